@@ -48,6 +48,8 @@ struct hf__json *hf__json_dup(const struct hf__json *json);
  * Takes time in proportion to the size of the smaller value. If members are in a different order,
  * it sorts them: that takes n log n, and if memory is exhausted, the result is false. */
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b);
+/* The same for callers that must know why: 0, or -ENOMEM with the result false. */
+int hf__json_are_equal(const struct hf__json *a, const struct hf__json *b, bool *ret_equal);
 /* Prints on one line, without spaces. An error is kept in out->error. Prints nothing for NULL. */
 void hf__json_print(const struct hf__json *json, struct hf__strbuf *out);
 /* Prints on several lines, indented by two spaces. */

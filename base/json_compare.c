@@ -97,21 +97,23 @@ static const cJSON **sorted_members(const cJSON *first, size_t n) {
         return members;
 }
 
-static bool items_equal(const cJSON *a, const cJSON *b);
+static bool items_equal(const cJSON *a, const cJSON *b, int *r);
 
 /*
  * Compares the members from x on with the members from y on, in any order: sorts both by key. Both
- * lists have the same length. If memory is exhausted, they count as different.
+ * lists have the same length. If memory is exhausted, they count as different, and *r says so.
  */
-static bool items_equal_unordered(const cJSON *x, const cJSON *y) {
+static bool items_equal_unordered(const cJSON *x, const cJSON *y, int *r) {
         size_t n = 0;
 
         for (const cJSON *m = x; m; m = m->next)
                 n++;
         const cJSON **as = sorted_members(x, n), **bs = sorted_members(y, n);
         bool same = as && bs;
+        if (!same)
+                *r = -ENOMEM;
         for (size_t i = 0; i < n && same; i++)
-                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && items_equal(as[i], bs[i]);
+                same = strcmp(key_of(as[i]), key_of(bs[i])) == 0 && items_equal(as[i], bs[i], r);
         free(as);
         free(bs);
         return same;
@@ -143,7 +145,7 @@ static bool numbers_equal(const cJSON *a, const cJSON *b) {
 
 /* Compares members in order as long as their keys match, because that is the usual case and needs
  * no sorting. */
-static bool items_equal(const cJSON *a, const cJSON *b) {
+static bool items_equal(const cJSON *a, const cJSON *b, int *r) {
         if ((a->type & 0xff) != (b->type & 0xff))
                 return false;
         if (cJSON_IsNumber(a))
@@ -156,13 +158,23 @@ static bool items_equal(const cJSON *a, const cJSON *b) {
                 return false;
         for (const cJSON *x = a->child, *y = b->child; x && y; x = x->next, y = y->next) {
                 if (cJSON_IsObject(a) && strcmp(key_of(x), key_of(y)) != 0)
-                        return items_equal_unordered(x, y);
-                if (!items_equal(x, y))
+                        return items_equal_unordered(x, y, r);
+                if (!items_equal(x, y, r))
                         return false;
         }
         return true;
 }
 
+int hf__json_are_equal(const struct hf__json *a, const struct hf__json *b, bool *ret_equal) {
+        int r = 0;
+
+        *ret_equal = a && b ? items_equal(hf__json_item(a), hf__json_item(b), &r) : a == b;
+        return r;
+}
+
 bool hf__json_equal(const struct hf__json *a, const struct hf__json *b) {
-        return a && b ? items_equal(hf__json_item(a), hf__json_item(b)) : a == b;
+        bool equal;
+
+        (void)hf__json_are_equal(a, b, &equal);
+        return equal;
 }

@@ -90,14 +90,13 @@ static bool next_part(struct cursor *cursor, char separator, const char **ret_te
         return true;
 }
 
-/* Copies the name before the next separator to `to`. */
+/* Copies the name before the next separator to `to`, which is zeroed. */
 static bool next_name(struct cursor *cursor, char separator, char to[HF_NAME_MAX + 1]) {
         const char *text;
         size_t n;
         if (!next_part(cursor, separator, &text, &n) || !is_name(text, n))
                 return false;
         memcpy(to, text, n);
-        to[n] = '\0';
         return true;
 }
 

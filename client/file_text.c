@@ -32,10 +32,9 @@ void hf__trim_end(char *text) {
 static char *grow_and_wipe(char *text, size_t n, size_t space) {
         char *larger = malloc(space);
 
-        if (larger && n > 0)
+        if (larger)
                 memcpy(larger, text, n);
-        if (text)
-                explicit_bzero(text, n);
+        explicit_bzero(text, n);
         free(text);
         return larger;
 }
@@ -45,8 +44,10 @@ static char *grow_and_wipe(char *text, size_t n, size_t space) {
 static int read_all(int fd, char **ret_text, size_t *ret_n) {
         size_t n = 0, space = INITIAL_SPACE;
         char *text = malloc(space);
-        int r = text ? 0 : -ENOMEM;
+        int r = 0;
 
+        if (!text)
+                return -ENOMEM;
         while (r == 0) {
                 if (n + 1 == space) {
                         space *= 2;
@@ -68,8 +69,7 @@ static int read_all(int fd, char **ret_text, size_t *ret_n) {
         if (r == 0 && memchr(text, '\0', n)) /* callers use a C string, which would end there */
                 r = -EINVAL;
         if (r < 0) {
-                if (text)
-                        explicit_bzero(text, n);
+                explicit_bzero(text, n);
                 free(text);
                 return r;
         }
@@ -87,9 +87,7 @@ int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
 
         if (fd < 0)
                 return -errno;
-        if (fstat(fd, &st) < 0)
-                r = -errno;
-        else if (!S_ISREG(st.st_mode))
+        if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 r = -EINVAL;
         if (r == 0)
                 r = read_all(fd, ret_text, ret_n);

@@ -90,7 +90,6 @@ void hf__indexer_values_done(struct hf_informer_values *values) {
         for (size_t i = 0; i < values->n; i++)
                 free(values->values[i].text);
         free(values->values);
-        *values = (struct hf_informer_values){0};
 }
 
 /* ---- nodes ---- */

@@ -60,28 +60,23 @@ static void call_with_all_locked(struct hf_informer *informer, struct hf_informe
         }
 }
 
-bool hf__informer_handlers_replay_locked(struct hf_informer *informer) {
-        bool any = false;
-
+void hf__informer_handlers_replay_locked(struct hf_informer *informer) {
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next) {
                 if (h->replayed || h->removed)
                         continue;
-                any = true;
                 call_with_all_locked(informer, h, HF_EVENT_ADDED);
                 h->replayed = true;
         }
-        return any;
 }
 
-bool hf__informer_handlers_resync_locked(struct hf_informer *informer) {
+void hf__informer_handlers_resync_locked(struct hf_informer *informer) {
         if (informer->resync <= 0 || hf_now(informer->clock) < informer->resync_at)
-                return false;
+                return;
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 if (h->replayed)
                         call_with_all_locked(informer, h, HF_EVENT_MODIFIED);
         /* Now, because the handlers may take longer than the period. */
         informer->resync_at = hf__nsec_after(hf_now(informer->clock), informer->resync);
-        return true;
 }
 
 /* ---- functions for users; thread: any except the reflector's ---- */

@@ -117,8 +117,7 @@ static void entry_set_object(struct hf__informer_entry *entry, const char *resou
         struct hf__buf *previous = entry->object;
 
         entry->object = hf__buf_ref(object);
-        memset(entry->resource_version, 0, sizeof entry->resource_version);
-        memcpy(entry->resource_version, resource_version, strlen(resource_version));
+        (void)strcpy(entry->resource_version, resource_version); /* it fits: parse_metadata */
         (void)hf__buf_unref(previous);
 }
 

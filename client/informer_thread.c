@@ -51,8 +51,7 @@ static struct hf_informer *dequeue_locked(struct hf_informer_thread *thread) {
 static void enqueue_due_locked(struct hf_informer_thread *thread, hf_nsec now) {
         thread->due_at = HF_NSEC_NEVER;
         for (struct hf_informer *i = thread->informers; i; i = i->turn.next) {
-                if (i->turn.until <= now) {
-                        i->turn.until = HF_NSEC_NEVER;
+                if (i->turn.until <= now) { /* its turn sets another time */
                         enqueue_locked(thread, i);
                 } else if (i->turn.until < thread->due_at) {
                         thread->due_at = i->turn.until;

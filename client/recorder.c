@@ -5,9 +5,9 @@
  *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again--> UNDER_WAY
  *
  * An entry holds one Event. Its name on the server ends with a hash of the object, type, reason and
- * message. A repetition is written with PUT to the same name, even by another process, so that the
- * number of objects does not grow. If the server does not create objects on PUT, the first write is
- * a POST.
+ * message, so the name alone tells Events apart. A repetition is written with PUT to the same name,
+ * even by another process, so that the number of objects does not grow. If the server does not
+ * create objects on PUT, the first write is a POST.
  *
  * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY. The
  * entry then holds a reference, so the owner may free the recorder at any time. After that a
@@ -284,8 +284,7 @@ static struct entry *find_entry_locked(struct hf_recorder *recorder, const struc
 
         for (struct entry *entry = recorder->entries; entry < recorder->entries + MAX_ENTRIES;
              entry++) {
-                if (entry->state != FREE && strcmp(entry->name, record->event_name) == 0 &&
-                    strcmp(entry->ns, event_ns(record)) == 0)
+                if (strcmp(entry->name, record->event_name) == 0) /* a free one has none */
                         return entry;
                 if (entry->state != UNDER_WAY && (!found || entry->seen_at < found->seen_at))
                         found = entry; /* a free one was seen at 0 */
@@ -303,8 +302,7 @@ static struct entry *record_locked(struct hf_recorder *recorder, const struct re
 
         if (!entry)
                 return NULL;
-        if (entry->state == FREE || strcmp(entry->name, record->event_name) != 0 ||
-            strcmp(entry->ns, event_ns(record)) != 0) {
+        if (strcmp(entry->name, record->event_name) != 0) {
                 struct hf__strbuf text = {0};
                 print_event(recorder, record, now_s, &text);
                 if (text.error != 0) {

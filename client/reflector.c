@@ -174,10 +174,10 @@ static action_fn *next_action_locked(const struct hf_informer *informer, hf_nsec
 static enum hf__reflector_next step_locked(struct hf_informer *informer, hf_nsec *ret_until) {
         action_fn *action = NULL;
 
-        if (hf__informer_handlers_replay_locked(informer))
-                return HF__REFLECTOR_AGAIN;
+        hf__informer_handlers_replay_locked(informer);
         /* However short its period is, each resync is followed by a message or an action. */
-        if (hf__informer_handlers_resync_locked(informer) && informer->stop)
+        hf__informer_handlers_resync_locked(informer);
+        if (informer->stop) /* since a handler was called */
                 return HF__REFLECTOR_AGAIN;
         struct hf__reflector_message *message = hf__reflector_queue_pop_locked(informer);
         if (!message) {

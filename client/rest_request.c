@@ -261,7 +261,7 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
         struct hf__strbuf path = {.max = HF__REST_MAX_URL};
         struct rest_request *request = NULL;
 
-        if (from->n_body > 0 && !content_type_of(from->verb, from->patch))
+        if (!content_type_of(from->verb, from->patch))
                 return -EINVAL;
         size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url;
 

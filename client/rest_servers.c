@@ -64,7 +64,7 @@ static int add_url(struct hf__rest_servers *servers, const char *url,
                                "of a client, or http for all",
                                servers->urls[0], url);
         size_t n = strlen(url);
-        while (n > 0 && url[n - 1] == '/')
+        while (url[n - 1] == '/') /* ends at the host, which is not empty */
                 n--;
         servers->urls[servers->n] = strndup(url, n);
         if (!servers->urls[servers->n])

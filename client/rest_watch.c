@@ -270,10 +270,9 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
 
 /* Without random bytes, uses the middle of the range: the spread is not a matter of safety. */
 static unsigned random_timeout_s(void) {
-        uint32_t random = 0;
+        uint32_t random = SPREAD_TIMEOUT_S / 2;
 
-        if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
-                random = SPREAD_TIMEOUT_S / 2;
+        (void)!getrandom(&random, sizeof random, GRND_NONBLOCK);
         return MIN_TIMEOUT_S + random % (SPREAD_TIMEOUT_S + 1);
 }
 
@@ -323,7 +322,8 @@ int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, h
                                                      .on_end = on_end,
                                                      .ctx = ctx,
                                                      .line = {.max = MAX_LINE}};
-                        watch->path = memcpy(watch->what + n_what, path.data, path.n + 1);
+                        char *own_path = watch->what + n_what;
+                        watch->path = memcpy(own_path, path.data, path.n + 1);
                         hf__rest_route_begin(&watch->route, &rest->servers);
                 }
         }

@@ -109,7 +109,6 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
         hf__hook_threads_join(threads);
         if (!hook->start_joined)
                 (void)hf__thread_join(hook->start_thread);
-        hook->start_joined = true;
         if (hook->stop_thread_made)
                 (void)hf__thread_join(hook->stop_thread);
         pthread_mutex_lock(&hooks->mu);

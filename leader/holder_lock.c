@@ -33,8 +33,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
-#define NAME_MAX_  100
+#define NAME_CHARS     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define NAME_MAX_      100
+#define BOOT_ID_LENGTH 36
 #ifndef XFS_SUPER_MAGIC
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
@@ -47,20 +48,17 @@ struct hf__holder_lock {
 
 /* ---- where this process runs ---- */
 
-static int read_boot_id(char boot_id[40]) {
+static int read_boot_id(char *boot_id) {
         int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
         if (fd < 0)
                 return -errno;
-        ssize_t n = read(fd, boot_id, 36);
+        ssize_t n = read(fd, boot_id, BOOT_ID_LENGTH);
         (void)close(fd);
-        if (n != 36)
-                return -EIO;
-        boot_id[36] = '\0';
-        return 0;
+        return n == BOOT_ID_LENGTH ? 0 : -EIO;
 }
 
 static int describe_place(char *place, size_t max) {
-        char boot_id[40];
+        char boot_id[BOOT_ID_LENGTH + 1] = "";
         struct stat pidns, root;
 
         int r = read_boot_id(boot_id);
@@ -90,13 +88,16 @@ static int describe_file(int fd, char *file, size_t max) {
 
 /* Whether locks of this file are kept by this kernel alone. */
 static bool is_local(int fd) {
-        struct statfs fs;
+        static const unsigned long local[] = {EXT4_SUPER_MAGIC, TMPFS_MAGIC,
+                                              XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
+                                              F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
+        struct statfs fs = {0}; /* of no type, if it cannot be read */
 
-        if (fstatfs(fd, &fs) != 0)
-                return false;
-        return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC ||
-               fs.f_type == XFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC ||
-               fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == F2FS_SUPER_MAGIC;
+        (void)fstatfs(fd, &fs);
+        for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+                if ((unsigned long)fs.f_type == local[i])
+                        return true;
+        return false;
 }
 
 /* ---- this process's file ---- */

@@ -87,15 +87,13 @@ static void close_pidfd(const struct hf__holder_watch *watch, struct holder *hol
         holder->pidfd = -1;
 }
 
-/* Without a pidfd the process is tested once a second. */
+/* If there is no pidfd, or it cannot be waited for, the process is tested once a second. */
 static void open_pidfd(struct hf__holder_watch *watch, struct holder *holder) {
         struct epoll_event event = {.events = EPOLLIN};
 
         holder->pidfd = hf__holder_lock_pidfd(watch->lock, holder->process);
         event.data.fd = holder->pidfd;
-        if (holder->pidfd >= 0 &&
-            epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, holder->pidfd, &event) != 0)
-                close_pidfd(watch, holder);
+        (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, holder->pidfd, &event);
 }
 
 /* Returns the holder with this description, with one more reference. NULL: out of memory. */

@@ -127,8 +127,8 @@ int hf_operator_merge(struct hf_operator_work *work, struct hf_resource resource
         return r;
 }
 
-/* Prints the object after the members of `status` are set in its status. Also finds its
- * generation. */
+/* Prints the object after the members of `status` are set in its status. Also finds its generation,
+ * if it has one. */
 static int with_status(const struct hf_operator_work *work, const char *status,
                        struct hf__strbuf *text, int64_t *ret_generation) {
         struct hf__json *object = NULL;
@@ -147,8 +147,7 @@ static int with_status(const struct hf_operator_work *work, const char *status,
                 hf__json_print(object, text);
                 r = text->error;
         }
-        if (!hf__json_i64(object, "metadata.generation", ret_generation))
-                *ret_generation = 0;
+        (void)hf__json_i64(object, "metadata.generation", ret_generation);
         hf__json_free(members);
         hf__json_free(object);
         return r == HF_E_TOO_LARGE ? HF_E_INVALID : r;

@@ -34,8 +34,6 @@ int hf__shards_core_init(struct hf__shards_core *core, const char *identity, siz
 void hf__shards_core_done(struct hf__shards_core *core) {
         free(core->members);
         free(core->shards);
-        core->members = NULL;
-        core->shards = NULL;
 }
 
 /* ---- what is seen ---- */

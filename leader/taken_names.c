@@ -47,13 +47,11 @@ static int take_one(struct hf__taken_names *names, const struct hf__names_of_ele
 }
 
 /* Sets the parts of the key for the elector's i-th name: 0 and 1 are its Leases, the others its
- * controllers. False: it has no such name. */
+ * controllers. False: it has no second Lease. */
 static bool name_at(const struct hf__names_of_elector *elector, size_t i, const char *parts[3]) {
         bool is_lease = i < 2;
 
         if (i == 1 && !*elector->old_label)
-                return false;
-        if (!is_lease && i - 2 >= elector->n_controllers)
                 return false;
         parts[0] = is_lease ? "L" : "C";
         parts[1] = is_lease ? "" : elector->cluster;

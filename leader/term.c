@@ -205,8 +205,7 @@ static int link_parts(struct hf__term *term) {
                 part->before = edge;
                 for (const char *const *name = part->controller->after; name && *name; name++) {
                         struct hf_term *before = find_part(term, *name);
-                        if (!before)
-                                return -EINVAL;
+                        assert(before);
                         part->before[part->n_before++] = before;
                         before->n_after_alive++;
                 }

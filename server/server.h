@@ -26,11 +26,12 @@
  * hfd_assembly_free and hfd_server_done. If a controller is stuck or a reload hangs, nothing is
  * freed: the process ends with _exit, because threads that cannot be joined still use the objects.
  *
- * Threads. Main sets the pointers to the objects before it starts the sequence thread, and frees
- * the objects after it has joined it. In between the pointers do not change, except `controllers`
- * (see there), so any thread may read them without a lock. The header of an object describes which
- * thread may call which function. The members that change while threads run are atomic, or their
- * comment says which thread writes them.
+ * Threads. hfd_assembly_make and hfd_boot_run run on a thread of their own each, while main or the
+ * sequence waits (hf__thread_run). So the pointers to the objects are set before the sequence
+ * thread starts, and main frees the objects after it has joined it. In between the pointers do not
+ * change, except `controllers` (see there), so any thread may read them without a lock. The header
+ * of an object describes which thread may call which function. The members that change while
+ * threads run are atomic, or their comment says which thread writes them.
  */
 #include <netinet/in.h>
 #include <stdatomic.h>
@@ -130,8 +131,8 @@ struct hfd_server {
         struct hf_elector *elector;          /* borrowed from electors */
         struct hf_hooks *hooks;
 
-        /* ---- the certificates as last read (certificates.h): written by main before the sequence
-         * thread starts and after it has ended, read by the boot, and used by the reload's thread
+        /* ---- the certificates as last read (certificates.h): written before the sequence thread
+         * starts and, by main, after its end; read by the boot, and used by the reload's thread
          * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
@@ -149,9 +150,9 @@ struct hfd_server {
         _Atomic bool copy_begun;     /* `holdfastd store copy` writes to the store; main stops */
         _Atomic bool stuck;          /* set by the elector's loop: a controller does not stop */
         _Atomic bool sequence_ended; /* set by the sequence thread, last */
-        _Atomic int exit_status; /* 2 once a flag has caused a failure. Valid once sequence_ended
-                                    is true, and after a failed hfd_assembly_make, where 0
-                                    means 1 */
+        /* 2 after a mistake that only the user can correct (flag, file, manifest). Valid once
+         * sequence_ended is true, and after a failed hfd_assembly_make, where 0 means 1. */
+        _Atomic int exit_status;
 };
 
 /*

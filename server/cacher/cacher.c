@@ -217,7 +217,8 @@ int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token) {
         hf_cancel_add_waker(token, &waker, wake_threads, cacher);
         pthread_mutex_lock(&cacher->mu);
         uint64_t n_fills = cacher->n_fills;
-        hfd_store_identity_keys_replaced_locked(cacher); /* a listing that runs is not published */
+        /* A listing that runs is not published. */
+        hfd_store_identity_encryption_keys_replaced_locked(cacher);
         hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
         hfd_cacher_cancel_watch(cacher, cancel);

@@ -4,16 +4,31 @@
  * The cacher keeps all objects of the store in memory, in the exact bytes that are served, and
  * serves the watches of clients. Kubernetes' apiserver has a component of the same name.
  *
- * Its parts, each with a separate header, by folder; a folder uses only those named before it.
- * history/: object_tree (the objects), event_history (the recent changes). state/: cacher_state
- * (what all parts share), stored_value (values that are not valid objects). requests/:
- * store_request (requests to the store, measured and counted), store_identity (detects a replaced
- * store), store_lag (notices that the store's watch hangs), store_room. watch/: snapshot (a list's
- * view of the objects), watcher and watchers (watches of clients), delivery (their queues). sync/:
- * slot_forms (the form of custom objects), consistent_read (reads that wait for a revision),
- * listing (lists the store), store_events (applies the events of the store's watch), reflector
- * (keeps the cache equal to the store), cache_audit (compares them). Then the timer and the
- * functions below.
+ * Its parts, each with a separate header. A folder uses only those above it:
+ *
+ *      history/   object_tree      the objects of one resource
+ *                 event_history    the recent changes
+ *      state/     cacher_state     what all parts share
+ *                 stored_value     values that are not valid objects, or cannot be decrypted
+ *      requests/  store_request    requests to the store, measured and counted
+ *                 store_identity   detects a replaced store
+ *                 store_lag        notices that the store's watch hangs
+ *                 store_room       remembers whether the store has room
+ *      watch/     snapshot         all objects of a resource at one revision, for a list
+ *                 watcher          a watch of a client
+ *                 watch_sink       where its events go
+ *                 delivery         its queue
+ *                 watchers         the watches of all clients
+ *      sync/      slot_forms       the form of custom objects
+ *                 consistent_read  reads that wait for a revision
+ *                 listing_page     a page of a listing
+ *                 listing          lists the store
+ *                 store_events     applies the events of the store's watch
+ *                 reflector        keeps the cache equal to the store
+ *                 cache_audit      compares them
+ *      timer      the thread for everything that comes at a time
+ *      cacher     the functions below
+ *      feed/      feed, kind_feed  threads that build something from the objects
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
  * pointers, so no thread holds it for long. Callbacks and requests to the store never run under it:

@@ -4,7 +4,7 @@
  * restarts the reflector after a backoff, notices and reopens a watch of the store that hangs,
  * starts audits, drops old history, and builds the trees of a listing, in small steps between the
  * others. It sleeps until the first of these is due. A thread that makes one of them due earlier
- * must wake the timer through cacher->cond.
+ * must wake the timer (hfd_cacher_wake_timer_locked).
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -101,7 +101,7 @@ static void *timer_main(void *ctx) {
                 next = earliest(next, cacher->histories.due);
                 next = earliest(next, hfd_cache_audit_due_locked(cacher));
                 next = earliest(next, hfd_reflector_due_locked(cacher));
-                hfd_store_lag_sleep_locked(cacher, next);
+                cacher->timer_due = next;
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }
         pthread_mutex_unlock(&cacher->mu);

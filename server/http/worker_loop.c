@@ -149,34 +149,20 @@ static void accept_sockets(struct hfd_worker *worker) {
 
 /* ---- messages ---- */
 
-static void handle_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
-        struct hfd_http_request *request;
+static void handle_request_message(struct hfd_worker *worker, struct hfd_http_request *request) {
         void *ctx;
+        void (*continuation)(void *ctx) =
+                hfd_http_response_clear_posted(request, worker->now, &ctx);
 
-        if (message->kind == HFD_WORKER_MESSAGE_CALL) {
-                struct hfd_http_call *call = (struct hfd_http_call *)message;
-
-                call->fn(call);
-                return;
-        }
-        if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
-                struct socket_message *socket = (struct socket_message *)message;
-
-                adopt_socket(worker, socket->fd, &socket->address);
-                free(socket);
-                return;
-        }
-        assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
-        request = (struct hfd_http_request *)message;
-        void (*call)(void *ctx) = hfd_http_response_clear_posted(request, worker->now, &ctx);
-        if (call) {
+        if (continuation) {
                 if (request->connection)
-                        call(ctx);
+                        continuation(ctx);
                 hfd_http_request_unref(request); /* the reference that post_locked took */
                 return;
         }
         if (request->connection) {
-                /* Without a call a message means that the response has started. */
+                /* Without a continuation a message means that the response has changed: it has
+                 * started, grown, ended or been cut. */
                 if (request->response.streaming && request->headers)
                         hfd_connection_drop_content(request->connection, request);
                 request->connection->protocol->response_changed(request->connection, request);
@@ -189,6 +175,22 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
                 return;
         }
         hfd_http_request_unref(request); /* the reference that post_locked took */
+}
+
+static void handle_message(struct hfd_worker *worker, struct hfd_worker_message *message) {
+        if (message->kind == HFD_WORKER_MESSAGE_CALL) {
+                struct hfd_http_call *call = (struct hfd_http_call *)message;
+
+                call->fn(call);
+        } else if (message->kind == HFD_WORKER_MESSAGE_SOCKET) {
+                struct socket_message *socket = (struct socket_message *)message;
+
+                adopt_socket(worker, socket->fd, &socket->address);
+                free(socket);
+        } else {
+                assert(message->kind == HFD_WORKER_MESSAGE_REQUEST);
+                handle_request_message(worker, (struct hfd_http_request *)message);
+        }
 }
 
 static void handle_messages(struct hfd_worker *worker, struct hf__message *messages) {

@@ -2,10 +2,15 @@
 /*
  * Creates and frees the objects of a server.
  *
- * Invariants. An object is created after the objects that it borrows, and freed before them. There
- * are two exceptions. The bootstrap gets the elector later, and is freed after it, because the
- * elector's controllers use it. The authorizer and the service accounts stop using the cacher
- * before it is freed, but are freed after it, because it calls on_observed until then.
+ * Invariants. An object is created after the objects that it borrows, and freed before them.
+ * Exceptions:
+ * - The bootstrap gets the elector later, and is freed after it, because the elector's controllers
+ *   use it.
+ * - The observers of the cacher (authorizer, flow control, service accounts, feeds of kinds and of
+ *   admission) stop before it is freed and are freed after it, because it calls on_observed until
+ *   then.
+ * - auth gets its authenticators later, and is freed before them.
+ * - The handler of OpenAPI is freed after the registry, whose pool of threads uses it.
  *
  * Manifests are checked before anything is written or locked. An unreadable certificate, a port in
  * use or a second process on one data directory is reported as one line, before the first request
@@ -434,8 +439,8 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
                 r = lock_directories(server, reterr_status);
         if (r == 0)
                 r = note_mistake(server, hfd_certificates_read(server, reterr_status));
-        /* This changes the environment, so it must happen before the store, which starts the first
-         * thread. */
+        /* This changes the environment, so it must happen before the store starts threads. Main
+         * only waits meanwhile. */
         if (r == 0)
                 r = hfd_notify_listen_fd(listen_fd, reterr_status);
         if (r == 0)

@@ -24,7 +24,10 @@
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often to check whether the reason for the wait has changed, or to repeat a read. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
-#define KINDS_INTERVAL     (2 * HF_NSEC_PER_MSEC)
+/* How often to ask the feed of kinds whether it has finished. It is polled, because one wait cannot
+ * be for the feed and for the stop token. Its first run takes a few milliseconds, by which every
+ * start is later, so the interval is short. */
+#define KINDS_INTERVAL (2 * HF_NSEC_PER_MSEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
         int r = hfd_certificates_write_kubeconfig(server, reterr_status);
@@ -167,7 +170,7 @@ static int wait_for_kinds(struct hfd_server *server, struct hf_status *reterr_st
                                        "cannot read the CustomResourceDefinitions within %d s",
                                        (int)(STORE_TIMEOUT / HF_NSEC_PER_SEC));
                 if (hf_cancel_wait(server->stop, now + KINDS_INTERVAL) == HF_E_CANCELED)
-                        return hf_fail(reterr_status, HF_E_CANCELED, "stopped");
+                        return HF_E_CANCELED;
         }
         return 0;
 }

@@ -46,7 +46,7 @@ static const char *get_default_role(size_t i, size_t *ret_n) {
         return i < hfd_manifests_phase_0_n ? hfd_manifests_phase_0[i].text : NULL;
 }
 
-/* Those that only programs of others use. */
+/* The roles and bindings that only other programs (kubelet, scheduler ...) use. */
 static const char *get_other_role(size_t i, size_t *ret_n) {
         *ret_n = i < hfd_manifests_roles_n ? hfd_manifests_roles[i].n : 0;
         return i < hfd_manifests_roles_n ? hfd_manifests_roles[i].text : NULL;
@@ -54,10 +54,11 @@ static const char *get_other_role(size_t i, size_t *ret_n) {
 
 static struct hfd_flow_default get_flow_default(size_t i) {
         size_t n;
-        const struct hfd_flow_object *object = &hfd_flow_objects(&n)[i];
-        bool is_level = strcmp(object->kind, HFD_FLOW_LEVEL_KIND) == 0;
+        const struct hfd_flow_object *objects = hfd_flow_objects(&n);
 
         assert(i < n);
+        const struct hfd_flow_object *object = &objects[i];
+        bool is_level = strcmp(object->kind, HFD_FLOW_LEVEL_KIND) == 0;
         return (struct hfd_flow_default){.plural = is_level ? HFD_FLOW_LEVELS_PLURAL
                                                             : HFD_FLOW_SCHEMAS_PLURAL,
                                          .name = object->name,
@@ -88,6 +89,7 @@ static size_t list_api_versions(struct hfd_api_version versions[HFD_KINDS_MAX]) 
                 if (!hfd_resource_starts_version(row) ||
                     strcmp(row->group, "apiregistration.k8s.io") == 0)
                         continue;
+                assert(n < HFD_KINDS_MAX);
                 versions[n++] = (struct hfd_api_version){.group = row->group,
                                                          .version = row->version,
                                                          .group_priority = priority.group,

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The part of the assembly (assembly.h) that concerns leading: the controllers, and the elector
- * that runs them. Everything that is created belongs to server. Thread: main.
+ * that runs them. Everything that is created belongs to server. Thread: that of hfd_assembly_make.
  */
 #include <holdfast/error.h>
 

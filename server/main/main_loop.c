@@ -14,7 +14,8 @@
  * to the service manager if they are not read. So it handles signals and feeds the watchdog in
  * time. Work that may take long runs on other threads: the boot and the shutdown on the sequence
  * thread, reading files for a reload on the reload's thread. Before it starts the sequence thread,
- * main creates the objects, which blocks on files and for up to 30 s on the lock of --cert-dir.
+ * main waits until the objects are created, which blocks on files and for up to 30 s on the lock of
+ * --cert-dir.
  *
  * A second SIGTERM or SIGINT exits at once, with status 1, unless it belongs to the first one
  * (SAME_STOP).
@@ -81,10 +82,10 @@ struct main_loop {
         hf_nsec delay_until;       /* end of the shutdown delay; while stopping */
         hf_nsec stuck_until;       /* when a stuck controller ends the process; 0 = none is stuck */
         uint64_t iterations[N_LOOPS]; /* counts at the previous check for the watchdog */
-        hf_nsec reload_until; /* at the end: when to give up a reload; 0 = main waits for none */
-        hf_nsec renew_at;     /* when to try next to renew certificates */
-        hf_nsec peers_at;     /* when to look at the other instances; 0 = nothing has changed */
-        hf_nsec retry_delay;  /* before the latest retry to write the kubeconfig; 0 = none */
+        hf_nsec reload_until;  /* at the end: when to give up a reload; 0 = main waits for none */
+        hf_nsec renew_at;      /* when to try next to renew certificates */
+        hf_nsec kubeconfig_at; /* when to write the kubeconfig again; 0 = not planned */
+        hf_nsec retry_delay;   /* before the latest retry to write the kubeconfig; 0 = none */
         struct hfd_reload reload;
         char status[HFD_STATUS_LINE_MAX]; /* the STATUS= that was sent last */
         struct hfd_memory_trim memory_trim;
@@ -96,17 +97,17 @@ static bool is_running(const struct main_loop *m) { return m->ready_sent && !m->
 
 static void wake_main(void *ctx) { hfd_server_wake(ctx); }
 
-/* Plans to look at the other instances at the time `at`, or earlier if that is already planned. */
+/* Plans to write the kubeconfig again at the time `at`, or earlier if that is already planned. */
 static void plan_kubeconfig(struct main_loop *m, hf_nsec at) {
-        if (m->peers_at == 0 || at < m->peers_at)
-                m->peers_at = at;
+        if (m->kubeconfig_at == 0 || at < m->kubeconfig_at)
+                m->kubeconfig_at = at;
 }
 
 /* Plans another attempt after one that has failed: the disk may be full. */
 static void retry_kubeconfig(struct main_loop *m, hf_nsec now) {
         if (!atomic_load(&m->server->kubeconfig_failed)) {
                 m->retry_delay = 0;
-        } else if (m->peers_at == 0 && hfd_reload_is_idle(&m->reload)) {
+        } else if (m->kubeconfig_at == 0 && hfd_reload_is_idle(&m->reload)) {
                 m->retry_delay = m->retry_delay == 0 ? PEERS_DELAY : 2 * m->retry_delay;
                 if (m->retry_delay > KUBECONFIG_RETRY_MAX)
                         m->retry_delay = KUBECONFIG_RETRY_MAX;
@@ -120,9 +121,9 @@ static void follow_peers(struct main_loop *m, hf_nsec now) {
                 return;
         if (atomic_exchange(&m->server->peers_changed, false))
                 plan_kubeconfig(m, now + PEERS_DELAY);
-        if (m->peers_at == 0 || now < m->peers_at)
+        if (m->kubeconfig_at == 0 || now < m->kubeconfig_at)
                 return;
-        m->peers_at = 0;
+        m->kubeconfig_at = 0;
         hfd_reload_request_minor(&m->reload);
 }
 
@@ -267,8 +268,8 @@ static void extend_timeout(struct main_loop *m, hf_nsec now) {
         hfd_notify_extend_timeout(EXTEND_BY);
 }
 
-/* When the loop must run again. delay_until and stuck_until keep their value after they have
- * passed, so they count only while they are in the future. */
+/* When the loop must run again. delay_until, stuck_until and reload_until keep their value after
+ * they have passed, so they count only while they are in the future. */
 static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
         hf_nsec at = now + IDLE_WAIT;
 
@@ -278,8 +279,8 @@ static hf_nsec next_wake_up(const struct main_loop *m, hf_nsec now) {
                 at = hfd_certificate_expiry_next(m->server, now, m->renew_at);
         if (is_running(m) && hfd_compactor_next(m->server->compactor) < at)
                 at = hfd_compactor_next(m->server->compactor);
-        if (is_running(m) && m->peers_at != 0 && m->peers_at < at)
-                at = m->peers_at;
+        if (is_running(m) && m->kubeconfig_at != 0 && m->kubeconfig_at < at)
+                at = m->kubeconfig_at;
         if (is_running(m) && hfd_memory_trim_next(&m->memory_trim) < at)
                 at = hfd_memory_trim_next(&m->memory_trim);
         if (!is_running(m) && m->extend_at < at)
@@ -374,7 +375,8 @@ static int make_assembly(void *ctx) {
 }
 
 /* Creates the objects and starts the sequence thread. The objects are created on a thread of their
- * own, because that makes certificates and parses manifests, and main then only waits. */
+ * own, so that the stack and the allocator's cache that this work uses do not stay in memory
+ * (hf__thread_run). */
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
         hfd_notify_warn_unsupported(&server->host.log);

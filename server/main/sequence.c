@@ -6,8 +6,9 @@
  *      boot --ready--> wait for the stop token --> shut down --> end
  *        +-------------failed or stopped-------------^
  *
- * Exit status: 0 after a requested stop; 1 after a failed boot, or 2 if a flag caused it; 1 if main
- * stops the server because of a copy into its store; 70 if a controller does not stop.
+ * Exit status: 0 after a requested stop; after a failed boot 2 if only the user can correct the
+ * mistake (flag, file, manifest), else 1; 1 if main stops the server because of a copy into its
+ * store; 70 if a controller does not stop.
  *
  * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
  * the objects, so nothing may be freed. And the Lease is not released, because the controller may
@@ -41,7 +42,8 @@ static int run_boot(void *ctx) {
 static int run_sequence(struct hfd_server *server, struct hf_status *reterr_status) {
         struct boot boot = {.server = server, .status = reterr_status};
         struct hf_status why = {0};
-        /* On a thread of its own, because this one then waits while the server runs. */
+        /* On a thread of its own, so that the stack and the allocator's cache that this work uses
+         * do not stay in memory (hf__thread_run). */
         int r = hf__thread_run(&server->host, "hf-boot", run_boot, &boot);
 
         if (r == 0)

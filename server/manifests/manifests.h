@@ -15,8 +15,9 @@
 
 extern const struct hf_bootstrap_manifest hfd_manifests_phase_0[], hfd_manifests_phase_1[];
 extern const size_t hfd_manifests_phase_0_n, hfd_manifests_phase_1_n;
-/* Roles and bindings that only programs of others use. They belong to no phase, so that no start
- * waits for them: the controller cluster-roles creates and restores them. */
+/* Roles and bindings that only other programs (kubelet, scheduler ...) use. They belong to no
+ * phase, so that no start waits for them: the controller cluster-roles creates and restores them.
+ */
 extern const struct hf_bootstrap_manifest hfd_manifests_roles[];
 extern const size_t hfd_manifests_roles_n;
 /* Phase 1 where services are served: with the Service by which clients in pods find the server. */

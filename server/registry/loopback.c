@@ -419,8 +419,7 @@ static void on_watch_end(void *ctx, int error, const struct hfd_response *respon
         operation_unref(op);
 }
 
-static const struct hfd_watcher_sink watcher_sink = {.events = on_watch_events,
-                                                     .end = on_watch_end};
+static const struct hfd_watch_sink watcher_sink = {.events = on_watch_events, .end = on_watch_end};
 
 /*
  * Builds a query from spec and parses it, so that the options get the same checks as over HTTP.

@@ -104,8 +104,8 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
 }
 
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
-                        const struct hfd_watcher_sink *sink, void *ctx,
-                        struct hfd_response *response, struct hfd_watcher **ret_watcher) {
+                        const struct hfd_watch_sink *sink, void *ctx, struct hfd_response *response,
+                        struct hfd_watcher **ret_watcher) {
         struct hfd_options *options = &request->options;
         bool initial = options->has_send_initial && options->send_initial;
         const struct hfd_watcher_spec spec = {.resource = hfd_resource_stored(request->resource),

@@ -27,7 +27,7 @@ struct hfd_request;
 struct hfd_response;
 struct hfd_service_resolver;
 struct hfd_watcher;
-struct hfd_watcher_sink;
+struct hfd_watch_sink;
 
 /* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
@@ -52,5 +52,5 @@ void hfd_registry_serve(struct hfd_registry *registry, struct hfd_request *reque
  * is never called. See hfd_watcher_new for the rest. Thread: any.
  */
 bool hfd_registry_watch(struct hfd_registry *registry, struct hfd_request *request,
-                        const struct hfd_watcher_sink *sink, void *ctx,
-                        struct hfd_response *response, struct hfd_watcher **ret_watcher);
+                        const struct hfd_watch_sink *sink, void *ctx, struct hfd_response *response,
+                        struct hfd_watcher **ret_watcher);

@@ -20,6 +20,13 @@
 #define QUOTED_MAX      300 /* bytes of a quoted text, with the quotes and the NUL */
 #define ELEMENT_ROOM    72  /* bytes for an element of a quoted list, with its quotes and "," */
 
+bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                      const struct hf__json *b) {
+        bool equal;
+
+        return hfd_causes_check(causes, hf__json_are_equal(a, b, &equal)) && equal;
+}
+
 /* Adds one cause. A full list drops it silently: the first causes already refuse the object. */
 __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *causes,
                                                             const char *reason, const char *field,

@@ -5,9 +5,15 @@
  * texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
  *
  * At most HFD_CAUSES_MAX causes are kept, so that a client cannot make the response large. Further
- * causes are dropped, and texts are cut to fit. The struct is large, so a caller initializes it
- * only by setting n to 0; an item is not read before it is added. No function fails.
+ * causes are dropped, and texts are cut to fit. The struct is large, so hfd_causes_init does not
+ * touch the items; an item is not read before it is added. No function fails.
+ *
+ * A rule that needs memory and gets none cannot say whether the object is valid. It notes that in
+ * `error`, and goes on or not. Whoever has asked for the causes looks at `error` first: if it is
+ * not 0, the causes say nothing, and the response is 500.
  */
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,8 +28,25 @@ struct hfd_cause {
 };
 struct hfd_causes {
         size_t n;
+        int error; /* 0, or -ENOMEM: a rule was not checked, because memory ran out */
         struct hfd_cause items[HFD_CAUSES_MAX];
 };
+
+static inline void hfd_causes_init(struct hfd_causes *causes) {
+        causes->n = 0;
+        causes->error = 0;
+}
+/* Notes that a rule was not checked. */
+static inline void hfd_causes_no_memory(struct hfd_causes *causes) { causes->error = -ENOMEM; }
+/* Whether r, the result of a function that a rule needs, is 0. Notes -ENOMEM. */
+static inline bool hfd_causes_check(struct hfd_causes *causes, int r) {
+        if (r == -ENOMEM)
+                hfd_causes_no_memory(causes);
+        return r == 0;
+}
+/* As hf__json_equal; notes that memory ran out, and then the result is false. */
+bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
+                      const struct hf__json *b);
 
 /* "Invalid value: VALUE: DETAIL". The caller passes value as Go prints it ("\"x\"", "0"). */
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,

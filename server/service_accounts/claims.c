@@ -164,7 +164,7 @@ int hfd_account_claims_read(const struct hf__json *json, const char *const *issu
             !is_texts(claims.audiences) || !hf__json_i64(json, "exp", &claims.expires) ||
             !hf__json_i64(json, "iat", &claims.issued))
                 return refuse(reterr_status, "service account token claims could not be validated");
-        /* Pods and nodes are not served, so none of them exists. */
+        /* Tokens are never bound to pods and nodes: nothing looks whether these still exist. */
         if (hf__json_get(own, "pod") || hf__json_get(own, "node"))
                 return refuse(reterr_status, "service account token has been invalidated");
         *ret_claims = claims;

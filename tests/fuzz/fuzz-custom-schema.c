@@ -76,10 +76,10 @@ static void check_object(const struct hfd_custom_schema *schema, struct hf__json
         copy = hf__json_dup(object);
         assert(copy && hfd_custom_schema_default(schema, copy) == 0);
         assert(hf__json_equal(copy, object));
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_custom_schema_validate(schema, object, NULL, &causes);
         check_causes(&causes);
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_custom_schema_validate(schema, object, copy, &causes);
         check_causes(&causes);
         assert(causes.n == 0 || !ratchets);
@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         size_t n_props = (size_t)(end - text);
         struct hf__json *props = parse(text, n_props), *object = parse(end + 1, n - n_props - 1);
         if (props) {
-                causes.n = 0;
+                hfd_causes_init(&causes);
                 hfd_structural_validate(props, "schema", &causes);
                 check_causes(&causes);
                 int r = hfd_custom_schema_new(props, &schema);

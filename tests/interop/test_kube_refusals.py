@@ -9,7 +9,7 @@ CM = "/api/v1/namespaces/default/configmaps"
 NS = "/api/v1/namespaces"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 WS = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
-MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
 STRATEGIC = "application/strategic-merge-patch+json"
 TYPES = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
@@ -62,6 +62,12 @@ REFUSALS = [
      f"AdditionalErrorMsg: Precondition failed: UID in precondition: {UID}, UID in object meta: <uid>"),
     ("PATCH", CM + "/a", {"metadata": {"uid": UID}}, {"content_type": MERGE}, 422, "Invalid",
      f'ConfigMap "a" is invalid: metadata.uid: Invalid value: "{UID}": field is immutable'),
+    ("PUT", CM + "/x", named("x", uid=UID), {}, 409, "Conflict",
+     'Operation cannot be fulfilled on configmaps "x": StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/x, ResourceVersion: 0, '
+     f"AdditionalErrorMsg: Precondition failed: UID in precondition: {UID}, UID in object meta: "),
+    ("PATCH", CM + "/x", {"metadata": {"uid": UID}}, {"content_type": MERGE}, 404, "NotFound", 'configmaps "x" not found'),
+    ("PATCH", CM + "/x?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", **named("x", uid=UID)}, {"content_type": APPLY}, 409, "Conflict",
+     f'Operation cannot be fulfilled on configmaps "x": uid mismatch: the provided object specified uid {UID}, and no existing object was found'),
     ("DELETE", CM + "/a", {"preconditions": {"uid": UID}}, {}, 409, "Conflict",
      f'Operation cannot be fulfilled on ConfigMap "a": the UID in the precondition ({UID}) does not match the UID in record (<uid>). '
      "The object might have been deleted and then recreated"),

@@ -72,6 +72,11 @@ int api_fixture_set_up(void **state) { return set_up(state, NULL, false); }
 
 int api_fixture_set_up_custom(void **state) { return set_up(state, NULL, true); }
 
+int api_fixture_set_up_custom_by_hand(void **state) {
+        hand_clock_reset();
+        return set_up(state, &hand_clock, true);
+}
+
 int api_fixture_set_up_by_hand(void **state) {
         hand_clock_reset();
         return set_up(state, &hand_clock, false);

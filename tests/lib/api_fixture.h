@@ -34,6 +34,7 @@ struct api_fixture {
 int api_fixture_set_up(void **state);
 int api_fixture_set_up_by_hand(void **state); /* with a clock that the test moves (hand_clock.h) */
 int api_fixture_set_up_custom(void **state);  /* it follows CustomResourceDefinitions */
+int api_fixture_set_up_custom_by_hand(void **state);
 int api_fixture_tear_down(void **state);
 #define API_TEST(name)                                                                             \
         cmocka_unit_test_setup_teardown(name, api_fixture_set_up, api_fixture_tear_down)

@@ -176,6 +176,8 @@ int __wrap_pthread_join(pthread_t thread, void **ret_result) {
         return error;
 }
 
+int failing_memory_n_threads(void) { return atomic_load(&n_threads); }
+
 void failing_memory_try_all(void (*life)(int n), int at_least) {
         int n = 0;
 

@@ -20,6 +20,7 @@ void failing_memory_enter(void);
 void failing_memory_leave(void);
 
 size_t failing_memory_n_live(void); /* blocks that are allocated now */
+int failing_memory_n_threads(void); /* threads that are created and not joined */
 
 bool is_shortage(int r); /* whether r is the error of a failed allocation or thread creation */
 

@@ -30,19 +30,19 @@ struct hfd_http_request *fake_request_new_admin(const char *method, const char *
         return request;
 }
 
-void fake_request_run_call(struct hfd_http_request *request) {
-        void (*call)(void *ctx) = request->call;
+void fake_request_run_continuation(struct hfd_http_request *request) {
+        void (*continuation)(void *ctx) = request->continuation;
 
-        assert(call);
-        request->call = NULL;
-        call(request->call_ctx);
+        assert(continuation);
+        request->continuation = NULL;
+        continuation(request->continuation_ctx);
 }
 
 void fake_request_leave(struct hfd_http_request *request) {
         assert(request->code == 0);
         request->finished(request->finished_ctx, 0, 0);
         request->finished = NULL;
-        request->call = NULL;
+        request->continuation = NULL;
 }
 
 void fake_request_finish(struct hfd_http_request *request) {
@@ -79,11 +79,11 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
 }
 
 void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void *ctx), void *ctx) {
-        assert(request->code == 0 && !request->call);
+        assert(request->code == 0 && !request->continuation);
         if (!request->finished)
                 return; /* the client has left */
-        request->call = fn;
-        request->call_ctx = ctx;
+        request->continuation = fn;
+        request->continuation_ctx = ctx;
 }
 
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {

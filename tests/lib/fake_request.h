@@ -32,8 +32,8 @@ struct hfd_http_request {
         void *finished_ctx;
         void (*unsent)(void *ctx, size_t n_bytes); /* the test calls it for a slow reader */
         void *unsent_ctx;
-        void (*call)(void *ctx); /* of hfd_http_request_continue; the test runs it */
-        void *call_ctx;
+        void (*continuation)(void *ctx); /* of hfd_http_request_continue; the test runs it */
+        void *continuation_ctx;
         hf_nsec read_at; /* set by the test: boot time when the client last read; 0 = it reads */
         bool cut;        /* the response was cut, because the client has stalled */
         struct hfd_header own; /* of the response, set by on_head */
@@ -51,7 +51,7 @@ struct hfd_http_request *fake_request_new(const char *method, const char *path, 
 struct hfd_http_request *fake_request_new_admin(const char *method, const char *path,
                                                 const char *query);
 /* Runs the function that hfd_http_request_continue has received, as the worker would. */
-void fake_request_run_call(struct hfd_http_request *request);
+void fake_request_run_continuation(struct hfd_http_request *request);
 /* The client leaves before it has a response. */
 void fake_request_leave(struct hfd_http_request *request);
 /* Reports that the response was sent completely. */

@@ -40,7 +40,7 @@ static bool on_ready(void *ctx) {
         return true;
 }
 
-static void on_waiting(void *ctx) {
+static void on_waiting_changed(void *ctx) {
         one_watch_seen.n_waiting++;
         one_watch_seen.told = atomic_load(&one_watch.n_bytes);
 }
@@ -90,7 +90,7 @@ int one_watch_set_up(void **state) {
         assert_int_equal(hf__mutex_init(&mu), 0);
         one_watch = (struct hfd_delivery){.mu = &mu,
                                           .sink = {.ready = on_ready,
-                                                   .waiting = on_waiting,
+                                                   .waiting_changed = on_waiting_changed,
                                                    .events = on_events,
                                                    .end = on_end},
                                           .resource = configmaps(),

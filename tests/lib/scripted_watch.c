@@ -51,7 +51,7 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
 
 static bool begin(struct scripted_watch *watch, struct scripted_watch_spec spec,
                   struct hfd_response *response) {
-        static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end};
+        static const struct hfd_watch_sink sink = {.events = on_events, .end = on_end};
         const char *plural = spec.plural ? spec.plural : "configmaps";
         struct hfd_selector labels = {0}, fields = {0};
         struct hfd_watcher_spec inner = {.resource = hfd_resource_find("", "v1", plural),

@@ -125,7 +125,7 @@ static unsigned rendering_work(struct api_fixture *f, bool frames) {
         parse_fields("metadata.name=c", &fields);
         if (frames)
                 spec.name = hfd_selector_name(&fields);
-        assert_true(hfd_cacher_snapshot(f->cacher, configmaps(), 0, &snapshot));
+        assert_true(hfd_snapshot_take(f->cacher, configmaps(), 0, &snapshot));
         assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot, &rendering),
                          0);
         while (!cursor.ended) {
@@ -152,7 +152,7 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {}
 
 /* A watch in the process, whose watcher delivers the objects that exist. */
 static unsigned watch_work(struct api_fixture *f) {
-        static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end};
+        static const struct hfd_watch_sink sink = {.events = on_events, .end = on_end};
         struct hfd_selector labels = {0}, fields;
         struct hfd_response response = {0};
         const struct hfd_watcher_spec spec = {.resource = configmaps(),

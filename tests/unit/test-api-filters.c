@@ -277,16 +277,16 @@ static void test_requests_wait_for_seats(void **state) {
         struct hfd_http_request *a = send_to_level("GET", ""), *b = send_to_level("PUT", ""),
                                 *c = send_to_level("GET", ""), *d = send_to_level("GET", "");
         assert_int_equal(n_handled, 2);
-        assert_null(c->call);
+        assert_null(c->continuation);
         response(a);
-        assert_non_null(c->call);
-        assert_null(d->call);
-        fake_request_run_call(c);
+        assert_non_null(c->continuation);
+        assert_null(d->continuation);
+        fake_request_run_continuation(c);
         assert_int_equal(n_handled, 3);
         /* The client of b does not read: its response is charged to its account instead. */
         hfd_http_request_reply(b, 200, "text/plain", NULL, 0, NULL);
         b->unsent(b->unsent_ctx, 10);
-        fake_request_run_call(d);
+        fake_request_run_continuation(d);
         assert_int_equal(n_handled, 4);
         hfd_http_request_unref(b);
         fake_request_free(b);
@@ -303,10 +303,10 @@ static void test_a_client_that_leaves_gives_its_turn_up(void **state) {
                                 *e = send_to_level("GET", "");
         fake_request_leave(c);
         response(a);
-        assert_non_null(d->call);
+        assert_non_null(d->continuation);
         fake_request_leave(d);
-        assert_non_null(e->call);
-        fake_request_run_call(e);
+        assert_non_null(e->continuation);
+        fake_request_run_continuation(e);
         assert_int_equal(n_handled, 3);
         response(b);
         response(e);
@@ -327,7 +327,7 @@ static void test_a_wait_ends_with_a_429(void **state) {
         struct hfd_flow_levels *levels = hfd_flow_control_levels(flow);
         assert_true(hfd_flow_levels_expire(levels, now) == now + HF_NSEC_PER_SEC);
         assert_true(hfd_flow_levels_expire(levels, now + HF_NSEC_PER_SEC) == HF_NSEC_NEVER);
-        fake_request_run_call(late);
+        fake_request_run_continuation(late);
         assert_int_equal(n_handled, 2);
         expect_text(late, 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
         response(a);

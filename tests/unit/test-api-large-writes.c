@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Large writes are computed by the pool of threads: while all its threads are busy, small writes
- * are answered and large ones wait. A large write whose client has left, or that the pool does not
- * take, changes nothing.
+ * are answered and large ones wait. So are writes of a part of a large object, whose bodies are
+ * small. A large write whose client has left, or that the pool does not take, changes nothing.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -106,12 +106,12 @@ static void on_done(struct hfd_request *request, const struct hfd_response *resp
         pthread_mutex_unlock(&later->mu);
 }
 
-static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb, const char *name,
-                  const char *body) {
+static void begin_any(struct api_fixture *f, struct later *later, enum hfd_verb verb,
+                      const struct hfd_resource *resource, const char *name, const char *body) {
         later->done = false;
         later->request.verb = verb;
         later->request.patch = HFD_PATCH_MERGE;
-        later->request.resource = hfd_resource_find("", "v1", "configmaps");
+        later->request.resource = resource;
         (void)snprintf(later->request.ns, sizeof later->request.ns, "default");
         (void)snprintf(later->request.name, sizeof later->request.name, "%s", name);
         later->request.body = body;
@@ -121,6 +121,22 @@ static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb
         later->request.done = on_done;
         assert_int_equal(hf__mutex_cond_init(&later->mu, &later->cond), 0);
         hfd_registry_serve(f->registry, &later->request);
+}
+
+static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb, const char *name,
+                  const char *body) {
+        begin_any(f, later, verb, hfd_resource_find("", "v1", "configmaps"), name, body);
+}
+
+/* A request to a subresource, as handlers/rest/rest.c makes it. */
+static void begin_part(struct api_fixture *f, struct later *later, enum hfd_verb verb,
+                       const struct hfd_resource *of, enum hfd_subresource part, const char *name,
+                       const char *body) {
+        const struct hfd_resource *other = hfd_resource_of_part(part);
+
+        later->request.part_of = of;
+        later->request.subresource = part;
+        begin_any(f, later, verb, other ? other : of, name, body);
 }
 
 static bool is_done(struct later *later) {
@@ -255,6 +271,140 @@ static void test_too_many_large_writes_are_refused(void **state) {
         free(large);
 }
 
+/* ---- parts of large objects ---- */
+
+static const struct hf_resource pods = {"", "v1", "pods"}, accounts = {"", "v1", "serviceaccounts"},
+                                deployments = {"apps", "v1", "deployments"};
+
+#define CONTAINERS                                                                                 \
+        "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"requests\":{\"cpu\":"    \
+        "\"1\"}}}]"
+
+/* Creates an object with n bytes of annotations, and waits until the cache has it. */
+static void create_annotated(struct api_fixture *f, struct hf_resource resource, const char *name,
+                             size_t n, const char *spec) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s, "{\"metadata\":{\"name\":\"%s\",\"annotations\":{\"a\":\"", name);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_putc(&s, 'x');
+        hf__strbuf_printf(&s, "\"}},\"spec\":{%s}}", spec);
+        api_fixture_make(f, resource, "default", s.data);
+        assert_int_equal(api_fixture_get(f, resource, "default", name), 0);
+        hf__strbuf_done(&s);
+}
+
+static void create_pods_and_deployment(struct api_fixture *f) {
+        static const char *const large[] = {"bound", "evicted", "debugged", "resized"};
+        static const char of_deployment[] =
+                "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{"
+                "\"labels\":{\"a\":\"b\"}},\"spec\":{" CONTAINERS "}}";
+
+        create_annotated(f, accounts, "default", 1, "");
+        for (size_t i = 0; i < sizeof large / sizeof large[0]; i++)
+                create_annotated(f, pods, large[i], 2 * HFD_LARGE_BODY, CONTAINERS);
+        create_annotated(f, pods, "small", 1, CONTAINERS);
+        create_annotated(f, pods, "other", 1, CONTAINERS);
+        create_annotated(f, deployments, "large", 2 * HFD_LARGE_BODY, of_deployment);
+}
+
+/* A Binding with about n bytes of annotations. The caller frees it. */
+static char *make_binding(const char *name, size_t n) {
+        struct hf__strbuf s = {0};
+
+        hf__strbuf_printf(&s,
+                          "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"target\":{\"name\":\"n\"},"
+                          "\"metadata\":{\"name\":\"%s\",\"annotations\":{\"b\":\"",
+                          name);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_putc(&s, 'y');
+        hf__strbuf_puts(&s, "\"}}}");
+        char *body = strdup(s.data);
+        hf__strbuf_done(&s);
+        return body;
+}
+
+/* What each needs is in the stored object, in the body, or in both. */
+static void test_parts_of_large_objects_wait_for_the_pool(void **state) {
+        struct api_fixture *f = *state;
+        const struct hfd_resource *pod = hfd_resource_find("", "v1", "pods"),
+                                  *deployment = hfd_resource_find("apps", "v1", "deployments");
+        static const struct {
+                enum hfd_verb verb;
+                enum hfd_subresource part;
+                const char *name, *body;
+                int code;
+        } cases[] = {
+                {HFD_CREATE, HFD_SUB_EVICTION, "evicted",
+                 "{\"apiVersion\":\"policy/"
+                 "v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"evicted\"}}",
+                 201},
+                {HFD_PATCH, HFD_SUB_EPHEMERAL_CONTAINERS, "debugged",
+                 "{\"spec\":{\"ephemeralContainers\":[{\"name\":\"e\",\"image\":\"i\"}]}}", 200},
+                {HFD_PATCH, HFD_SUB_RESIZE, "resized",
+                 "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":"
+                 "\"2\"}}}]}}",
+                 200},
+                {HFD_PATCH, HFD_SUB_STATUS, "resized", "{\"status\":{\"phase\":\"Running\"}}", 200},
+                {HFD_PATCH, HFD_SUB_SCALE, "large", "{\"spec\":{\"replicas\":3}}", 200},
+                {HFD_GET, HFD_SUB_SCALE, "large", "", 200},
+        };
+        enum { N = sizeof cases / sizeof cases[0] };
+        struct later parts[N] = {0}, bindings[2] = {0}, small = {0};
+        char *binding = make_binding("bound", 1), *other_binding = make_binding("other", 1),
+             *large_binding = make_binding("small", 2 * HFD_LARGE_BODY);
+        struct gates gates;
+
+        create_pods_and_deployment(f);
+        close_gates(f, &gates);
+        for (int i = 0; i < N; i++)
+                begin_part(f, &parts[i], cases[i].verb,
+                           cases[i].part == HFD_SUB_SCALE ? deployment : pod, cases[i].part,
+                           cases[i].name, cases[i].body);
+        begin_part(f, &bindings[0], HFD_CREATE, pod, HFD_SUB_BINDING, "bound", binding);
+        begin_part(f, &bindings[1], HFD_CREATE, pod, HFD_SUB_BINDING, "small", large_binding);
+        /* Those that read the object first come to the pool when they have it. */
+        PATIENCE_AWAIT(hfd_work_pending(f->registry->work) == N_GATES + N + 2);
+        begin_part(f, &small, HFD_CREATE, pod, HFD_SUB_BINDING, "other", other_binding);
+        end(&small, 0, 201);
+        for (int i = 0; i < N; i++)
+                assert_false(is_done(&parts[i]));
+        open_gates(&gates);
+        for (int i = 0; i < N; i++)
+                end(&parts[i], 0, cases[i].code);
+        for (int i = 0; i < 2; i++)
+                end(&bindings[i], 0, 201);
+        assert_int_equal(api_fixture_get(f, pods, "default", "small"), 0);
+        assert_string_equal(api_fixture_text_at(f, "spec.nodeName"), "n");
+        assert_int_equal(api_fixture_get(f, pods, "default", "bound"), 0);
+        assert_string_equal(api_fixture_text_at(f, "spec.nodeName"), "n");
+        free(binding);
+        free(other_binding);
+        free(large_binding);
+}
+
+/* A Binding that waits for the pool when it stops, or whose client leaves, names no node. */
+static void test_a_binding_without_client_changes_nothing(void **state) {
+        struct api_fixture *f = *state;
+        struct later later = {0};
+        atomic_bool gone = false;
+        char *binding = make_binding("bound", 1);
+        struct gates gates;
+
+        create_pods_and_deployment(f);
+        close_gates(f, &gates);
+        later.request.abandoned = &gone;
+        begin_part(f, &later, HFD_CREATE, hfd_resource_find("", "v1", "pods"), HFD_SUB_BINDING,
+                   "bound", binding);
+        PATIENCE_AWAIT(hfd_work_pending(f->registry->work) == N_GATES + 1);
+        atomic_store(&gone, true);
+        open_gates(&gates);
+        end(&later, HF_E_UNAVAILABLE, 503);
+        assert_int_equal(api_fixture_get(f, pods, "default", "bound"), 0);
+        assert_string_equal(api_fixture_text_at(f, "spec.nodeName"), "");
+        free(binding);
+}
+
 static void *stop_pool(void *ctx) {
         hfd_work_pool_stop(ctx);
         return NULL;
@@ -322,10 +472,13 @@ static void test_concurrent_large_patches_are_all_applied(void **state) {
 }
 
 int main(void) {
+        hfd_resources_add_workloads();
         const struct CMUnitTest tests[] = {
                 API_TEST(test_large_writes_wait_for_the_pool),
                 API_TEST(test_a_write_without_client_changes_nothing),
                 API_TEST(test_too_many_large_writes_are_refused),
+                API_TEST(test_parts_of_large_objects_wait_for_the_pool),
+                API_TEST(test_a_binding_without_client_changes_nothing),
                 API_TEST(test_a_stop_ends_waiting_writes),
                 API_TEST(test_concurrent_large_patches_are_all_applied),
         };

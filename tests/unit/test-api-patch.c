@@ -38,6 +38,8 @@ static void test_patch_requests_are_served(void **state) {
 
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{}"), HF_E_NOT_FOUND);
         api_fixture_expect_failure(f, 404, "NotFound", "configmaps \"c\" not found");
+        assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"uid\":\"gone\"}}"),
+                         HF_E_NOT_FOUND);
         make_cm(f);
         (void)snprintf(revision, sizeof revision, "%s",
                        api_fixture_text_at(f, "metadata.resourceVersion"));

@@ -112,7 +112,7 @@ static void test_every_damage_is_refused(void **state) {
 static void expect_in(const char *arguments, bool in) {
         char *pem = made(EC, arguments);
 
-        assert_true(hfd_pki_request_in(pem, strlen(pem), "system:masters") == in);
+        assert_int_equal(hfd_pki_request_in(pem, strlen(pem), "system:masters"), in);
         free(pem);
 }
 
@@ -136,7 +136,7 @@ static void test_an_organisation_cannot_hide(void **state) {
                 put("config", config);
                 expect_in("-config config", true);
         }
-        assert_false(hfd_pki_request_in("none", 4, "system:masters"));
+        assert_int_equal(hfd_pki_request_in("none", 4, "system:masters"), 0);
 }
 
 /* Issues a certificate from request.pem as issued.pem. */

@@ -93,7 +93,23 @@ static void test_a_sink_that_accepts_no_more_ends_the_watch(void **state) {
         assert_false(one_watch.end_requested);
         assert_true(one_watch_run());
         assert_int_equal(one_watch.end_error, 0);
+        assert_int_equal(one_watch_seen.n_calls, 1); /* the sink is not asked again */
         assert_int_equal(one_watch_seen.n_ends, 1);
+}
+
+/* Memory runs out before one of the events: the watch ends, and none of the later events, which
+ * are in the next batch, is delivered. */
+static void test_no_event_follows_a_lost_one(void **state) {
+        one_watch_select_by("k=v", "");
+        one_watch_queue("ns/a", YES, NULL, 1);
+        for (uint64_t i = 2; i <= 2 * BATCH_MAX; i++)
+                one_watch_queue("ns/b", NO, YES, i);
+        failing_memory_arm(2);
+        assert_true(one_watch_run());
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        assert_true(one_watch_seen.n_events < BATCH_MAX);
+        assert_int_equal(one_watch_seen.end_error, 0);
 }
 
 /* Each allocation fails once: the watch ends in place of losing the event. */
@@ -180,9 +196,10 @@ static void test_one_object_of_the_snapshot_comes(void **state) {
 static void test_a_refused_snapshot_ends_the_watch(void **state) {
         one_watch_seen.refuses = true;
         give_snapshot(2 * BATCH_MAX);
+        one_watch_queue_bookmarks(1000, 1); /* the client must not watch again from there */
         assert_true(one_watch_run());
         assert_int_equal(one_watch_seen.n_calls, 1);
-        assert_int_equal(one_watch_seen.end_error, 0);
+        assert_int_equal(one_watch_seen.end_error, HF_E_GONE);
         assert_null(one_watch.snapshot);
 }
 
@@ -215,6 +232,7 @@ int main(void) {
                 TEST(test_an_end_before_the_start_drops_the_changes),
                 TEST(test_an_end_does_not_wait_for_room),
                 TEST(test_a_sink_that_accepts_no_more_ends_the_watch),
+                TEST(test_no_event_follows_a_lost_one),
                 TEST(test_an_event_without_memory_ends_the_watch),
                 TEST(test_the_snapshot_comes_first_and_needs_no_room),
                 TEST(test_a_large_snapshot_comes_in_batches),

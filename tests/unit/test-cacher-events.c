@@ -214,7 +214,7 @@ static void test_an_invalid_value_hides_the_object(void **state) {
 
 static bool is_known_at(uint64_t revision) {
         struct hfd_snapshot snapshot;
-        bool known = hfd_cacher_snapshot(scripted.cacher, configmaps(), revision, &snapshot);
+        bool known = hfd_snapshot_take(scripted.cacher, configmaps(), revision, &snapshot);
 
         if (known)
                 hfd_snapshot_done(&snapshot);

@@ -18,7 +18,7 @@
 #include "server/resources/rows/resource_table.h"
 #include "time_units.h"
 
-#define SHORTAGE "cannot index the objects: out of memory"
+#define SHORTAGE "memory ran out: reading the objects again in a second"
 
 static struct {
         struct hfd_feed *feed;

@@ -103,7 +103,7 @@ static void await_fill(struct hfd_cacher *cacher, unsigned n) {
         hf_cancel_set_deadline(token, in_msec(PATIENCE_MSEC));
         assert_int_equal(hfd_cacher_wait_synced(cacher, token, NULL), 0);
         hf_cancel_unref(token);
-        assert_true(hfd_cacher_snapshot(cacher, resource, 0, &snapshot));
+        assert_true(hfd_snapshot_take(cacher, resource, 0, &snapshot));
         assert_int_equal(hfd_object_tree_size(&snapshot.objects), n);
         hfd_snapshot_done(&snapshot);
         assert_true(hfd_cacher_fill_progress(cacher) > 0);

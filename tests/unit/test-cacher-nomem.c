@@ -64,7 +64,7 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         pthread_mutex_unlock(&seen->mu);
 }
 
-static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end};
+static const struct hfd_watch_sink sink = {.events = on_events, .end = on_end};
 
 /* Waits until there are n events in all, or the watch has ended. Returns whether it has ended. */
 static bool await_events(struct seen *seen, size_t n) {

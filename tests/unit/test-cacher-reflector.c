@@ -306,7 +306,7 @@ static int end_refill(struct refill *refill) {
 
 static bool has_refill_begun(void) {
         pthread_mutex_lock(&scripted.cacher->mu);
-        bool has = hfd_store_identity_replacement_epoch_locked(scripted.cacher) > 0;
+        bool has = hfd_store_identity_generation_locked(scripted.cacher) > 0;
         pthread_mutex_unlock(&scripted.cacher->mu);
         return has;
 }

@@ -157,7 +157,7 @@ static void change_without(int n) {
         scripted_cacher_fill();
         scripted_watch_begin(&first, (struct scripted_watch_spec){.from_now = true});
         scripted_watch_begin(&second, (struct scripted_watch_spec){.ns = "ns", .from_now = true});
-        assert_true(hfd_cacher_snapshot(scripted.cacher, configmaps(), 0, &snapshot));
+        assert_true(hfd_snapshot_take(scripted.cacher, configmaps(), 0, &snapshot));
         failing_memory_arm(n);
         for (size_t i = 0; i < 4 && scripted_store_is_watched(&scripted.store); i++)
                 scripted_store_events(&scripted.store, &events[i], 1);

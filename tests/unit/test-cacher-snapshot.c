@@ -101,7 +101,7 @@ static void test_a_snapshot_of_now_shares_the_objects(void **state) {
         struct hfd_snapshot snapshot;
 
         make_past();
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 0, &snapshot));
         assert_ptr_equal(snapshot.objects.root, tree->root);
         assert_int_equal(snapshot.revision, 6);
         assert_int_equal(snapshot.changed, 6);
@@ -112,7 +112,7 @@ static void test_a_snapshot_of_now_shares_the_objects(void **state) {
         hfd_snapshot_done(&snapshot);
         assert_null(snapshot.objects.root);
         assert_int_equal(snapshot.revision + snapshot.changed + snapshot.fill, 0);
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 9, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 9, &snapshot));
         expect_contents(&snapshot.objects, past[6]);
         assert_int_equal(snapshot.revision, 9);
         assert_int_equal(snapshot.changed, 6);
@@ -124,7 +124,7 @@ static void test_the_state_at_each_earlier_revision_is_known(void **state) {
 
         make_past();
         for (uint64_t at = 1; at <= 6; at++) {
-                assert_true(hfd_cacher_snapshot(&cacher, resource, at, &snapshot));
+                assert_true(hfd_snapshot_take(&cacher, resource, at, &snapshot));
                 expect_contents(&snapshot.objects, past[at]);
                 assert_int_equal(snapshot.revision, at);
                 assert_int_equal(snapshot.changed, at);
@@ -133,7 +133,7 @@ static void test_the_state_at_each_earlier_revision_is_known(void **state) {
         expect_contents(tree, past[6]);
         /* Other resources have changed since, this one has not. */
         cacher.revision = 20;
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 15, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 15, &snapshot));
         assert_ptr_equal(snapshot.objects.root, tree->root);
         assert_int_equal(snapshot.revision, 15);
         hfd_snapshot_done(&snapshot);
@@ -143,14 +143,14 @@ static void test_a_kept_state_is_used_again(void **state) {
         struct hfd_snapshot snapshot, again;
 
         make_past();
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 3, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 3, &snapshot));
         snapshot.fill--; /* it is from before the cache was filled again */
-        hfd_cacher_keep_snapshot(&cacher, resource, &snapshot);
+        hfd_snapshot_keep(&cacher, resource, &snapshot);
         assert_int_equal(history->n_states, 0);
         snapshot.fill++;
-        hfd_cacher_keep_snapshot(&cacher, resource, &snapshot);
+        hfd_snapshot_keep(&cacher, resource, &snapshot);
         assert_int_equal(history->n_states, 1);
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 3, &again));
+        assert_true(hfd_snapshot_take(&cacher, resource, 3, &again));
         assert_ptr_equal(again.objects.root, snapshot.objects.root);
         expect_contents(&again.objects, past[3]);
         hfd_snapshot_done(&again);
@@ -161,18 +161,18 @@ static void test_other_revisions_are_unknown(void **state) {
         struct hfd_snapshot snapshot;
 
         make_past();
-        assert_false(hfd_cacher_snapshot(&cacher, resource, 7, &snapshot));
+        assert_false(hfd_snapshot_take(&cacher, resource, 7, &snapshot));
         history->floor = 2;
-        assert_false(hfd_cacher_snapshot(&cacher, resource, 1, &snapshot));
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 2, &snapshot));
+        assert_false(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 2, &snapshot));
         hfd_snapshot_done(&snapshot);
         /* An earlier revision may mean something else from now on. */
         hfd_store_identity_replaced(&cacher, "a test says so");
-        assert_false(hfd_cacher_snapshot(&cacher, resource, 3, &snapshot));
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+        assert_false(hfd_snapshot_take(&cacher, resource, 3, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 0, &snapshot));
         hfd_snapshot_done(&snapshot);
         cacher.synced = false;
-        assert_false(hfd_cacher_snapshot(&cacher, resource, 0, &snapshot));
+        assert_false(hfd_snapshot_take(&cacher, resource, 0, &snapshot));
 }
 
 static void test_too_many_changes_are_not_undone(void **state) {
@@ -180,10 +180,10 @@ static void test_too_many_changes_are_not_undone(void **state) {
 
         for (int i = 0; i <= UNDO_MAX + 1; i++)
                 change("ns/a", true);
-        assert_true(hfd_cacher_snapshot(&cacher, resource, 2, &snapshot));
+        assert_true(hfd_snapshot_take(&cacher, resource, 2, &snapshot));
         expect_contents(&snapshot.objects, "a@2 ");
         hfd_snapshot_done(&snapshot);
-        assert_false(hfd_cacher_snapshot(&cacher, resource, 1, &snapshot));
+        assert_false(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
 }
 
 /* Without memory the state is unknown, and nothing is left behind. */
@@ -193,7 +193,7 @@ static void test_a_state_without_memory_is_unknown(void **state) {
         make_past();
         for (int n = 0; n < 30; n++) {
                 failing_memory_arm(n);
-                bool known = hfd_cacher_snapshot(&cacher, resource, 1 + (uint64_t)n % 5, &snapshot);
+                bool known = hfd_snapshot_take(&cacher, resource, 1 + (uint64_t)n % 5, &snapshot);
                 failing_memory_disarm();
                 assert_int_equal(known, !failing_memory_hit());
                 if (known) {

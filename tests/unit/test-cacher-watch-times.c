@@ -45,7 +45,7 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
 
 static void watch_from(struct api_fixture *f, struct seen *seen, uint64_t revision,
                        int64_t timeout_s, bool bookmarks) {
-        static const struct hfd_watcher_sink sink = {.events = on_events, .end = on_end};
+        static const struct hfd_watch_sink sink = {.events = on_events, .end = on_end};
         struct hfd_selector labels = {0}, fields = {0};
         struct hfd_response response = {0};
         const struct hfd_watcher_spec spec = {.resource = hfd_resource_find(api_workspaces.group,

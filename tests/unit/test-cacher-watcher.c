@@ -70,7 +70,7 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         pthread_mutex_unlock(&seen->mu);
 }
 
-static const struct hfd_watcher_sink sink = {.ready = on_ready, .events = on_events, .end = on_end};
+static const struct hfd_watch_sink sink = {.ready = on_ready, .events = on_events, .end = on_end};
 
 static void watch(struct api_fixture *f, struct seen *seen, bool from_now) {
         struct hfd_selector labels = {0}, fields = {0};

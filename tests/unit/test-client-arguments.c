@@ -145,6 +145,39 @@ static void test_a_request_that_waits_needs_a_client_and_a_token(void **state) {
         assert_null(hf_client_free(NULL));
 }
 
+static struct hf_response odd;
+
+static int reply_oddly(struct hf_client *self, const struct hf_request *request,
+                       hf_response_fn done, void *ctx, uint64_t *ret_id) {
+        done(ctx, &odd);
+        return 0;
+}
+
+/* Another implementation may be of another version. */
+static void test_an_implementation_is_checked(void **state) {
+        const struct hf_request request = {.size = sizeof request,
+                                           .verb = HF_VERB_LIST,
+                                           .resource = {"", "v1", "things"}};
+        struct hf_client_ops odd_ops = {.size = 1, .request = reply_oddly};
+        struct hf_client of_odd = {.ops = &odd_ops, .host = &host};
+        struct hf_status status = {0};
+        char *body = NULL;
+
+        assert_int_equal(hf_client_do(&of_odd, &request, hf_cancel_never(), NULL, NULL, &status),
+                         -EINVAL);
+        assert_non_null(strstr(status.message, "hf_client_ops"));
+        odd_ops.size = sizeof odd_ops;
+        odd = (struct hf_response){.size = 1, .body = "x", .n_body = 1};
+        assert_int_equal(hf_client_do(&of_odd, &request, hf_cancel_never(), &body, NULL, &status),
+                         -EINVAL);
+        assert_non_null(strstr(status.message, "hf_response"));
+        assert_null(body);
+        odd.size = sizeof odd;
+        assert_int_equal(hf_client_do(&of_odd, &request, hf_cancel_never(), &body, NULL, NULL), 0);
+        assert_string_equal(body, "x");
+        free(body);
+}
+
 static void test_an_upsert_needs_a_name_a_body_and_what_a_request_needs(void **state) {
         const struct hf_request good = {.size = sizeof good,
                                         .verb = HF_VERB_UPDATE,
@@ -234,6 +267,21 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait_term(NULL, 1, "7", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, NULL, hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, "7", NULL), -EINVAL);
+        /* Only versions that are numbers can be compared. */
+        struct hf_informer *one_revision = NULL, *both[2] = {informer, NULL};
+        struct hf_informer_config ordered = config;
+        struct hf_cancel *fired;
+        ordered.one_revision = true;
+        assert_int_equal(hf_informer_new(&host, &ordered, &one_revision), 0);
+        assert_int_equal(hf_cancel_new(NULL, NULL, &fired), 0);
+        hf_cancel_fire(fired, HF_CANCEL_STOPPING);
+        both[1] = one_revision;
+        assert_int_equal(hf_informer_wait_term(&one_revision, 1, "x", fired), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(both, 2, "x", fired), -EINVAL);
+        assert_int_equal(hf_informer_wait_term(both, 2, "7", fired), HF_E_CANCELED);
+        assert_int_equal(hf_informer_wait_term(&informer, 1, "x", fired), HF_E_CANCELED);
+        hf_cancel_unref(fired);
+        hf_informer_free(one_revision);
         assert_int_equal(hf_informer_add_index(informer, NULL, no_values, NULL), -EINVAL);
         assert_int_equal(hf_informer_add_index(informer, "i", NULL, NULL), -EINVAL);
         assert_int_equal(hf_informer_values_add(NULL, "v"), -EINVAL);
@@ -320,6 +368,7 @@ int main(void) {
                 cmocka_unit_test(test_a_request_needs_what_its_verb_uses),
                 cmocka_unit_test(test_a_request_and_a_watch_need_all_arguments),
                 cmocka_unit_test(test_a_request_that_waits_needs_a_client_and_a_token),
+                cmocka_unit_test(test_an_implementation_is_checked),
                 cmocka_unit_test(test_an_upsert_needs_a_name_a_body_and_what_a_request_needs),
                 cmocka_unit_test(test_an_informer_needs_a_client_and_a_resource),
                 cmocka_unit_test(test_functions_of_an_informer_need_their_arguments),

@@ -65,19 +65,26 @@ static void test_a_selector_is_written_and_escaped(void **state) {
 }
 
 static void test_a_selector_refuses_what_would_change_its_meaning(void **state) {
-        const char *const comma[] = {"a,b"}, *const one[] = {"a"};
+        const char *const comma[] = {"a,b"}, *const one[] = {"a"}, *const two[] = {"a", "b"},
+                          *const null[] = {NULL};
         const struct hf_selector_term wrong[] =
                 {{.key = "k", .values = comma, .n_values = 1},
+                 {.values = one, .n_values = 1},
+                 {.key = "k", .n_values = 1},
+                 {.key = "k", .values = null, .n_values = 1},
+                 {.key = "k", .values = two, .n_values = 2},
+                 {.key = "k[0]", .values = one, .n_values = 1},
                  {.key = "k=v,l", .values = one, .n_values = 1},
                  {.key = "", .values = one, .n_values = 1},
                  {.key = "k"},
                  {.key = "k", .op = HF_SELECTOR_IN},
                  {.key = "k", .op = HF_SELECTOR_EXISTS, .values = one, .n_values = 1},
                  {.key = "k", .op = (enum hf_selector_op)9, .values = one, .n_values = 1}};
-        const struct hf_selector_term field = {.key = "k",
-                                               .op = HF_SELECTOR_IN,
-                                               .values = one,
-                                               .n_values = 1};
+        const struct hf_selector_term fields[] =
+                {{.key = "k", .op = HF_SELECTOR_IN, .values = one, .n_values = 1},
+                 {.key = "k", .op = HF_SELECTOR_EXISTS},
+                 {.key = "k"},
+                 {.key = "k", .values = null, .n_values = 1}};
         struct hf_selector selector = {.size = sizeof selector};
         struct hf_status status;
         char *query;
@@ -89,8 +96,14 @@ static void test_a_selector_refuses_what_would_change_its_meaning(void **state) 
                 assert_int_equal(hf_selector_query(&selector, &query, &status), HF_E_INVALID);
                 assert_true(status.message[0]);
         }
-        selector = (struct hf_selector){.size = sizeof selector, .fields = &field, .n_fields = 1};
-        assert_int_equal(hf_selector_query(&selector, &query, &status), HF_E_INVALID);
+        for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+                selector = (struct hf_selector){.size = sizeof selector,
+                                                .fields = &fields[i],
+                                                .n_fields = 1};
+                assert_int_equal(hf_selector_query(&selector, &query, &status), HF_E_INVALID);
+        }
+        assert_int_equal(hf_selector_query(&selector, NULL, NULL), -EINVAL);
+        assert_int_equal(hf_selector_query(NULL, &query, NULL), -EINVAL);
         selector.size = 1;
         assert_int_equal(hf_selector_query(&selector, &query, NULL), -EINVAL);
 }
@@ -140,6 +153,48 @@ static void test_an_owner_must_be_one_that_the_collector_finds(void **state) {
         assert_int_equal(hf_owner_set(OWNED, strlen(OWNED), OWNED, strlen(OWNED), &object),
                          HF_E_INVALID); /* without a uid */
         assert_null(object);
+}
+
+/* An owner that belongs to the cluster may own objects of any namespace. A reference that names it
+ * already becomes the controller's. */
+static void test_an_owner_may_have_no_namespace(void **state) {
+        static const char *const owners[] =
+                {"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{"
+                 "\"name\":\"o\",\"uid\":\"u\"}}",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{"
+                 "\"name\":\"o\",\"namespace\":\"\",\"uid\":\"u\"}}"};
+        static const char owned[] = "{\"metadata\":{\"name\":\"x\",\"namespace\":\"a\","
+                                    "\"ownerReferences\":[{\"uid\":\"v\"},{\"uid\":\"u\"}]}}";
+        char *object;
+
+        for (size_t i = 0; i < 2; i++) {
+                assert_int_equal(hf_owner_set(owned, strlen(owned), owners[i], strlen(owners[i]),
+                                              &object),
+                                 0);
+                assert_non_null(strstr(object,
+                                       "[{\"uid\":\"v\"},{\"uid\":\"u\",\"apiVersion\":\"v1\","
+                                       "\"kind\":\"Node\",\"name\":\"o\",\"controller\":true,"
+                                       "\"blockOwnerDeletion\":true}]"));
+                free(object);
+        }
+        assert_int_equal(hf_owner_set(owned, strlen(owned), "{", 1, &object), HF_E_INVALID);
+}
+
+static void test_a_controller_has_a_name_that_fits(void **state) {
+        char long_name[HF_NAME_MAX + 2], name[HF_NAME_MAX + 1], object[HF_NAME_MAX + 200];
+
+        for (size_t n = HF_NAME_MAX; n <= HF_NAME_MAX + 1; n++) {
+                memset(long_name, 'n', n);
+                long_name[n] = '\0';
+                (void)snprintf(object, sizeof object,
+                               "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\","
+                               "\"kind\":"
+                               "\"K\",\"name\":\"%s\",\"uid\":\"u\",\"controller\":true}]}}",
+                               long_name);
+                assert_int_equal(hf_owner_name(object, strlen(object), NULL, "K", name),
+                                 n == HF_NAME_MAX ? 0 : HF_E_NOT_FOUND);
+        }
+        assert_int_equal(strlen(name), HF_NAME_MAX);
 }
 
 /* Memory is not exhausted, so -ENOMEM would be a lie that a controller retries for ever. */
@@ -210,6 +265,8 @@ static void test_a_finalizer_is_added_and_removed_among_others(void **state) {
                  "{\"metadata\":{\"finalizers\":[\"x/f\",\"o\"]}}", false},
                 {"{\"metadata\":{\"finalizers\":[\"x/f\",\"o\",\"x/f\"]}}", false,
                  "{\"metadata\":{\"finalizers\":[\"o\"]}}", true},
+                {"{\"metadata\":{\"finalizers\":[\"x/f\",1,\"x/f\"]}}", false,
+                 "{\"metadata\":{\"finalizers\":[1]}}", true},
                 {"{\"metadata\":{}}", false, "{\"metadata\":{}}", false},
                 {"{\"metadata\":{\"finalizers\":\"x/f\"}}", true, NULL, false},
                 {"{}", true, NULL, false},
@@ -264,7 +321,7 @@ static void test_the_time_of_a_condition_is_that_of_its_last_change(void **state
                                          .reason = "Done"};
         static const char first[] = "{\"status\":{\"conditions\":[{\"type\":\"Other\"}]}}";
         char *objects[4];
-        bool changed;
+        bool changed = false;
 
         clock.real = fake_real;
         real_s = 1767225600; /* 2026-01-01 */
@@ -328,6 +385,8 @@ int main(void) {
                 cmocka_unit_test(test_a_selector_refuses_what_would_change_its_meaning),
                 cmocka_unit_test(test_an_object_has_one_controller),
                 cmocka_unit_test(test_an_owner_must_be_one_that_the_collector_finds),
+                cmocka_unit_test(test_an_owner_may_have_no_namespace),
+                cmocka_unit_test(test_a_controller_has_a_name_that_fits),
                 cmocka_unit_test(test_an_object_without_room_for_a_reference_is_invalid),
                 cmocka_unit_test(test_a_controller_is_found_by_its_kind),
                 cmocka_unit_test(test_a_finalizer_is_added_and_removed_among_others),

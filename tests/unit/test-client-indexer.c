@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an informer keeps of an object, lookups by indexed values, and resyncs. */
+/* What an informer keeps of an object, and lookups by indexed values. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -96,10 +96,65 @@ static void assert_found(const char *index, const char *value, const char *expec
         assert_string_equal(text, expected);
 }
 
+/* A value of each length. */
+static void by_lengths(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                       struct hf_informer_values *values) {
+        char value[301];
+
+        for (size_t i = 0; i < sizeof value; i++) {
+                memset(value, 'v', i);
+                value[i] = '\0';
+                assert_int_equal(hf_informer_values_add(values, value), 0);
+        }
+}
+
+static void fail_at_first(void *ctx, const char *ns, const char *name, const char *object, size_t n,
+                          struct hf_informer_values *values) {
+        unsigned *n_calls = ctx;
+
+        hf_informer_values_fail(NULL);
+        if ((*n_calls)++ == 0)
+                hf_informer_values_fail(values);
+        else
+                assert_int_equal(hf_informer_values_add(values, "v"), 0);
+}
+
 static void setup_indexes(void) {
         setup(&(struct hf_informer_config){0});
         assert_int_equal(hf_informer_add_index(f.informer, "letter", by_message, NULL), 0);
         assert_int_equal(hf_informer_add_index(f.informer, "namespace", by_namespace, NULL), 0);
+}
+
+static void test_values_have_any_length(void **state) {
+        char value[301];
+
+        setup(&(struct hf_informer_config){0});
+        assert_int_equal(hf_informer_add_index(f.informer, "length", by_lengths, NULL), 0);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        start();
+        for (size_t i = 0; i < sizeof value; i++) {
+                memset(value, 'v', i);
+                value[i] = '\0';
+                assert_found("length", value, "a/one ");
+        }
+        char *key = fake_store_key("things", "a", "one");
+        wait_for(fake_api_delete(f.api, key));
+        free(key);
+        assert_found("length", "v", "");
+        teardown();
+}
+
+/* The object comes again, as after any shortage of memory. */
+static void test_an_index_function_may_fail(void **state) {
+        unsigned n_calls = 0;
+
+        setup(&(struct hf_informer_config){0});
+        assert_int_equal(hf_informer_add_index(f.informer, "i", fail_at_first, &n_calls), 0);
+        fake_api_put_thing(f.api, "a", "one", "1");
+        start();
+        assert_found("i", "v", "a/one ");
+        assert_int_equal(n_calls, 2);
+        teardown();
 }
 
 static void test_objects_are_found_by_their_values(void **state) {
@@ -274,45 +329,6 @@ static void test_only_metadata_is_kept(void **state) {
         teardown();
 }
 
-/* ---- resync ---- */
-
-static struct {
-        pthread_mutex_t mu;
-        pthread_cond_t changed;
-        unsigned n_added, n_modified, n_others;
-} recorded = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-
-static void count(void *ctx, enum hf_event_type type, const char *ns, const char *name,
-                  const char *object, size_t n) {
-        pthread_mutex_lock(&recorded.mu);
-        recorded.n_added += type == HF_EVENT_ADDED;
-        recorded.n_modified += type == HF_EVENT_MODIFIED;
-        recorded.n_others += type != HF_EVENT_ADDED && type != HF_EVENT_MODIFIED;
-        pthread_cond_broadcast(&recorded.changed);
-        pthread_mutex_unlock(&recorded.mu);
-}
-
-static void test_a_resync_calls_handlers_again(void **state) {
-        struct hf_informer_handler *handler = NULL;
-
-        setup(&(struct hf_informer_config){.resync = HF_NSEC_PER_MSEC});
-        fake_api_put_thing(f.api, "a", "one", "1");
-        fake_api_put_thing(f.api, "a", "two", "1");
-        start();
-        assert_int_equal(hf_informer_add_handler(f.informer, count, NULL, &handler), 0);
-        pthread_mutex_lock(&recorded.mu);
-        PATIENCE_AWAIT_LOCKED(&recorded.changed, &recorded.mu, recorded.n_modified >= 10);
-        assert_int_equal(recorded.n_added, 2);
-        assert_int_equal(recorded.n_others, 0);
-        pthread_mutex_unlock(&recorded.mu);
-        wait_for(fake_api_delete_thing(f.api, "a", "one")); /* events come in between */
-        assert_int_equal(hf_informer_count(f.informer), 1);
-        hf_informer_remove_handler(f.informer, handler);
-        assert_int_equal(recorded.n_others, 1);
-        assert_int_equal(fake_api_n_watches(f.api), 1);
-        teardown();
-}
-
 static void test_members_beyond_the_size_are_ignored(void **state) {
         struct hf_informer_config config = {.size = offsetof(struct hf_informer_config,
                                                              metadata_only),
@@ -334,13 +350,14 @@ static void test_members_beyond_the_size_are_ignored(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_objects_are_found_by_their_values),
+                cmocka_unit_test(test_values_have_any_length),
+                cmocka_unit_test(test_an_index_function_may_fail),
                 cmocka_unit_test(test_indexed_values_follow_changes),
                 cmocka_unit_test(test_a_new_list_updates_the_indexes),
                 cmocka_unit_test(test_indexes_are_added_before_the_start),
                 cmocka_unit_test(test_an_index_equals_a_full_search),
                 cmocka_unit_test(test_the_metadata_is_cut_out_of_an_object),
                 cmocka_unit_test(test_only_metadata_is_kept),
-                cmocka_unit_test(test_a_resync_calls_handlers_again),
                 cmocka_unit_test(test_members_beyond_the_size_are_ignored),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 #include <holdfast/informer.h>
 
 #include "client/informer_barrier.h"
+#include "client/informer_lookup.h"
 #include "client/informer_private.h"
 #include "fake_api_client.h"
 #include "patience.h"
@@ -134,6 +135,24 @@ static void test_a_list_comes_in_pages(void **state) {
         assert_last_query("limit=500&continue=6%2B4");
         assert_int_equal(hf_informer_count(f.informer), 5);
         assert_told("+n0 +n1 +n2 +n3 +n4 ");
+        teardown();
+}
+
+static void test_a_namespace_has_objects_or_not(void **state) {
+        char name[HF_NAME_MAX + 2];
+
+        memset(name, 'n', sizeof name - 1);
+        name[sizeof name - 1] = '\0';
+        setup(false);
+        fake_api_put_thing(f.api, "b", "one", "1");
+        fake_api_put_thing(f.api, "", name, "1"); /* in no namespace, and longer than any */
+        assert_int_equal(hf_informer_start(f.informer), 0);
+        wait_for(0);
+        assert_true(hf__informer_has_in(f.informer, "b"));
+        assert_false(hf__informer_has_in(f.informer, "a"));
+        assert_false(hf__informer_has_in(f.informer, "c"));
+        assert_false(hf__informer_has_in(f.informer, name));
+        assert_false(hf__informer_has_in(f.informer, name + 1));
         teardown();
 }
 
@@ -495,6 +514,7 @@ static void test_a_server_that_is_behind_is_listed_again(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_list_comes_in_pages),
+                cmocka_unit_test(test_a_namespace_has_objects_or_not),
                 cmocka_unit_test(test_a_name_may_have_escapes),
                 cmocka_unit_test(test_an_item_has_the_kind_of_its_list),
                 cmocka_unit_test(test_what_happens_between_pages_is_seen),

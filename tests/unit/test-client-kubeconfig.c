@@ -156,6 +156,7 @@ static void test_bad_files_are_refused_by_name(void **state) {
                 if (r != cases[i].error || !strstr(status.message, cases[i].words))
                         fail_msg("case %zu: %d \"%s\", not %d \"%s\"", i, r, status.message,
                                  cases[i].error, cases[i].words);
+                assert_null(strstr(status.message, "the files after it"));
         }
 }
 
@@ -261,7 +262,7 @@ static void test_several_files_are_merged(void **state) {
         snprintf(list, sizeof list, "%s/4:%s/2", dir, dir);
         assert_int_equal(setenv("KUBECONFIG", list, 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_INVALID);
-        assert_non_null(strstr(status.message, "nowhere"));
+        assert_non_null(strstr(status.message, "named \"nowhere\", nor in the files after it"));
         assert_int_equal(setenv("KUBECONFIG", "/nonexistent/a:/nonexistent/b", 1), 0);
         assert_int_equal(hf__kubeconfig_load(NULL, &config, &status), HF_E_NOT_FOUND);
         /* so is a missing ~/.kube/config, which is read without KUBECONFIG */
@@ -412,7 +413,7 @@ static void test_what_is_no_text_is_refused(void **state) {
 }
 
 static void test_data_is_base64_of_a_text(void **state) {
-        static const char *const bad[] = {"QUFBAA==", "*", "Q0E"};
+        static const char *const bad[] = {"QUFBAA==", "*", "Q0E", " "};
 
         for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
                 struct hf__kubeconfig config = {0};

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -160,10 +161,26 @@ static void helpers_life(int n) {
         failing_memory_disarm();
         for (size_t i = 0; i < sizeof r / sizeof *r; i++)
                 assert_true(r[i] == 0 || is_shortage(r[i]));
+        /* What succeeds is whole. */
+        static const char *const parts[] =
+                {"\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Thing\","
+                 "\"name\":\"o\",\"uid\":\"u\",\"controller\":true,"
+                 "\"blockOwnerDeletion\":true}]}",
+                 "\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Done\","
+                 "\"message\":\"\"}]}}",
+                 "labelSelector=k%20in%20%28a%2Cb%29", "\"w\":{\"b\":1}",
+                 "\"finalizers\":[\"f\"]}"};
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
                 assert_true((r[i == 4 ? 5 : i] == 0) == (texts[i] != NULL));
+                if (texts[i] && !strstr(texts[i], parts[i]))
+                        fail_msg("%s", texts[i]);
                 free(texts[i]);
         }
+        for (size_t i = 0; i < api->store.n_commits;
+             i++) /* an Event has its name, or is not written */
+                assert_null(strstr(api->store.commits[i].text->data, "{\"name\":\"\""));
+        if (r[7] == 0 && r[6] == 0)
+                assert_null(fake_api_get(api, "things/a/owned"));
         hf_recorder_free(recorder);
         hf_client_free(client);
         fake_api_free(api);
@@ -217,11 +234,13 @@ static void rest_life(int n) {
         struct replies replies = {.mu = PTHREAD_MUTEX_INITIALIZER,
                                   .cond = PTHREAD_COND_INITIALIZER};
         struct hf_client *client = NULL;
+        struct hf_status status = {0};
         int expected = 0;
 
         failing_memory_arm(n);
-        int r = hf_rest_client_new(&host, &config, &client, NULL);
+        int r = hf_rest_client_new(&host, &config, &client, &status);
         assert_true(r == 0 || is_shortage(r));
+        assert_int_equal(status.error, r);
         if (r == 0) {
                 r = hf_client_request(client, &request, count_reply, &replies, NULL);
                 assert_true(r == 0 || is_shortage(r));

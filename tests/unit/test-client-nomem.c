@@ -108,9 +108,13 @@ static void test_a_key_index_keeps_what_it_has(void **state) {
 
 static void index_by_all(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                          struct hf_informer_values *values) {
+        static unsigned n_calls;
         char value[16];
 
-        for (int i = 0; i < 5; i++) {
+        /* An attempt that fails must leave nothing of its own values. */
+        (void)snprintf(value, sizeof value, "c%u", n_calls++);
+        (void)hf_informer_values_add(values, value);
+        for (int i = 0; i < 4; i++) {
                 (void)snprintf(value, sizeof value, "v%d", i);
                 (void)hf_informer_values_add(values, value);
         }
@@ -170,10 +174,11 @@ static void running_life(int n) {
         assert_int_equal(hf_cancel_new(NULL, NULL, &guard), 0);
         hf_cancel_set_deadline(guard, hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC);
         fake_api_set_page(api, 2);
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 2; i++) {
                 (void)snprintf(name, sizeof name, "n%d", i);
                 (void)fake_api_put_thing(api, "a", name, "1");
         }
+        (void)fake_api_put_thing(api, "a", "n\\\"2", "1"); /* a name with an escape */
         assert_int_equal(hf_informer_new(&api->host, &config, &informer), 0);
         assert_int_equal(hf_informer_add_index(informer, "i", index_by_all, NULL), 0);
         /* Before the start, because the informer's thread allocates at once. */
@@ -193,7 +198,7 @@ static void running_life(int n) {
         assert_true((r == 0) == (object != NULL));
         failing_memory_disarm();
         assert_int_equal(hf_informer_count(informer), 3);
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 4; i++) {
                 int n_found = 0;
                 (void)snprintf(name, sizeof name, "v%d", i);
                 assert_int_equal(hf_informer_by_index(informer, "i", name, count_object, &n_found),
@@ -229,6 +234,13 @@ static void wait_for_many_life(int n) {
         int r = hf_informer_wait_all(informers, 6, NULL, token);
         failing_memory_disarm();
         assert_int_equal(r, failing_memory_hit() ? -ENOMEM : HF_E_CANCELED);
+        /* Up to four need no memory. */
+        failing_memory_arm(0);
+        assert_int_equal(hf_informer_wait_all(informers, 4, NULL, token), HF_E_CANCELED);
+        failing_memory_arm(n);
+        if (hf_informer_wait_all(informers, 5, NULL, token) == -ENOMEM)
+                assert_true(failing_memory_hit());
+        failing_memory_disarm();
         for (int i = 0; i < 6; i++)
                 hf_informer_free(informers[i]);
         hf_cancel_unref(token);
@@ -299,6 +311,10 @@ static void kubeconfig_life(int n) {
 
         assert_true(fd >= 0);
         assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+        /* More than is read at first. */
+        static char comment[9000];
+        memset(comment, '#', sizeof comment - 1);
+        assert_int_equal(write(fd, comment, sizeof comment - 1), sizeof comment - 1);
         (void)close(fd);
         failing_memory_arm(n);
         int r = hf_rest_client_from_kubeconfig(&silent, path, &client, &status);

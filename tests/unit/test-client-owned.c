@@ -263,7 +263,6 @@ static void test_an_owned_object_is_created_with_its_owner(void **state) {
                             "\"blockOwnerDeletion\":true}]}}");
 }
 
-/* The write names the uid, so that it changes no object that has taken the name meanwhile. */
 /* Such an object belongs to the cluster, and its body has no namespace. */
 static void test_an_owned_object_may_have_no_namespace(void **state) {
         for (int i = 0; i < 2; i++) {
@@ -304,6 +303,7 @@ static void test_a_request_of_the_wrong_size_is_refused(void **state) {
                          -EINVAL);
 }
 
+/* The write names the uid, so that it changes no object that has taken the name meanwhile. */
 static void test_an_owned_object_is_changed_by_its_uid(void **state) {
         enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
 
@@ -355,7 +355,9 @@ static void test_what_is_no_owned_object_is_refused(void **state) {
         assert_int_equal(owned_upsert("{}", "nonsense", NULL), HF_E_INVALID);
         assert_string_equal(f.status.message, "a: the owner has no uid");
         assert_int_equal(hf_owned_upsert(NULL, &request, OWNER, n, f.token, NULL, NULL), -EINVAL);
-        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, NULL, NULL, NULL), -EINVAL);
+        assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, NULL, NULL, &f.status),
+                         -EINVAL);
+        assert_string_equal(f.status.message, "an owned object needs a name and an owner");
         request.subresource = "status";
         assert_int_equal(hf_owned_upsert(&f.client, &request, OWNER, n, f.token, NULL, NULL),
                          -EINVAL);

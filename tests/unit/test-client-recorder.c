@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events: their content, their number, and that nothing waits for them. */
 #undef NDEBUG
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include <holdfast/client_port.h>
 #include <holdfast/recorder.h>
 
 #include "base/json.h"
@@ -129,6 +131,8 @@ static void test_repetitions_are_counted_in_one_object(void **state) {
         offset += 10 * HF_NSEC_PER_SEC;
         record(1);
         await_commits(2);
+        /* A PUT that finds nothing, a POST, and one PUT more. */
+        assert_int_equal(fake_api_n_requests(f.api), 3);
         struct hf__json *json = last_event();
         assert_true(hf__json_i64(json, "count", &count));
         assert_int_equal(count, 7);
@@ -258,6 +262,100 @@ static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
         }
 }
 
+/* Its own write is counted by the next one. */
+static void test_a_repetition_during_a_write_is_not_sent(void **state) {
+        int64_t count = 0;
+
+        fake_api_client_hold_requests(f.client, true);
+        record(1);
+        offset += 10 * HF_NSEC_PER_SEC;
+        record(1);
+        record(1);
+        assert_int_equal(fake_api_n_requests(f.api), 1);
+        fake_api_client_hold_requests(f.client, false);
+        await_commits(1);
+        await_idle();
+        offset += 10 * HF_NSEC_PER_SEC;
+        record(1);
+        await_commits(2);
+        await_idle();
+        struct hf__json *json = last_event();
+        assert_true(hf__json_i64(json, "count", &count));
+        assert_int_equal(count, 4);
+        hf__json_free(json);
+}
+
+static unsigned n_refused;
+
+static int refuse(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
+                  void *ctx, uint64_t *ret_id) {
+        const int error = request->verb == HF_VERB_CREATE ? HF_E_EXISTS : HF_E_NOT_FOUND;
+
+        n_refused++;
+        done(ctx, &(struct hf_response){.size = sizeof(struct hf_response), .error = error});
+        return 0;
+}
+
+/* Others create and delete the Event in turn. Otherwise the requests would never end. */
+static void test_an_event_takes_three_requests_at_most(void **state) {
+        static const struct hf_client_ops ops = {.size = sizeof ops, .request = refuse};
+        struct hf_client client = {.ops = &ops, .host = &f.host};
+        const struct hf_recorder_config config = {.size = sizeof config,
+                                                  .client = &client,
+                                                  .component = "copies",
+                                                  .instance = "r-1"};
+
+        hf_recorder_free(f.recorder);
+        assert_int_equal(hf_recorder_new(&f.host, &config, &f.recorder), 0);
+        n_refused = 0;
+        for (unsigned i = 1; i <= 2; i++) {
+                record(1);
+                assert_int_equal(n_refused, 3 * i);
+                offset += 10 * HF_NSEC_PER_SEC;
+        }
+        f.recorder = hf_recorder_free(f.recorder);
+}
+
+static void test_a_namespace_that_is_too_long_has_no_events(void **state) {
+        char object[HF_NAME_MAX + 100], ns[HF_NAME_MAX + 2];
+
+        for (size_t n = HF_NAME_MAX + 1; n >= HF_NAME_MAX; n--) {
+                memset(ns, 'n', n);
+                ns[n] = '\0';
+                (void)snprintf(object, sizeof object,
+                               "{\"metadata\":{\"name\":\"x\",\"namespace\":\"%s\"}}", ns);
+                hf_recorder_event(f.recorder, object, strlen(object), HF_RECORDER_NORMAL, "R", "m");
+                await_idle();
+                assert_int_equal(f.api->store.n_commits, n == HF_NAME_MAX);
+        }
+}
+
+static void test_a_recorder_and_an_event_need_their_arguments(void **state) {
+        const struct hf_recorder_config good = {.size = sizeof good,
+                                                .client = &f.client->base,
+                                                .component = "copies",
+                                                .instance = "r-1"};
+        struct hf_recorder_config bad[] = {good, good, good, good};
+        struct hf_recorder *recorder = NULL;
+
+        bad[0].size = 1;
+        bad[1].client = NULL;
+        bad[2].component = NULL;
+        bad[3].instance = NULL;
+        for (size_t i = 0; i < 4; i++)
+                assert_int_equal(hf_recorder_new(&f.host, &bad[i], &recorder), -EINVAL);
+        assert_int_equal(hf_recorder_new(NULL, &good, &recorder), -EINVAL);
+        assert_int_equal(hf_recorder_new(&f.host, NULL, &recorder), -EINVAL);
+        assert_int_equal(hf_recorder_new(&f.host, &good, NULL), -EINVAL);
+        assert_null(recorder);
+        assert_null(hf_recorder_free(NULL));
+        hf_recorder_event(NULL, OBJECT, strlen(OBJECT), HF_RECORDER_NORMAL, "R", "m");
+        hf_recorder_event(f.recorder, NULL, 2, HF_RECORDER_NORMAL, "R", "m");
+        hf_recorder_event(f.recorder, OBJECT, strlen(OBJECT), HF_RECORDER_NORMAL, NULL, "m");
+        await_idle();
+        assert_int_equal(fake_api_n_requests(f.api), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_an_event_names_the_object_and_the_reason,
@@ -277,6 +375,14 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_late_response_uses_no_host_and_sends_nothing,
                                                 setup, teardown),
                 cmocka_unit_test_setup_teardown(test_a_failed_write_is_made_up_for_by_the_next,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_repetition_during_a_write_is_not_sent, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_event_takes_three_requests_at_most, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_a_namespace_that_is_too_long_has_no_events,
+                                                setup, teardown),
+                cmocka_unit_test_setup_teardown(test_a_recorder_and_an_event_need_their_arguments,
                                                 setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

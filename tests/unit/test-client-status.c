@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -139,6 +140,35 @@ static void test_messages_are_kept_on_one_line(void **state) {
         assert_string_equal(status.message, "PUT http://x/y: HTTP 404");
 }
 
+/* Nothing before the text may be taken for a part of it. */
+static void test_a_text_of_spaces_is_empty(void **state) {
+        struct hf_status status;
+
+        map(429,
+            "{\"reason\":\" \",\"message\":\" \\n\",\"details\":{\"retryAfterSeconds\":538976288}}",
+            false, &status);
+        assert_string_equal(status.reason, "");
+        assert_string_equal(status.message, "");
+        assert_int_equal(status.retry_after_s, 0x20202020); /* bytes that are spaces */
+}
+
+static void test_a_body_of_256_kib_is_read(void **state) {
+        const struct hf__status_context context = {.what = "GET http://x/y"};
+        const size_t n = (size_t)256 << 10;
+        char *body = malloc(n + 2);
+
+        assert_non_null(body);
+        memset(body, ' ', n + 1);
+        body[n + 1] = '\0';
+        memcpy(body, "{\"message\":\"m\"}", 15);
+        struct hf_status status;
+        hf__status_from_response(404, body, n, &context, &status);
+        assert_string_equal(status.message, "m");
+        hf__status_from_response(404, body, n + 1, &context, &status);
+        assert_string_equal(status.message, "GET http://x/y: HTTP 404: {\"message\":\"m\"}");
+        free(body);
+}
+
 static void test_retry_after_is_taken_from_header_or_body(void **state) {
         const struct hf__status_context context = {.retry_after_s = 7};
         const char *body = "{\"details\":{\"retryAfterSeconds\":3}}";
@@ -159,6 +189,8 @@ int main(void) {
                 cmocka_unit_test(test_a_body_may_name_a_code_of_its_own),
                 cmocka_unit_test(test_a_code_of_the_body_has_three_digits),
                 cmocka_unit_test(test_messages_are_kept_on_one_line),
+                cmocka_unit_test(test_a_text_of_spaces_is_empty),
+                cmocka_unit_test(test_a_body_of_256_kib_is_read),
                 cmocka_unit_test(test_retry_after_is_taken_from_header_or_body),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

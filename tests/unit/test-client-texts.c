@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,6 +47,7 @@ static void test_files_of_every_size_are_read_whole(void **state) {
                 text[i] = (char)('a' + i % 23);
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
                 write_file(text, sizes[i]);
+                errno = EINTR; /* of another call */
                 assert_int_equal(hf__file_text(path, &back, &n), 0);
                 assert_int_equal(n, sizes[i]);
                 assert_int_equal(strlen(back), n);
@@ -54,6 +56,16 @@ static void test_files_of_every_size_are_read_whole(void **state) {
         }
         write_file(text, sizeof text);
         assert_int_equal(hf__file_text(path, &back, &n), -EFBIG);
+        /* A process without standard input gets descriptor 0. */
+        int input = dup(0);
+        (void)close(0);
+        write_file("zero", 4);
+        assert_int_equal(hf__file_text(path, &back, &n), 0);
+        assert_string_equal(back, "zero");
+        hf__wipe_free(back);
+        if (input >= 0)
+                assert_int_equal(dup2(input, 0), 0);
+        (void)close(input);
         write_file("a\0b", 3);
         assert_int_equal(hf__file_text(path, &back, &n), -EINVAL);
         assert_int_equal(hf__file_text("/proc/self/mem", &back, &n), -EIO); /* cannot be read */
@@ -82,16 +94,31 @@ static void test_only_white_space_at_the_end_is_trimmed(void **state) {
 
 /* ---- parts of JSON ---- */
 
+/* Two pages, of which the second one cannot be read. */
+static char *pages;
+static size_t page;
+
+static int map_pages(void **state) {
+        page = (size_t)sysconf(_SC_PAGESIZE);
+        pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return pages == MAP_FAILED ? -1 : mprotect(pages + page, page, PROT_NONE);
+}
+
+static int unmap_pages(void **state) { return munmap(pages, 2 * page); }
+
+/* A copy of the text after which nothing can be read. Valid until the next call. */
+static struct hf__span cut_span(const char *text, size_t n) {
+        assert_true(n <= page);
+        return (struct hf__span){memcpy(pages + page - n, text, n), n};
+}
+
 /* Writes the members of an object as key=value; and the elements of an array as value;. Returns the
- * last result. The span is a block of exactly its size. */
+ * last result. */
 static int walk(const char *text, size_t n, bool is_object, char out[256]) {
-        char *block = malloc(n ? n : 1);
-        struct hf__span span = {block, n}, key = {"", 0}, value;
+        struct hf__span span = cut_span(text, n), key = {"", 0}, value;
         size_t at = 0;
         int r;
 
-        assert_non_null(block);
-        memcpy(block, text, n);
         out[0] = '\0';
         for (int i = 0;; i++) {
                 assert_true(i < 100);
@@ -103,7 +130,6 @@ static int walk(const char *text, size_t n, bool is_object, char out[256]) {
                 (void)snprintf(out + used, 256 - used, "%.*s%s%.*s;", (int)key.n, key.data,
                                is_object ? "=" : "", (int)value.n, value.data);
         }
-        free(block);
         return r;
 }
 
@@ -301,5 +327,5 @@ int main(void) {
                 cmocka_unit_test(test_an_error_names_its_line),
                 cmocka_unit_test(test_a_json_that_is_too_large_is_refused),
         };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, map_pages, unmap_pages);
 }

@@ -56,6 +56,8 @@ static void test_plain_scalars_follow_yaml_1_1(void **state) {
                 {"OFF", "false"},
                 {"N", "false"},
                 {"yEs", "\"yEs\""},
+                {"y Y", "\"y Y\""}, /* two words in a row of the table */
+                {"yes Yes", "\"yes Yes\""},
                 {"~", "null"},
                 {"Null", "null"},
                 {"nULL", "\"nULL\""},
@@ -103,6 +105,35 @@ static void test_numbers_follow_yaml_1_1(void **state) {
                 {"1.25e-7", "1.25e-7"},
                 {"0.1", "0.1"},
                 {"-1.25e-2", "-0.0125"},
+                {"-9223372036854775809", "-9223372036854776000"}, /* no integer of 64 bits */
+                {"18446744073709551616", "18446744073709552000"},
+                {"-18446744073709551615", "-18446744073709552000"},
+                {"+1.5", "1.5"},
+                {"-.5", "-0.5"},
+                {"1.5e+2", "150"},
+                {"1E2", "100"},
+                {"1e20", "100000000000000000000"},
+                {"1e-400", "0"},
+                {"1e400", "\"1e400\""},
+                {"0.00001", "0.00001"},
+                {"0.0000001", "1e-7"},
+                {"123456789.125", "123456789.125"},
+                {"1_", "1"},
+                {"0_1", "1"},
+                {"00", "0"},
+                {"-0", "0"},
+                {"_1", "\"_1\""},
+                {".", "\".\""},
+                {"+", "\"+\""},
+                {"1x", "\"1x\""},
+                {"1e", "\"1e\""},
+                {"1e+", "\"1e+\""},
+                {"1e5.", "\"1e5.\""},
+                {".e5", "\".e5\""},
+                {"0b2", "\"0b2\""},
+                {"0o8", "\"0o8\""},
+                {"0xg", "\"0xg\""},
+                {"0x10000000000000000", "\"0x10000000000000000\""},
                 {"1.2.3", "\"1.2.3\""},
                 {"0x", "\"0x\""},
                 {"1:30", "\"1:30\""},
@@ -245,6 +276,62 @@ static void test_an_alias_is_as_deep_as_its_anchor(void **state) {
         assert_true(n_accepted > 3 && n_accepted < 3 * 10 - 3);
 }
 
+/* A name that is given again takes no new place. */
+static void test_there_are_200_anchors_at_most(void **state) {
+        struct hf__strbuf yaml = {0}, out;
+        struct hf_status status;
+
+        for (int i = 0; i < 201; i++) {
+                hf__strbuf_printf(&yaml, "- &a%d x\n", i);
+                if (i == 199)
+                        hf__strbuf_puts(&yaml, "- &a7 z\n- *a199\n- *a7\n");
+                int r = convert(yaml.data, &out, &status);
+                if (i < 200)
+                        assert_int_equal(r, 0);
+                else
+                        assert_int_equal(r, HF_E_INVALID);
+                if (i == 199)
+                        assert_non_null(strstr(out.data, "\"z\",\"x\",\"z\"]"));
+                hf__strbuf_done(&out);
+        }
+        assert_string_equal(status.message, "line 204: there are too many anchors");
+        hf__strbuf_done(&yaml);
+}
+
+/* The output is copied piece by piece, and moves meanwhile. */
+static void test_an_alias_repeats_a_value_of_any_size(void **state) {
+        static const size_t sizes[] = {509, 510, 511, 1021, 1022, 1023, 5000};
+        char text[5001], yaml[5100];
+
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+                struct hf__strbuf out;
+                struct hf_status status;
+                for (size_t k = 0; k < sizes[i]; k++)
+                        text[k] = (char)('a' + k % 23);
+                text[sizes[i]] = '\0';
+                (void)snprintf(yaml, sizeof yaml, "- &x %s\n- *x\n", text);
+                assert_int_equal(convert(yaml, &out, &status), 0);
+                assert_int_equal(out.n, 2 * (sizes[i] + 2) + 3);
+                assert_memory_equal(out.data + 2, text, sizes[i]);
+                assert_memory_equal(out.data + sizes[i] + 5, text, sizes[i]);
+                hf__strbuf_done(&out);
+        }
+}
+
+static void test_a_container_may_have_its_own_tag_only(void **state) {
+        expect_json("!!map {a: !!seq [1]}\n", "{\"a\":[1]}");
+        expect_refused("!!seq {a: 1}\n", HF_E_INVALID,
+                       "line 1: the tag tag:yaml.org,2002:seq is not accepted");
+        expect_refused("!!map [1]\n", HF_E_INVALID,
+                       "line 1: the tag tag:yaml.org,2002:map is not accepted");
+        expect_refused("a: !!binary '*'\n", HF_E_INVALID,
+                       "!!binary value contains invalid base64 data");
+        expect_refused("!!null '~': 1\n", HF_E_INVALID, "line 1: a key is null");
+        expect_refused("[a]: 1\n", HF_E_INVALID, "line 1: a key is not a scalar");
+        expect_refused("{a: 1}: 1\n", HF_E_INVALID, "line 1: a key is not a scalar");
+        expect_json("- <<\n- a: <<\n", "[\"<<\",{\"a\":\"<<\"}]"); /* only a key can merge */
+}
+
 static void test_the_smallest_number_is_one(void **state) {
         expect_json("-9223372036854775808", "-9223372036854775808");
         expect_json("9223372036854775807", "9223372036854775807");
@@ -305,6 +392,9 @@ int main(void) {
                 cmocka_unit_test(test_scalars_follow_their_tag),
                 cmocka_unit_test(test_an_anchor_may_be_used_again),
                 cmocka_unit_test(test_an_alias_is_as_deep_as_its_anchor),
+                cmocka_unit_test(test_there_are_200_anchors_at_most),
+                cmocka_unit_test(test_an_alias_repeats_a_value_of_any_size),
+                cmocka_unit_test(test_a_container_may_have_its_own_tag_only),
                 cmocka_unit_test(test_the_smallest_number_is_one),
                 cmocka_unit_test(test_plain_scalars_follow_yaml_1_1),
                 cmocka_unit_test(test_numbers_follow_yaml_1_1),

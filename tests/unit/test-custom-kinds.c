@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "client_watch.h"
 #include "gadget_definition.h"
 #include "patience.h"
 #include "server/cacher/feed/kind_feed.h"
@@ -266,7 +267,7 @@ static size_t count_formed(struct api_fixture *f) {
 
         assert_int_equal(hfd_custom_table_slot(f->table, "example.com", "gadgets", &slot), 0);
         const struct hfd_resource *form = hfd_slot_form_get(f->cacher, slot);
-        assert_int_equal(hfd_cacher_snapshot_now(f->cacher, slot, &snapshot), 0);
+        assert_int_equal(hfd_snapshot_take_now(f->cacher, slot, &snapshot), 0);
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         for (; (object = hfd_object_iter_next(&iter)); n++)
                 assert_ptr_equal(object->resource, form);
@@ -327,7 +328,7 @@ static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(voi
                                *same = kind_of(f->table, first, 2),
                                *other = kind_of(f->table,
                                                 DEFINITION(VERSION("v1", "true", "second")), 3);
-        assert_int_equal(hfd_cacher_form_slot(f->cacher, &kind->storage->row), 0);
+        assert_int_equal(hfd_slot_form_set(f->cacher, &kind->storage->row), 0);
         form = hfd_slot_form_of(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &kind->storage->row);
         hfd_resource_unref(form);
@@ -335,11 +336,11 @@ static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(voi
         assert_ptr_equal(form, &other->storage->row);
         hfd_resource_unref(form);
         /* The first of two kinds with one form stays. */
-        assert_int_equal(hfd_cacher_form_slot(f->cacher, &same->storage->row), 0);
+        assert_int_equal(hfd_slot_form_set(f->cacher, &same->storage->row), 0);
         form = hfd_slot_form_get(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &kind->storage->row);
         hfd_resource_unref(form);
-        hfd_cacher_unform_slot(f->cacher, &kind->storage->row);
+        hfd_slot_form_clear(f->cacher, &kind->storage->row);
         form = hfd_slot_form_get(f->cacher, &same->storage->row);
         assert_ptr_equal(form, &same->storage->row);
         hfd_resource_unref(form);
@@ -362,6 +363,33 @@ static int create(struct api_fixture *f, const char *name) {
                                            .body = body,
                                            .n_body = strlen(body)};
         return api_fixture_send(f, &request);
+}
+
+static struct client_watch *watch(struct api_fixture *f) {
+        const struct hf_watch_spec spec = {.size = sizeof spec,
+                                           .resource = gadgets,
+                                           .ns = "default"};
+        struct client_watch *seen = client_watch_new(f->client, &spec);
+
+        client_watch_await(seen, 1); /* it has begun */
+        return seen;
+}
+
+/* Its events would have another form. A client then lists and watches anew. */
+static void test_a_watch_ends_with_the_kind_that_it_is_of(void **state) {
+        struct api_fixture *f = *state;
+
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(create(f, "a") == 0);
+        struct client_watch *of_first = watch(f);
+        put_definition(f, DEFINITION(VERSION("v1", "true", "second")));
+        assert_int_equal(client_watch_await_end(of_first), 0);
+        PATIENCE_AWAIT(get(f, "a") == 0);
+        struct client_watch *of_second = watch(f);
+        assert_true(store_client_delete(f->store, CRD) > 0);
+        assert_int_equal(client_watch_await_end(of_second), 0);
+        client_watch_free(of_first);
+        client_watch_free(of_second);
 }
 
 /* The feed is stopped, so this instance does not learn what happens to the definition. */
@@ -410,6 +438,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same,
                         api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_watch_ends_with_the_kind_that_it_is_of,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_an_instance_that_lags_creates_no_object_of_a_deleted_definition,
                         api_fixture_set_up_custom, api_fixture_tear_down),

@@ -53,7 +53,7 @@ static void *run_deep(void *ctx) {
         struct hfd_custom_rules *rules = NULL;
         struct hfd_causes causes;
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         add_times(&schema_text, "{\"type\":\"object\",\"properties\":{\"p\":", PARTS);
         hf__strbuf_puts(&schema_text,
                         "{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,"
@@ -80,7 +80,7 @@ static void *run_deep(void *ctx) {
         old = parse(text.data);
         assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
         assert_non_null(rules);
-        causes.n = 0;
+        hfd_causes_init(&causes);
         assert_int_equal(hfd_custom_rules_check(rules, object, old, &causes), 0);
         hfd_custom_rules_free(rules);
         hf__json_free(schema);

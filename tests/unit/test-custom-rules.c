@@ -58,7 +58,7 @@ static void check_definition(const struct definition *c) {
         struct hfd_custom_rules *rules = NULL;
         struct hfd_causes causes;
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         assert_int_equal(hfd_custom_rules_new(schema, PATH, &causes, &rules), 0);
         assert_causes(&causes, c->causes, c->schema);
         hfd_custom_rules_free(rules);

@@ -177,6 +177,35 @@ static void test_hooks_that_were_not_stopped_keep_all_their_memory(void **state)
         assert_int_equal(failing_memory_n_live(), before);
 }
 
+static int refuse(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
+        return HF_E_INVALID;
+}
+static int return_at_the_end(struct hf_hook_context *context, void *ctx,
+                             struct hf_status *reterr_status) {
+        (void)hf_cancel_wait(hf_hook_shutting_down(context), HF_NSEC_NEVER);
+        return 0;
+}
+
+/* The start of all hooks has failed before one of them returns from its own: nobody but the stop
+ * can join its thread. */
+static void test_a_stop_joins_a_start_that_returns_late(void **state) {
+        static const struct hf_host host = {.size = sizeof host};
+        const struct hf_hook list[] = {
+                {.size = sizeof(struct hf_hook), .name = "a", .start = return_at_the_end},
+                {.size = sizeof(struct hf_hook), .name = "b", .start = refuse},
+        };
+        struct hf_hooks *hooks;
+        int before = failing_memory_n_threads();
+
+        assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(hf_hooks_add(hooks, &list[i], "test", NULL), 0);
+        assert_int_equal(hf_hooks_start(hooks, NULL), HF_E_INVALID);
+        assert_int_equal(hf_hooks_stop(hooks, NULL), 0);
+        assert_int_equal(failing_memory_n_threads(), before);
+        hf_hooks_free(hooks);
+}
+
 static void test_hooks_that_were_never_started_are_freed(void **state) {
         static const struct hf_host host = {.size = sizeof host};
         struct hf_hooks *hooks;
@@ -198,6 +227,7 @@ int main(void) {
                 cmocka_unit_test(test_hooks_are_stopped_when_something_fails),
                 cmocka_unit_test(test_hooks_that_are_stuck_keep_all_their_memory),
                 cmocka_unit_test(test_hooks_that_were_not_stopped_keep_all_their_memory),
+                cmocka_unit_test(test_a_stop_joins_a_start_that_returns_late),
                 cmocka_unit_test(test_hooks_that_were_never_started_are_freed),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* The set of controllers: what is copied, and what is refused with which message. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,6 +63,11 @@ static void test_names_and_functions_are_required(void **state) {
                 1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
         refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .name = "a"}, 1,
                 HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
+        struct hf_controller *set = NULL;
+        assert_int_equal(hf__controller_set_copy(&(struct hf_controller){.name = "a", .run = run},
+                                                 1, "ns/lead", &set, NULL),
+                         -EINVAL); /* it has no size */
+        assert_null(set);
         refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
                                           .name = "a",
                                           .run = run},

@@ -74,7 +74,6 @@ static void test_a_leader_does_not_wait_until_it_is_too_late(void **state) {
         assert_int_equal(time_until(&f, HF__ACT_WRITE, 3 * SEC), 2250 * MSEC / 4);
 }
 
-/* The wait is longer by a random part, of a fifth at most. */
 /* A renewal returns to its phase. The next one comes half a period later at least. */
 static void test_half_a_retry_period_is_long_enough_between_renewals(void **state) {
         struct core_fixture f;

@@ -68,6 +68,47 @@ static void test_names_may_be_as_long_as_they_may(void **state) {
         clocked_elector_free();
 }
 
+static int run_nothing(struct hf_term *term, void *ctx) { return 0; }
+
+/* Adds an elector with two controllers. words: a part of the refusal; NULL = it is accepted. */
+static void add_with(const char *name, const char *cluster, const char *first, const char *second,
+                     const char *words) {
+        const struct hf_controller controllers[] = {
+                {.size = sizeof(struct hf_controller), .name = first, .run = run_nothing},
+                {.size = sizeof(struct hf_controller), .name = second, .run = run_nothing},
+        };
+        const struct hf_elector_config config = {.size = sizeof config,
+                                                 .ns = "kube-system",
+                                                 .name = name,
+                                                 .identity = "me",
+                                                 .client = &clocked.client->base,
+                                                 .cluster = cluster,
+                                                 .controllers = controllers,
+                                                 .n_controllers = 2};
+        struct hf_status status = {0};
+
+        assert_int_equal(hf_electors_add(clocked.electors, &config, NULL, &status),
+                         words ? HF_E_EXISTS : 0);
+        assert_string_equal(status.message, words ? words : "");
+}
+
+/* The name of a controller is its own within its cluster. A refused elector takes no name. */
+static void test_a_controllers_name_is_taken_once(void **state) {
+        clocked_elector_init();
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        add_with("a", NULL, "w", "x", NULL);
+        add_with("b", NULL, "y", "x",
+                 "elector kube-system/b: controller \"x\" is already registered with "
+                 "kube-system/a");
+        add_with("a", NULL, "y", "z", "there already is an elector for the Lease kube-system/a");
+        add_with("b", NULL, "y", "z", NULL);
+        add_with("b", "east", "w", "x", NULL);
+        add_with("c", "east", "v", "x",
+                 "elector east:kube-system/c: controller \"x\" is already registered with "
+                 "east:kube-system/b");
+        clocked_elector_free();
+}
+
 static size_t n_open_files(void) {
         DIR *directory = opendir("/proc/self/fd");
         size_t n = 0;
@@ -216,6 +257,30 @@ static void test_the_checks_belong_to_one_set_at_a_time(void **state) {
         assert_int_equal(n_checks(clocked.host.health), 2);
         assert_int_equal(hf_electors_stop(clocked.electors, &status), 0);
         clocked_elector_free();
+}
+
+static bool is_well(void *ctx, char *reason, size_t max_reason) { return true; }
+
+/* A set that cannot have both of its checks has neither. */
+static void test_a_start_that_fails_leaves_no_check(void **state) {
+        struct hf_status status = {0};
+
+        clocked_elector_init();
+        assert_int_equal(hf_health_add(clocked.host.health, "leaderElection-lock", HF_HEALTHZ,
+                                       is_well, NULL),
+                         0);
+        assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
+        assert_int_equal(hf_electors_start(clocked.electors, &status), HF_E_EXISTS);
+        assert_int_equal(n_checks(clocked.host.health), 1);
+        clocked_elector_free();
+}
+
+static void test_a_host_without_a_size_is_refused(void **state) {
+        const struct hf_host host = {0};
+        struct hf_electors *electors = NULL;
+
+        assert_int_equal(hf_electors_new(&host, &electors), -EINVAL);
+        assert_null(electors);
 }
 
 /* ---- requests ---- */
@@ -442,12 +507,15 @@ static void test_a_stop_sends_the_last_events(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_names_may_be_as_long_as_they_may),
+                cmocka_unit_test(test_a_controllers_name_is_taken_once),
                 cmocka_unit_test(test_a_set_that_is_freed_leaves_no_open_file),
                 cmocka_unit_test(test_a_lock_file_is_set_once_and_first),
                 cmocka_unit_test(test_an_elector_is_described_before_its_first_step),
                 cmocka_unit_test(test_a_set_starts_once),
                 cmocka_unit_test(test_a_start_without_threads_fails_and_can_be_stopped),
                 cmocka_unit_test(test_the_checks_belong_to_one_set_at_a_time),
+                cmocka_unit_test(test_a_start_that_fails_leaves_no_check),
+                cmocka_unit_test(test_a_host_without_a_size_is_refused),
                 cmocka_unit_test(test_a_hand_over_names_its_successor),
                 cmocka_unit_test(test_an_elector_that_holds_back_leaves_a_free_lease_to_others),
                 cmocka_unit_test(test_failures_are_counted_by_their_reason),

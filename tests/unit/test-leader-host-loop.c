@@ -216,6 +216,47 @@ static void test_a_leader_runs_and_stops_in_the_hosts_loop(void **state) {
         guest_free(g);
 }
 
+/* Nothing of the loop's controller is called before its configuration was checked. */
+static void test_a_controller_of_the_loop_needs_all_its_functions(void **state) {
+        struct hf_loop *loop = NULL;
+
+        assert_int_equal(hf_loop_new(&loop), 0);
+        const struct hf_loop_controller whole = {.size = sizeof whole,
+                                                 .loop = loop,
+                                                 .begin = begin,
+                                                 .drain = drain,
+                                                 .abort = abort_run};
+        struct hf_loop_controller wrong = whole;
+        wrong.size = 0;
+        assert_int_equal(hf_loop_controller_run(NULL, &wrong), -EINVAL);
+        wrong = whole;
+        wrong.loop = NULL;
+        assert_int_equal(hf_loop_controller_run(NULL, &wrong), -EINVAL);
+        wrong = whole;
+        wrong.begin = NULL;
+        assert_int_equal(hf_loop_controller_run(NULL, &wrong), -EINVAL);
+        wrong = whole;
+        wrong.drain = NULL;
+        assert_int_equal(hf_loop_controller_run(NULL, &wrong), -EINVAL);
+        wrong = whole;
+        wrong.abort = NULL;
+        assert_int_equal(hf_loop_controller_run(NULL, &wrong), -EINVAL);
+        assert_null(hf_loop_free(loop));
+}
+
+/* A stop that could not begin, because there is no thread for it, can begin later. */
+static void test_a_stop_that_cannot_begin_may_be_begun_again(void **state) {
+        struct guest *g = guest_new(0);
+
+        RUN_UNTIL(g, g->n_written > 0 && g->state == HF_LEADING);
+        g->host.thread_stack_bytes = SIZE_MAX / 2;
+        assert_true(hf_electors_stop_begin(g->electors, g->loop, on_stopped, g) < 0);
+        g->host.thread_stack_bytes = 0;
+        stop(g);
+        RUN_UNTIL(g, g->state == HF_STOPPED);
+        guest_free(g);
+}
+
 /* The loop of `done` is not run before the electors are freed. */
 static void test_freed_electors_report_no_stop(void **state) {
         struct guest *g = guest_new(0);
@@ -339,6 +380,8 @@ static void test_a_posted_function_waits_for_the_next_dispatch(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_leader_runs_and_stops_in_the_hosts_loop),
+                cmocka_unit_test(test_a_controller_of_the_loop_needs_all_its_functions),
+                cmocka_unit_test(test_a_stop_that_cannot_begin_may_be_begun_again),
                 cmocka_unit_test(test_freed_electors_report_no_stop),
                 cmocka_unit_test(test_a_drain_that_takes_too_long_becomes_an_abort),
                 cmocka_unit_test(test_a_lost_term_is_followed_by_another),

@@ -104,6 +104,8 @@ static void test_a_longer_foreign_history_is_truncated(void **state) {
         "[{\"at\":\"" at "\",\"holder\":\"" holder "\",\"previous\":\"\",\"cause\":\"" cause       \
         "\",\"gapMs\":" gap "}]"
 #define GOOD_AT "2026-11-21T01:36:40.123456Z"
+#define GOOD                                                                                       \
+        "{\"at\":\"" GOOD_AT "\",\"holder\":\"a\",\"previous\":\"\",\"cause\":\"c\",\"gapMs\":1}"
 
 static void test_a_malformed_history_is_replaced(void **state) {
         static const char *const texts[] = {
@@ -118,6 +120,7 @@ static void test_a_malformed_history_is_replaced(void **state) {
                 (ENTRY(GOOD_AT, "a", "one more than fits in it", "1")),
                 (ENTRY(GOOD_AT, "a", "c", "-1")),
                 (ENTRY(GOOD_AT, "a", "c", "\"1\"")),
+                "[" GOOD ",{}]", /* one bad entry is enough, wherever it is */
         };
         struct hf__record record = begins(HF__CAUSE_RELEASED, "b", "a");
         struct hf__lease_history_entry list[HF__LEASE_HISTORY_MAX];

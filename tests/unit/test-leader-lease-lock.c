@@ -13,6 +13,7 @@
 
 #include "held_client.h"
 #include "leader/lease_lock.h"
+#include "leader/lease_watches.h"
 
 static const struct hf_host host = {.size = sizeof host};
 
@@ -290,6 +291,36 @@ static void test_the_free_cancels_everything_and_nothing_is_told_after_it(void *
         assert_int_equal(f.n_replies + f.n_records + f.n_lost, 0);
 }
 
+/* The watch that is shared by all Leases of the namespace ends with its last subscriber. */
+static void test_a_lock_leaves_the_shared_watch(void **state) {
+        const struct hf_elector_config config = {.ns = "kube-system",
+                                                 .name = "lead",
+                                                 .client = &held.base};
+        struct hf__lease_watches *watches;
+
+        free_lock();
+        assert_int_equal(hf__lease_watches_new(&watches), 0);
+        for (int i = 1; i < HF__LEASE_WATCHES_SHARED; i++)
+                assert_int_equal(hf__lease_watches_expect(watches, &held.base, "kube-system"), 0);
+        assert_int_equal(hf__lease_lock_new(&host, &config, watches, NULL, &f.lock), 0);
+        f.lock->on_reply = on_reply;
+        f.lock->on_record = on_record;
+        for (unsigned i = 0; i < 2; i++) {
+                f.lock->ops->watch(f.lock);
+                assert_null(held.watches[i].spec.name);
+                held_event(i, HF_EVENT_MODIFIED, lease("x", 7 + i));
+                assert_int_equal(f.n_records, i + 1);
+                if (i == 0)
+                        f.lock->ops->unwatch(f.lock);
+                else
+                        free_lock();
+                assert_int_equal(held.watches[i].n_cancels, 1);
+                held_end_watch(i, HF_E_CANCELED);
+        }
+        assert_int_equal(f.n_lost, 0);
+        hf__lease_watches_free(watches);
+}
+
 static void unwatch_now(void) {
         held.during = NULL;
         f.lock->ops->unwatch(f.lock);
@@ -333,6 +364,7 @@ int main(void) {
                 TEST(test_an_unreadable_event_counts_as_a_lost_watch),
                 TEST(test_a_replaced_watch_reports_nothing_more),
                 TEST(test_the_free_cancels_everything_and_nothing_is_told_after_it),
+                TEST(test_a_lock_leaves_the_shared_watch),
                 TEST(test_a_watch_that_is_being_opened_is_closed),
                 TEST(test_the_process_of_a_record_is_known),
         };

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/json_blocks.h"
 #include "base/process_mark.h"
 #include "failing_memory.h"
 #include "held_client.h"
@@ -222,6 +223,7 @@ static void test_a_write_of_a_term_is_sent_or_refused(void **state) {
 }
 
 int main(void) {
+        hf__json_blocks_init(); /* so that the allocations of cJSON fail too */
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_lease_lock_does_all_or_tells),
                 cmocka_unit_test(test_requests_that_the_client_refuses_leave_nothing),

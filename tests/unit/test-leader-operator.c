@@ -223,12 +223,64 @@ static void test_what_is_missing_is_named(void **state) {
         fake_api_free(api);
 }
 
-static atomic_uint n_returned;
+static atomic_uint n_returned, n_retries;
+static atomic_uint n_seen[2]; /* reconciles of the objects a and b */
+
+static int note_name(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
+        const struct hf_condition ready = {.type = "Ready", .status = "True", .reason = "Done"};
+
+        /* Without a size it is no condition. */
+        assert_int_equal(hf_operator_report(work, NULL, &ready), -EINVAL);
+        assert_int_equal(hf_operator_merge(work, shared, "log", "[]"), HF_E_INVALID);
+        atomic_fetch_add(&n_seen[*hf_operator_name(work) - 'a'], 1);
+        return 0;
+}
 
 static void note_line(void *ctx, enum hf_log_level level, const char *component,
                       const char *message) {
         if (strstr(message, " failed ("))
                 atomic_fetch_add(&n_returned, 1);
+        if (strstr(message, "the key will be retried"))
+                atomic_fetch_add(&n_retries, 1);
+}
+
+static void put_plain(struct fake_api *api, const char *name) {
+        char key[64], text[160];
+
+        (void)snprintf(key, sizeof key, "things/default/%s", name);
+        (void)snprintf(text, sizeof text,
+                       "{\"kind\":\"Thing\",\"metadata\":{\"namespace\":\"default\",\"name\":"
+                       "\"%s\"}}",
+                       name);
+        fake_api_put(api, key, text);
+}
+
+/* An object that is gone needs no work, and is no failure. One worker takes the keys in turn, so
+ * the next object shows that the key of the first one was worked on. */
+static void test_an_object_that_is_gone_is_no_failure(void **state) {
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        struct hf_operator_config config = config_with(&client->base);
+        struct hf_host host = api->host;
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+
+        host.log.write = note_line;
+        config.finalizer = NULL;
+        config.reconcile = note_name;
+        put_plain(api, "a");
+        assert_int_equal(hf_operator_new(&host, &config, NULL, &status), -EINVAL);
+        assert_int_equal(hf_operator_new(&host, &config, &op, &status), 0);
+        assert_int_equal(hf_operator_start(op, &status), 0);
+        PATIENCE_AWAIT(atomic_load(&n_seen[0]) > 0);
+        fake_api_delete(api, "things/default/a");
+        put_plain(api, "b");
+        PATIENCE_AWAIT(atomic_load(&n_seen[1]) > 0);
+        assert_int_equal(hf_operator_stop(op, &status), 0);
+        assert_int_equal(atomic_load(&n_retries), 0);
+        assert_null(hf_operator_free(op));
+        hf_client_free(&client->base);
+        fake_api_free(api);
 }
 
 /* A definition that cannot be is not a success of the controller. */
@@ -255,6 +307,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_works_from_the_finalizer_to_the_end),
                 cmocka_unit_test(test_what_is_missing_is_named),
+                cmocka_unit_test(test_an_object_that_is_gone_is_no_failure),
                 cmocka_unit_test(test_a_definition_that_is_none_fails_the_term),
         };
 

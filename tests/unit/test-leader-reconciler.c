@@ -370,6 +370,17 @@ static int run_wrongly(struct hf_term *term, void *ctx) {
         /* of an older header without this field */
         wrong.size = offsetof(struct hf_reconciler, reconcile);
         assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        wrong.size = 0;
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        struct hf_reconciler_source source = f.reconciler.sources[0];
+        wrong = f.reconciler;
+        wrong.sources = &source;
+        wrong.n_sources = 1;
+        source.size = 0;
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
+        source = f.reconciler.sources[0];
+        source.informer = NULL;
+        assert(hf_reconciler_run(&wrong, term) == -EINVAL);
         assert(hf_reconciler_run(&f.reconciler, NULL) == -EINVAL);
         assert(hf_reconciler_run(NULL, term) == -EINVAL);
         pthread_mutex_lock(&f.mu);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which configurations of shards are accepted, up to which limits, and which electors they make. */
 #undef NDEBUG
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,6 +108,16 @@ static void test_what_is_wrong_is_said(void **state) {
         expect_refused("shards jobs: a controller has no name or no run function");
 }
 
+/* The size is what tells a library which members the program knows. */
+static void test_a_controller_without_a_size_is_refused(void **state) {
+        struct hf_status status = {0};
+
+        f.controllers[1].size = 0;
+        assert_int_equal(hf_shards_add(f.electors, &f.config, NULL, &status), -EINVAL);
+        assert_non_null(strstr(status.message, "the member size of struct hf_shard_controller"));
+        assert_int_equal(f.electors->n, 0);
+}
+
 static void test_names_may_be_as_long_as_they_may(void **state) {
         struct hf_status status = {0};
         struct hf_shards *shards = NULL;
@@ -188,6 +199,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
                 TEST(test_what_is_wrong_is_said),
+                TEST(test_a_controller_without_a_size_is_refused),
                 TEST(test_names_may_be_as_long_as_they_may),
                 TEST(test_there_is_an_elector_for_each_shard_and_one_for_the_instance),
                 TEST(test_each_shard_has_all_controllers),

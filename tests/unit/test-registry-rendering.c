@@ -51,7 +51,7 @@ static struct hfd_rendering *get(struct api_fixture *f, const struct hfd_renderi
         struct hfd_snapshot snapshot;
         struct hfd_rendering *rendering;
 
-        assert_true(hfd_cacher_snapshot(f->cacher, workspaces(), 0, &snapshot));
+        assert_true(hfd_snapshot_take(f->cacher, workspaces(), 0, &snapshot));
         assert_int_equal(hfd_rendering_get(f->registry->renderings, spec, &snapshot, &rendering),
                          0);
         return rendering;
@@ -247,7 +247,7 @@ static struct hf__buf *read_body(struct api_fixture *f, enum hfd_format format, 
         bool ended = false;
         uint64_t before = n_chunks(f);
 
-        assert_true(hfd_cacher_snapshot(f->cacher, request.resource, 0, &snapshot));
+        assert_true(hfd_snapshot_take(f->cacher, request.resource, 0, &snapshot));
         assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot, &rendering),
                          0);
         assert_int_equal(hfd_list_body_new(&request, "\"resourceVersion\":\"5\"", rendering, &body),
@@ -310,7 +310,7 @@ static void test_a_body_can_be_dropped_after_any_piece(void **state) {
                 struct hf__buf *piece;
                 bool ended;
 
-                assert_true(hfd_cacher_snapshot(f->cacher, request.resource, 0, &snapshot));
+                assert_true(hfd_snapshot_take(f->cacher, request.resource, 0, &snapshot));
                 assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot,
                                                    &rendering),
                                  0);

@@ -30,7 +30,7 @@ static size_t count_causes(validate rules, const struct hf__json *object,
                            const struct hf__json *old) {
         struct hfd_causes causes;
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         rules(object, old, &causes);
         return causes.n;
 }

@@ -358,7 +358,7 @@ int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index
         m.causes = malloc(sizeof *m.causes);
         if (!m.causes)
                 return -ENOMEM;
-        m.causes->n = 0;
+        hfd_causes_init(m.causes);
         m.r = load_rounds(&m);
         for (size_t i = 0; i < index->n_hooks && !is_over(&m); i++)
                 run_policy(&m, &index->hooks[i]);

@@ -132,7 +132,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
 
         if (strlen(search->ns) > HFD_DNS_LABEL_MAX)
                 return 0;
-        r = hfd_cacher_snapshot_now(search->cacher, search->row, &snapshot);
+        r = hfd_snapshot_take_now(search->cacher, search->row, &snapshot);
         if (r != 0)
                 return r == -EAGAIN ? fail_unfilled(search) : r;
         hfd_object_scope(search->row, search->ns, NULL, &scope);

@@ -103,7 +103,7 @@ static int add_all(struct builder *b, const char *plural,
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_cacher_snapshot_now(b->cacher, row, &snapshot);
+        int r = hfd_snapshot_take_now(b->cacher, row, &snapshot);
 
         if (r != 0)
                 return r;

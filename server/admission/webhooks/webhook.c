@@ -300,7 +300,7 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
         int r;
 
         assert(resource);
-        r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
+        r = hfd_snapshot_take_now(cacher, resource, &snapshot);
         if (r != 0)
                 return r;
         index = calloc(1, sizeof *index);

@@ -57,7 +57,18 @@ static BIO *open_text(const char *pem, size_t n) {
         return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
 }
 
-/* The first block must be the request. As in Kubernetes, text after it is ignored. */
+/* Whether one of the errors that OpenSSL has noted since the queue was cleared is a lack of memory.
+ * Clears the queue. */
+static bool ran_out(void) {
+        bool found = false;
+
+        for (unsigned long error = ERR_get_error(); error != 0; error = ERR_get_error())
+                found = found || ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE;
+        return found;
+}
+
+/* The first block must be the request. As in Kubernetes, text after it is ignored. The fault is
+ * NULL if memory ran out. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
         CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
         CLEANUP(block_cleanup) struct block block = {0};
@@ -75,7 +86,8 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
                         *ret_fault = "asn1: syntax error: trailing data";
                 }
         }
-        ERR_clear_error();
+        if (ran_out() && !request)
+                *ret_fault = NULL;
         return request;
 }
 
@@ -113,17 +125,18 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
                     : "x509: cannot verify signature: algorithm unimplemented";
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
-        ERR_clear_error();
-        return fault;
+        return ran_out() && *fault ? NULL : fault;
 }
 
-bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
+int hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
         const char *fault;
         CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
         X509_NAME *subject = request ? X509_REQ_get_subject_name(request) : NULL;
         size_t n_organisation = strlen(organisation);
         bool found = false;
 
+        if (!request && !fault)
+                return -ENOMEM;
         for (int at = -1;
              subject && !found &&
              (at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) >= 0;) {
@@ -134,8 +147,7 @@ bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
                         memcmp(utf8, organisation, n_organisation) == 0;
                 OPENSSL_free(utf8);
         }
-        ERR_clear_error();
-        return found;
+        return ran_out() && !found ? -ENOMEM : found;
 }
 
 /* Why the block is not a certificate; "" when it is. */
@@ -162,8 +174,8 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
                 if (*fault)
                         break;
         }
-        ERR_clear_error();
-        return fault;
+        /* A text that cannot be read ends the list, but memory must not. */
+        return !bio || ran_out() ? NULL : fault;
 }
 
 /* ---- issuing ---- */
@@ -211,13 +223,16 @@ int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
         CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
         CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
         CLEANUP(request_cleanup)
-        X509_REQ *request =
-                *fault ? NULL : parse_request(issue->request_pem, issue->n_request, &fault);
+        X509_REQ *request = !fault || *fault
+                                    ? NULL
+                                    : parse_request(issue->request_pem, issue->n_request, &fault);
         CLEANUP(cert_cleanup) X509 *cert = X509_new();
         time_t now = (time_t)issue->now;
 
         assert(issue->seconds > 0);
         ERR_clear_error();
+        if (!fault)
+                return -ENOMEM;
         if (!ca || !ca_key || !request || X509_cmp_time(X509_get0_notAfter(ca), &now) <= 0)
                 return HF_E_INVALID;
         bool ok = cert && X509_set_version(cert, X509_VERSION_3) == 1 &&

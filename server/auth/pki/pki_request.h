@@ -13,13 +13,14 @@
 
 #include <holdfast/error.h>
 
-/* Why the text is not a request with a valid signature by its own key; "" when it is. Static
- * storage. The words are those of Go's libraries where these have a fixed text. */
+/* Why the text is not a request with a valid signature by its own key; "" when it is; NULL = out of
+ * memory. Static storage. The words are those of Go's libraries where these have a fixed text. */
 const char *hfd_pki_request_fault(const char *pem, size_t n);
 /* Whether the subject of the request has that organisation, compared as in the certificate of a
- * client. False also if the text is not a request. */
-bool hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
-/* Why the text is not a list of certificates and nothing else; "" when it is. Static storage. */
+ * client: 1, or 0, also if the text is not a request; or -ENOMEM. */
+int hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
+/* Why the text is not a list of certificates and nothing else; "" when it is; NULL = out of memory.
+ * Static storage. */
 const char *hfd_pki_certificates_fault(const char *pem, size_t n);
 
 /* Describes a certificate to issue. All texts are borrowed. */

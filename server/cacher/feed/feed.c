@@ -6,8 +6,8 @@
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
  * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
- * least PAUSE_MIN, because each run reads all objects, and an instance that starts with an empty
- * store creates its default objects one after the other.
+ * least PAUSE_MIN, unless pause_max is less, because each run reads all objects, and an instance
+ * that starts with an empty store creates its default objects one after the other.
  */
 #include "server/cacher/feed/feed.h"
 
@@ -64,7 +64,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_cacher_snapshot_now(cacher, resource, &snapshot);
+        int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
 
         if (r != 0)
                 return r;
@@ -106,7 +106,7 @@ static void *feed_main(void *ctx) {
                         pause = feed->config.pause_max;
                 if (r == -ENOMEM) {
                         hf_log(&feed->host->log, HF_LOG_WARNING, feed->config.component,
-                               "cannot index the objects: out of memory");
+                               "memory ran out: reading the objects again in a second");
                         pause = RETRY;
                 }
                 pthread_mutex_lock(&feed->mu);

@@ -19,8 +19,8 @@ struct hfd_feed_config {
         /* The longest pause after a run, in which further changes wait; 0 = none. */
         hf_nsec pause_max;
         /*
-         * Builds the index from the cacher and puts it in use. 0; -ENOMEM: it is called again after
-         * a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
+         * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
+         * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
          * feed's, no lock.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);

@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,7 @@ struct hfd_kind_feed {
         struct hfd_feed *feed; /* owned */
         /* The feed's thread only. */
         uint64_t fill; /* the last filling whose objects have their forms */
+        /* Set by the feed's thread, read by any. */
         atomic_bool synced;
 };
 
@@ -54,13 +56,10 @@ bool hfd_kind_feed_observes(const struct hfd_resource *resource) {
 /* The kind of a definition in the old set, borrowed. NULL = it had none. */
 static struct hfd_custom_kind *find_old(const struct hfd_custom_set *old, const char *name) {
         char plural[HF_NAME_MAX + 1];
-        size_t n = strcspn(name, "."); /* "PLURAL.GROUP" */
+        const char *dot = strchrnul(name, '.'); /* "PLURAL.GROUP" */
 
-        if (name[n] == '\0' || n >= sizeof plural)
-                return NULL;
-        memcpy(plural, name, n);
-        plural[n] = '\0';
-        return hfd_custom_set_find(old, name + n + 1, plural);
+        (void)snprintf(plural, sizeof plural, "%.*s", (int)(dot - name), name);
+        return hfd_custom_set_find(old, *dot ? dot + 1 : "", plural); /* no kind has group "" */
 }
 
 /* Makes the kind of a definition that is new or has changed; *ret_kind NULL = it is not served. 0
@@ -128,7 +127,7 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_cacher_snapshot_now(feed->cacher, definitions(), &snapshot);
+        int r = hfd_snapshot_take_now(feed->cacher, definitions(), &snapshot);
 
         if (r != 0)
                 return r;
@@ -163,9 +162,9 @@ static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *
                 struct hfd_custom_kind *now = find_same(set, old->kinds[i]);
                 if (now == old->kinds[i])
                         continue;
-                hfd_cacher_retire_kind(feed->cacher, old->kinds[i]);
+                hfd_slot_form_retire_kind(feed->cacher, old->kinds[i]);
                 if (!now)
-                        hfd_cacher_unform_slot(feed->cacher, &old->kinds[i]->storage->row);
+                        hfd_slot_form_clear(feed->cacher, &old->kinds[i]->storage->row);
         }
 }
 
@@ -177,7 +176,7 @@ static int follow(struct hfd_kind_feed *feed) {
 
         for (size_t i = 0; r == 0 && i < set->n; i++)
                 if (fill != feed->fill || find_same(old, set->kinds[i]) != set->kinds[i])
-                        r = hfd_cacher_form_slot(feed->cacher, &set->kinds[i]->storage->row);
+                        r = hfd_slot_form_set(feed->cacher, &set->kinds[i]->storage->row);
         if (r == 0) {
                 feed->fill = fill;
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);

@@ -121,12 +121,12 @@ void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t
                                  struct hfd_event_histories *ret_old);
 void hfd_event_histories_done(struct hfd_event_histories *histories);
 
-/* Returns change number i < n; 0 is the oldest. Borrowed until the history changes. */
+/* Returns the change at index i < n; 0 is the oldest. Borrowed until the history changes. */
 const struct hfd_change *hfd_event_history_at(const struct hfd_event_history *history, size_t i);
-/* Returns the number of the first change after revision, n if there is none. Logarithmic. */
+/* Returns the index of the first change after revision, n if there is none. Logarithmic. */
 size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t revision);
 /*
- * Sets *ret_i to the number of the first change that a watch from revision gets: normally the first
+ * Sets *ret_i to the index of the first change that a watch from revision gets: normally the first
  * one after it. But if one transaction has changed several objects of the resource, a client may
  * have seen only some of these changes when its connection broke, so all of them are repeated.
  * False: some of them may no longer be in the ring, so the watch cannot be served.

@@ -16,7 +16,7 @@
  *
  * Invariant: the revision in a reply is compared with the snapshot from the time when its request
  * was sent, never with the state when the reply arrives, because replies may arrive in any order. A
- * reply is not compared if its request was sent before the newest replacement.
+ * reply is not compared if its request was sent in an earlier generation.
  */
 #include "server/cacher/requests/store_identity.h"
 
@@ -43,11 +43,11 @@ struct hfd_store_identity {
 
         /* guarded by the cacher's lock */
 
-        unsigned long replacement_epoch; /* see hfd_store_identity_replacement_epoch_locked */
-        uint64_t known_revision;         /* the highest revision in any reply; 0 = none */
-        uint64_t known_cluster;          /* the cluster ID in the newest reply; 0 = not known */
-        struct hf__buf *epoch; /* owned; the epoch key's value as last read; NULL = not read */
-        bool epoch_exists;     /* the epoch key existed when it was read */
+        unsigned long generation; /* see hfd_store_identity_generation_locked */
+        uint64_t known_revision;  /* the highest revision in any reply; 0 = none */
+        uint64_t known_cluster;   /* the cluster ID in the newest reply; 0 = not known */
+        struct hf__buf *epoch;    /* owned; the epoch key's value as last read; NULL = not read */
+        bool epoch_exists;        /* the epoch key existed when it was read */
         /*
          * replacement_pending: a sign of a replacement was detected, perhaps only a new epoch.
          * replaced: hfd_store_identity_replaced has also handled it. Both are reset when the cache
@@ -90,13 +90,16 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         pthread_mutex_lock(&cacher->mu);
         /* Until the cache is filled again, further signs belong to the same replacement. */
         bool handled = identity->replaced;
-        identity->replacement_epoch++;
+        identity->generation++;
         identity->replaced = identity->replacement_pending = true;
         identity->known_revision = 0;
         identity->known_cluster = 0;
         hfd_store_lag_reset_locked(cacher);
         hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
+        /* Then there is no other watch to cancel: the first sign cancels the one that was open, and
+         * while relist is set, until the cache is filled, the reflector cancels each that it opens.
+         */
         if (handled)
                 return;
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
@@ -120,12 +123,12 @@ bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher) {
         return cacher->identity->replaced;
 }
 
-unsigned long hfd_store_identity_replacement_epoch_locked(const struct hfd_cacher *cacher) {
-        return cacher->identity->replacement_epoch;
+unsigned long hfd_store_identity_generation_locked(const struct hfd_cacher *cacher) {
+        return cacher->identity->generation;
 }
 
-void hfd_store_identity_keys_replaced_locked(struct hfd_cacher *cacher) {
-        cacher->identity->replacement_epoch++;
+void hfd_store_identity_encryption_keys_replaced_locked(struct hfd_cacher *cacher) {
+        cacher->identity->generation++;
 }
 
 void hfd_store_identity_filled_locked(struct hfd_cacher *cacher) {
@@ -136,7 +139,7 @@ void hfd_store_identity_filled_locked(struct hfd_cacher *cacher) {
 
 struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher) {
-        return (struct hfd_store_identity_snapshot){cacher->identity->replacement_epoch,
+        return (struct hfd_store_identity_snapshot){cacher->identity->generation,
                                                     cacher->identity->known_revision};
 }
 
@@ -167,8 +170,7 @@ static bool contradicts_locked(struct hfd_store_identity *identity,
 
 bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
                                              struct hfd_store_identity_snapshot sent) {
-        return !cacher->identity->replaced &&
-               sent.replacement_epoch == cacher->identity->replacement_epoch;
+        return !cacher->identity->replaced && sent.generation == cacher->identity->generation;
 }
 
 /* ---- confirming a sign ---- */
@@ -250,8 +252,7 @@ bool hfd_store_identity_is_confirming(struct hfd_cacher *cacher) {
 /* ---- the epoch key ---- */
 
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]) {
-        int n = snprintf(key, HFD_KEY_MAX, "%s.holdfast/epoch", cacher->prefix);
-        return n < 0 || n >= HFD_KEY_MAX ? HF_E_TOO_LARGE : 0;
+        return hfd_key_own(key, cacher->prefix, "epoch");
 }
 
 bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value) {

@@ -30,8 +30,8 @@ struct hfd_store_identity *hfd_store_identity_free(struct hfd_store_identity *id
 
 /* A copy of part of the identity, made when a request is sent; its reply is compared with it. */
 struct hfd_store_identity_snapshot {
-        unsigned long replacement_epoch;
-        uint64_t revision;
+        unsigned long generation; /* hfd_store_identity_generation_locked */
+        uint64_t revision;        /* the highest that was known */
 };
 struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher);
@@ -60,12 +60,13 @@ bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
 /* The same, and hfd_store_identity_replaced has handled it. */
 bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher);
 /*
- * How often a replacement of the store was detected, or its encryption keys were replaced. A result
- * is discarded if its operation began before the newest one.
+ * The generation of the store's contents, a counter of this process: how often a replacement of the
+ * store was detected, or its encryption keys were replaced. A result is discarded if its operation
+ * began in an earlier generation. (The epoch, below, is a key in the store.)
  */
-unsigned long hfd_store_identity_replacement_epoch_locked(const struct hfd_cacher *cacher);
-/* The encryption keys were replaced, which counts as a replacement in the function above only. */
-void hfd_store_identity_keys_replaced_locked(struct hfd_cacher *cacher);
+unsigned long hfd_store_identity_generation_locked(const struct hfd_cacher *cacher);
+/* The encryption keys were replaced: a new generation, but no replacement of the store. */
+void hfd_store_identity_encryption_keys_replaced_locked(struct hfd_cacher *cacher);
 /* The cache was filled by a listing that began after the newest replacement. */
 void hfd_store_identity_filled_locked(struct hfd_cacher *cacher);
 /* Whether a read that checks a sign of a replacement is running. For tests. */

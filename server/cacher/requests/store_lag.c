@@ -12,13 +12,13 @@
 #include "server/cacher/requests/store_lag.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <holdfast/metrics.h>
 
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"
+#include "server/storage/keys.h"
 
 #define REQUEST_DEADLINE (5 * HF_NSEC_PER_SEC)
 
@@ -30,7 +30,6 @@ struct hfd_store_lag {
         /* guarded by the cacher's lock */
         struct hfd_watch_lag watch;
         uint64_t progress_revision; /* mod revision of the progress key; 0 = none is known */
-        hf_nsec timer_due;          /* boot time until which the cacher's timer sleeps */
 };
 
 /* ---- metrics ---- */
@@ -135,17 +134,12 @@ void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_
         if (!reply->revision || (reply->error && reply->error != HF_E_CONFLICT))
                 return;
         uint64_t written = written_revision(writes, reply);
-        hf_nsec next, now = hfd_cacher_now(cacher);
+        hf_nsec now = hfd_cacher_now(cacher);
 
         pthread_mutex_lock(&cacher->mu);
         if (hfd_store_identity_is_comparable_locked(cacher, sent)) {
                 hfd_watch_lag_replied(&lag->watch, reply->revision, written, now);
-                next = hfd_watch_lag_due(&lag->watch);
-                /* Otherwise the timer wakes early enough. */
-                if (next < lag->timer_due) {
-                        lag->timer_due = next;
-                        pthread_cond_broadcast(&cacher->cond);
-                }
+                hfd_cacher_wake_timer_locked(cacher, hfd_watch_lag_due(&lag->watch));
         }
         pthread_mutex_unlock(&cacher->mu);
 }
@@ -167,10 +161,6 @@ struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cache
         if (due < *next)
                 *next = due;
         return action;
-}
-
-void hfd_store_lag_sleep_locked(struct hfd_cacher *cacher, hf_nsec next) {
-        cacher->lag->timer_due = next;
 }
 
 static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {}
@@ -201,10 +191,9 @@ static void write_progress(struct hfd_cacher *cacher, uint64_t revision) {
                                     .n_ops = 1,
                                     .get_on_failure = keys,
                                     .n_get_on_failure = 1};
-        int n = snprintf(key, sizeof key, "%s.holdfast/progress", cacher->prefix);
 
         /* If this fails, watch_lag.c decides the same again later. */
-        if (put.value && n > 0 && (size_t)n < sizeof key)
+        if (put.value && hfd_key_own(key, cacher->prefix, "progress") == 0)
                 (void)hfd_store_request_txn(cacher, &txn, hfd_cacher_now(cacher) + REQUEST_DEADLINE,
                                             on_progress_written, cacher);
         hf__buf_unref(put.value);

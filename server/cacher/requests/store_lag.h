@@ -52,6 +52,4 @@ uint64_t hfd_store_lag_get(struct hfd_cacher *cacher, hf_nsec *ret_time);
 /* For the timer. Lowers *next to the boot time at which an action may be due. */
 struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cacher, hf_nsec now,
                                                         hf_nsec *next);
-/* The timer sleeps until `next` (boot time). A reply that makes an action due earlier wakes it. */
-void hfd_store_lag_sleep_locked(struct hfd_cacher *cacher, hf_nsec next);
 void hfd_store_lag_act(struct hfd_cacher *cacher, const struct hfd_store_lag_action *action);

@@ -4,7 +4,9 @@
  * depend on the reflector.
  *
  * Invariant: after `relist` was set, the watch that is open is canceled. If none is open, the
- * reflector finds `relist` set at the latest when it has opened one, and cancels that.
+ * reflector finds `relist` set at the latest when it has opened one, and cancels that. So between
+ * the first sign of a replacement of the store and the filling that follows, no watch stays open,
+ * and later signs have none to cancel (hfd_store_identity_replaced).
  */
 #include "server/cacher/state/cacher_state.h"
 

@@ -59,6 +59,7 @@ struct hfd_cacher {
         pthread_mutex_t mu;
         /* broadcast; the timer, wait_synced, refill, reflector_stop and free wait on it */
         pthread_cond_t cond;
+        hf_nsec timer_due; /* boot time until which the timer sleeps, unless cond wakes it */
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /*
@@ -100,6 +101,15 @@ static inline size_t hfd_cacher_slots(const struct hfd_cacher *cacher) {
 
 static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
+}
+
+/* Something is due at `at`, which the timer finds when it looks. Wakes it if it would sleep longer.
+ */
+static inline void hfd_cacher_wake_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
+        if (at >= cacher->timer_due)
+                return;
+        cacher->timer_due = at;
+        pthread_cond_broadcast(&cacher->cond);
 }
 
 /*

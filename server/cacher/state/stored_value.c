@@ -59,9 +59,10 @@ bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *
 
 /* ---- sealed values ---- */
 
-bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char *prefix,
-                           const struct hfd_resource *resource, const struct hfd_scope *scope,
-                           struct hfd_sealed_value *ret_sealed) {
+bool hfd_stored_value_find_sealed(const struct hfd_object_tree *unreadable, const char *prefix,
+                                  const struct hfd_resource *resource,
+                                  const struct hfd_scope *scope,
+                                  struct hfd_sealed_value *ret_sealed) {
         static const struct hfd_scope all = {0};
         const struct hfd_object *found = NULL;
         struct hfd_object_iter iter;
@@ -73,11 +74,12 @@ bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char 
         if (scope->exact) {
                 found = hfd_object_tree_find(unreadable, key);
         } else {
+                size_t n = strlen(key);
                 hfd_object_iter_init(&iter, unreadable, &all, key);
-                found = hfd_object_iter_next(&iter);
-                while (found && !found->bytes) /* an invalid value */
+                do /* over the invalid values of the scope */
                         found = hfd_object_iter_next(&iter);
-                if (found && strncmp(found->path, key, strlen(key)) != 0)
+                while (found && strncmp(found->path, key, n) == 0 && !found->bytes);
+                if (found && strncmp(found->path, key, n) != 0)
                         found = NULL;
         }
         if (!found || !found->bytes)
@@ -87,17 +89,16 @@ bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char 
         return true;
 }
 
-bool hfd_sealed_value_is_locked(struct hfd_cacher *cacher, const char *key) {
+bool hfd_stored_value_is_sealed_locked(struct hfd_cacher *cacher, const char *key) {
         const struct hfd_object *found =
                 cacher->unreadable.root ? hfd_object_tree_find(&cacher->unreadable, key) : NULL;
 
         return found && found->bytes;
 }
 
-struct hfd_object *hfd_sealed_value_or_get(struct hfd_cacher *cacher,
-                                           const struct hfd_resource *resource, const char *path,
-                                           bool *ret_is_sealed,
-                                           struct hfd_sealed_value *ret_sealed) {
+struct hfd_object *hfd_stored_value_get(struct hfd_cacher *cacher,
+                                        const struct hfd_resource *resource, const char *path,
+                                        bool *ret_is_sealed, struct hfd_sealed_value *ret_sealed) {
         const struct hfd_object_tree *tree = &cacher->trees[hfd_resource_index(resource)];
         struct hfd_scope scope;
 
@@ -107,8 +108,8 @@ struct hfd_object *hfd_sealed_value_or_get(struct hfd_cacher *cacher,
         if (!object && cacher->unreadable.root) {
                 scope = (struct hfd_scope){.exact = true};
                 (void)snprintf(scope.prefix, sizeof scope.prefix, "%s", path);
-                *ret_is_sealed = hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
-                                                       resource, &scope, ret_sealed);
+                *ret_is_sealed = hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,
+                                                              resource, &scope, ret_sealed);
         }
         pthread_mutex_unlock(&cacher->mu);
         return object;

@@ -42,16 +42,16 @@ struct hfd_sealed_value {
  * under its lock, or that of a snapshot. prefix: of the store's keys. Logarithmic, unless there are
  * invalid values.
  */
-bool hfd_sealed_value_find(const struct hfd_object_tree *unreadable, const char *prefix,
-                           const struct hfd_resource *resource, const struct hfd_scope *scope,
-                           struct hfd_sealed_value *ret_sealed);
+bool hfd_stored_value_find_sealed(const struct hfd_object_tree *unreadable, const char *prefix,
+                                  const struct hfd_resource *resource,
+                                  const struct hfd_scope *scope,
+                                  struct hfd_sealed_value *ret_sealed);
 /* Whether the value of the key is sealed. The cacher's lock is held. */
-bool hfd_sealed_value_is_locked(struct hfd_cacher *cacher, const char *key);
+bool hfd_stored_value_is_sealed_locked(struct hfd_cacher *cacher, const char *key);
 /*
  * Returns a reference to the object at path, in the version that readers see. NULL: not cached; or,
  * if *ret_is_sealed, its value is sealed. Thread: any; not under the lock.
  */
-struct hfd_object *hfd_sealed_value_or_get(struct hfd_cacher *cacher,
-                                           const struct hfd_resource *resource, const char *path,
-                                           bool *ret_is_sealed,
-                                           struct hfd_sealed_value *ret_sealed);
+struct hfd_object *hfd_stored_value_get(struct hfd_cacher *cacher,
+                                        const struct hfd_resource *resource, const char *path,
+                                        bool *ret_is_sealed, struct hfd_sealed_value *ret_sealed);

@@ -29,9 +29,9 @@
 
 /* A running audit. The thread that runs the callback of its request owns it. */
 struct audit {
-        struct hfd_cacher *cacher;       /* borrowed */
-        uint64_t revision;               /* the cache's, when the audit began */
-        unsigned long replacement_epoch; /* its value when the audit began */
+        struct hfd_cacher *cacher; /* borrowed */
+        uint64_t revision;         /* the cache's, when the audit began */
+        unsigned long generation;  /* its value when the audit began */
         /* Owned snapshots of the cache at that revision. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX], unreadable;
         char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */
@@ -143,8 +143,7 @@ static void on_audit_page(void *ctx, const struct hfd_store_reply *reply) {
                 return;
         }
         pthread_mutex_lock(&cacher->mu);
-        bool same_history =
-                audit->replacement_epoch == hfd_store_identity_replacement_epoch_locked(cacher);
+        bool same_history = audit->generation == hfd_store_identity_generation_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
         if (same_history)
                 compare_page(audit, reply);
@@ -171,7 +170,7 @@ static void begin_audit_locked(struct hfd_cacher *cacher, struct audit *audit) {
         cacher->audit->running = true;
         audit->cacher = cacher;
         audit->revision = cacher->revision;
-        audit->replacement_epoch = hfd_store_identity_replacement_epoch_locked(cacher);
+        audit->generation = hfd_store_identity_generation_locked(cacher);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 audit->trees[i] = hfd_object_tree_snapshot(&cacher->trees[i]);
         audit->unreadable = hfd_object_tree_snapshot(&cacher->unreadable);

@@ -172,7 +172,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
         hf_nsec until = hfd_cacher_now(cacher) + timeout;
         read->until = until < read->deadline ? until : read->deadline;
         push_read(&cacher->reads->waiting, read);
-        pthread_cond_broadcast(&cacher->cond);
+        hfd_cacher_wake_timer_locked(cacher, read->until);
 }
 
 /*

@@ -121,6 +121,8 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         return true;
 }
 
+/* ---- requests ---- */
+
 /* The limit for the next page, in objects. */
 static size_t next_limit(const struct hfd_listing *listing) {
         size_t limit = PAGE_FIRST;
@@ -134,8 +136,6 @@ static size_t next_limit(const struct hfd_listing *listing) {
         limit >>= listing->n_retries;
         return limit > 0 ? limit : 1;
 }
-
-/* ---- requests ---- */
 
 /* After a failure: wakes the timer thread. No request is running any more, and no other follows. */
 static void end_requests(struct hfd_listing *listing, int error, const struct hf_status *status) {
@@ -330,7 +330,7 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         }
 }
 
-int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
+int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
                       void (*done)(struct hfd_listing *listing, int error,
                                    const struct hf_status *status)) {
         struct hfd_listing *listing = calloc(1, sizeof *listing);
@@ -339,7 +339,7 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch
         if (!listing)
                 return -ENOMEM;
         listing->cacher = cacher;
-        listing->replacement_epoch = replacement_epoch;
+        listing->generation = generation;
         listing->done = done;
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);

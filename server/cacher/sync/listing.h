@@ -19,8 +19,8 @@ struct hfd_listing_page;
 
 struct hfd_listing {
         /* immutable */
-        struct hfd_cacher *cacher;       /* borrowed */
-        unsigned long replacement_epoch; /* its value at the start; see store_identity.h */
+        struct hfd_cacher *cacher; /* borrowed */
+        unsigned long generation;  /* its value at the start; see store_identity.h */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 
         /* the timer thread only */
@@ -71,11 +71,13 @@ void hfd_listings_reset_locked(struct hfd_cacher *cacher);
  * or HF_E_CANCELED: the cacher is being freed. After an error done is not called. Thread: any;
  * never blocks.
  */
-int hfd_listing_start(struct hfd_cacher *cacher, unsigned long replacement_epoch,
+int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
                       void (*done)(struct hfd_listing *listing, int error,
                                    const struct hf_status *status));
 /* Whether the timer thread must call hfd_listing_step now. */
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher);
 /* Builds some objects, or ends the listing. Thread: the timer's. */
 void hfd_listing_step(struct hfd_cacher *cacher);
+/* Frees the listing, which has ended, and the trees that it has: its own or, after it was
+ * published, those that it has replaced. Accepts NULL; returns NULL. Not under the lock. */
 struct hfd_listing *hfd_listing_free(struct hfd_listing *listing);

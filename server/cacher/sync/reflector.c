@@ -107,7 +107,7 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
  * had begun.
  */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
-        if (listing->replacement_epoch != hfd_store_identity_replacement_epoch_locked(cacher))
+        if (listing->generation != hfd_store_identity_generation_locked(cacher))
                 return false;
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
                 swap_trees(&cacher->trees[i], &listing->trees[i]);
@@ -250,9 +250,9 @@ static void begin_watch(struct hfd_cacher *cacher) {
 
 static void begin_list(struct hfd_cacher *cacher) {
         pthread_mutex_lock(&cacher->mu);
-        unsigned long replacement_epoch = hfd_store_identity_replacement_epoch_locked(cacher);
+        unsigned long generation = hfd_store_identity_generation_locked(cacher);
         pthread_mutex_unlock(&cacher->mu);
-        int r = hfd_listing_start(cacher, replacement_epoch, on_listed);
+        int r = hfd_listing_start(cacher, generation, on_listed);
         if (r != 0)
                 fail_chain(cacher, r, NULL, true);
 }

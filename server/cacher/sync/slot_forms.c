@@ -7,7 +7,7 @@
  * again (hfd_slot_form_apply_locked). Then the objects that the tree had at that moment are
  * replaced, a few at a time, so that the lock is never held for long.
  *
- * Invariant: when hfd_cacher_form_slot has succeeded, the slot's tree has the new form, unless the
+ * Invariant: when hfd_slot_form_set has succeeded, the slot's tree has the new form, unless the
  * cache was filled meanwhile: then the observers are told, and the caller comes again.
  */
 #include "server/cacher/sync/slot_forms.h"
@@ -147,7 +147,7 @@ static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *ro
         return r != 0 ? r : r_last;
 }
 
-int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *row) {
+int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row) {
         assert(row->custom);
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_resource **at = &cacher->forms->rows[slot_number(row)], *old = *at;
@@ -165,7 +165,7 @@ int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *r
         return r;
 }
 
-void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource *slot) {
+void hfd_slot_form_clear(struct hfd_cacher *cacher, const struct hfd_resource *slot) {
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_resource **at = &cacher->forms->rows[slot_number(slot)], *old = *at;
         *at = NULL;
@@ -173,7 +173,7 @@ void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource
         hfd_resource_unref(old);
 }
 
-void hfd_cacher_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind) {
+void hfd_slot_form_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind) {
         struct hfd_watcher *dirty = NULL;
 
         pthread_mutex_lock(&cacher->mu);

@@ -43,8 +43,8 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
  * (forms/conversion.h). Takes as long as parsing all objects of the slot, unless they have the form
  * already. One thread at a time. 0 or -ENOMEM: call it again.
  */
-int hfd_cacher_form_slot(struct hfd_cacher *cacher, const struct hfd_resource *row);
+int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. */
-void hfd_cacher_unform_slot(struct hfd_cacher *cacher, const struct hfd_resource *slot);
+void hfd_slot_form_clear(struct hfd_cacher *cacher, const struct hfd_resource *slot);
 /* The kind is not served any more: its watches end, and no new one begins with its rows. */
-void hfd_cacher_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind);
+void hfd_slot_form_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind);

@@ -185,7 +185,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         struct hfd_object *object = prepared->object, *placeholder = prepared->placeholder;
         struct hfd_change change = {0};
         bool sealed = placeholder && placeholder->bytes;
-        bool was_sealed = hfd_sealed_value_is_locked(cacher, event->kv.key);
+        bool was_sealed = hfd_stored_value_is_sealed_locked(cacher, event->kv.key);
 
         prepared->object = prepared->placeholder = NULL; /* consumed */
         if (object)

@@ -9,8 +9,9 @@
  * delivered in the order of the queue, and never concurrently.
  *
  * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.
- * A watch ends without the rest of its queue if it was canceled, if it ends before its start, or if
- * its sink has no room: the client of a watch that ends watches again.
+ * No event follows one that was not delivered. A watch ends without the rest of its queue if it was
+ * canceled, if it ends before its start, if its sink has no room or accepts no more, or if memory
+ * ran out before an event: the client of a watch that ends watches again.
  */
 #include "server/cacher/watch/delivery.h"
 
@@ -71,7 +72,7 @@ void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error) {
                 return;
         delivery->end_requested = true;
         delivery->end_error = error;
-        delivery->ended_early = !delivery->started;
+        delivery->drops_queue = !delivery->started;
 }
 
 void hfd_delivery_cancel_locked(struct hfd_delivery *delivery) {
@@ -261,6 +262,16 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
 }
 
 /*
+ * Ends the watch because an event was not delivered: no later event may follow it. The client
+ * watches again from the last event that it received. But objects of a snapshot do not come in the
+ * order of their revisions, so without all of them the client must list again.
+ */
+static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapshot) {
+        hfd_delivery_request_end_locked(delivery, is_snapshot ? HF_E_GONE : 0);
+        delivery->drops_queue = true;
+}
+
+/*
  * Delivers the snapshot and the queue, as long as the sink has room. The caller holds the lock, and
  * has set `delivering`; the lock is not held while the sink is called.
  */
@@ -268,7 +279,7 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
         pthread_mutex_t *mu = delivery->mu;
         struct hfd_queued_change batch[BATCH_MAX];
 
-        while ((delivery->n_queue || delivery->snapshot) && !delivery->ended_early &&
+        while ((delivery->n_queue || delivery->snapshot) && !delivery->drops_queue &&
                !(delivery->end_requested && delivery->end_error == HF_E_CANCELED)) {
                 struct hfd_snapshot *snapshot = delivery->snapshot;
                 delivery->snapshot = NULL;
@@ -281,8 +292,8 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                         free(snapshot);
                 } else {
                         ready = !delivery->sink.ready || delivery->sink.ready(delivery->ctx);
-                        if (!ready && delivery->sink.waiting)
-                                delivery->sink.waiting(delivery->ctx);
+                        if (!ready && delivery->sink.waiting_changed)
+                                delivery->sink.waiting_changed(delivery->ctx);
                 }
                 pthread_mutex_lock(mu);
                 delivery->behind = delivery->behind || !ready;
@@ -296,16 +307,16 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                         pthread_mutex_lock(mu);
                 }
                 if (!good)
-                        hfd_delivery_request_end_locked(delivery, 0);
+                        end_after_loss_locked(delivery, snapshot != NULL);
         }
 }
 
 /* Tells the sink about the changes that wait. The caller has set `delivering`. */
 static void tell_waiting_locked(struct hfd_delivery *delivery) {
-        if (!delivery->sink.waiting)
+        if (!delivery->sink.waiting_changed)
                 return;
         pthread_mutex_unlock(delivery->mu);
-        delivery->sink.waiting(delivery->ctx);
+        delivery->sink.waiting_changed(delivery->ctx);
         pthread_mutex_lock(delivery->mu);
 }
 

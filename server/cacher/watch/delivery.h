@@ -36,7 +36,7 @@ struct hfd_delivery {
         bool started;       /* hfd_watcher_start or hfd_watcher_cancel was called */
         bool opened;        /* hfd_watcher_open was called */
         bool resumed;       /* hfd_watcher_resume was called since the sink was last asked */
-        bool ended_early;   /* the end was requested before the start */
+        bool drops_queue;   /* the end does not wait until the queue is delivered */
         bool delivering;    /* a thread is in hfd_delivery_run_locked */
         bool ended;         /* hfd_delivery_run_locked has returned true */
         bool end_requested; /* no change is queued any more */
@@ -51,7 +51,7 @@ struct hfd_delivery {
         struct hfd_snapshot *snapshot; /* owned; not delivered yet; NULL = none */
 
         /* immutable */
-        struct hfd_watcher_sink sink;
+        struct hfd_watch_sink sink;
         void *ctx;
         const struct hfd_resource *resource;
         struct hfd_selector labels, fields; /* owned */

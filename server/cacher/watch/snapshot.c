@@ -25,7 +25,7 @@
 
 #define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
 
-/* References to the changes after the first `from`, for undo_changes. NULL: out of memory. */
+/* References to the changes from index `from` on, for undo_changes. NULL: out of memory. */
 static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,
                                               size_t from) {
         struct hfd_change *changes = malloc((history->n - from) * sizeof *changes);
@@ -58,8 +58,8 @@ static int undo_changes(struct hfd_object_tree *tree, struct hfd_change *changes
         return r;
 }
 
-bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                         uint64_t at, struct hfd_snapshot *ret_snapshot) {
+bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
+                       struct hfd_snapshot *ret_snapshot) {
         size_t index = hfd_resource_index(resource);
         struct hfd_change *changes = NULL;
         size_t n = 0;
@@ -105,17 +105,17 @@ static bool is_synced(struct hfd_cacher *cacher) {
         return synced;
 }
 
-int hfd_cacher_snapshot_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                            struct hfd_snapshot *ret_snapshot) {
+int hfd_snapshot_take_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                          struct hfd_snapshot *ret_snapshot) {
         bool synced = is_synced(cacher);
 
-        if (hfd_cacher_snapshot(cacher, resource, 0, ret_snapshot))
+        if (hfd_snapshot_take(cacher, resource, 0, ret_snapshot))
                 return 0;
         return synced && is_synced(cacher) ? -ENOMEM : -EAGAIN;
 }
 
-void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                              const struct hfd_snapshot *snapshot) {
+void hfd_snapshot_keep(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                       const struct hfd_snapshot *snapshot) {
         struct hfd_history_garbage garbage;
 
         garbage.n = garbage.n_states = 0;

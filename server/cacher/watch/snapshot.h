@@ -20,7 +20,7 @@ struct hfd_snapshot {
          * of this resource are of the same revision. */
         struct hfd_object_tree unreadable;
         uint64_t revision; /* of the list */
-        /* For hfd_cacher_keep_snapshot. */
+        /* For hfd_snapshot_keep. */
         uint64_t changed; /* revision of the last change that objects contains */
         uint64_t fill;    /* the filling of the cache that it comes from */
 };
@@ -31,20 +31,20 @@ struct hfd_snapshot {
  * not kept: its time grows with the changes since, which are limited. False: the cache is not
  * filled, does not know that state, or memory ran out; there is nothing to free.
  */
-bool hfd_cacher_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                         uint64_t at, struct hfd_snapshot *ret_snapshot);
+bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
+                       struct hfd_snapshot *ret_snapshot);
 /*
  * Takes a snapshot of the current state. 0, -ENOMEM, or -EAGAIN: the cache is not filled. If it was
  * being filled meanwhile, that is -EAGAIN too, and its observers are told afterwards.
  */
-int hfd_cacher_snapshot_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                            struct hfd_snapshot *ret_snapshot);
+int hfd_snapshot_take_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                          struct hfd_snapshot *ret_snapshot);
 /*
  * Call it when a client gets a continue token with the snapshot's revision: the cacher keeps the
  * state as long as the history reaches back to it, unless too many newer states are kept. The
  * caller still owns its snapshot.
  */
-void hfd_cacher_keep_snapshot(struct hfd_cacher *cacher, const struct hfd_resource *resource,
-                              const struct hfd_snapshot *snapshot);
+void hfd_snapshot_keep(struct hfd_cacher *cacher, const struct hfd_resource *resource,
+                       const struct hfd_snapshot *snapshot);
 /* Accepts {0}. May free many objects. */
 void hfd_snapshot_done(struct hfd_snapshot *snapshot);

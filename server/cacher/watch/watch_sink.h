@@ -24,16 +24,17 @@ struct hfd_watch_item {
         struct hfd_object *object; /* NULL for a bookmark */
         uint64_t revision;
 };
-struct hfd_watcher_sink {
+
+struct hfd_watch_sink {
         /* Whether the sink has room for some events. NULL = always. It is called before events, but
          * not for the events of a snapshot, which are delivered at once. */
         bool (*ready)(void *ctx);
         /*
-         * Changes wait (hfd_watcher_waiting), because the watch has not started or the sink has no
-         * room; or they no longer wait. Called without a lock and never concurrently with the other
-         * calls. May end other watches. NULL = not called.
+         * Changes wait now, because the watch has not started or the sink has no room, or they no
+         * longer wait: read hfd_watcher_waiting. Called without a lock and never concurrently with
+         * the other calls. May end other watches. NULL = not called.
          */
-        void (*waiting)(void *ctx);
+        void (*waiting_changed)(void *ctx);
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
          * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.

@@ -52,6 +52,7 @@ void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher) {
                         watcher->next->link = watcher->link;
                 assert(cacher->watchers->n > 0);
                 cacher->watchers->n--;
+                hf__timer_heap_remove(&cacher->watchers->timers, &watcher->timer);
         }
         pthread_mutex_unlock(&cacher->mu);
         if (end) {
@@ -143,7 +144,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
 
 static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
                                          const struct hfd_watcher_spec *spec,
-                                         const struct hfd_watcher_sink *sink, void *ctx) {
+                                         const struct hfd_watch_sink *sink, void *ctx) {
         /* A watch of one name needs no selector for it (hfd_delivery_is_watched). */
         const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
         const char *name = selected ? selected : spec->name;
@@ -199,12 +200,18 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         return watcher;
 }
 
+void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
+        hf_nsec at = watcher->bookmark_at;
+
+        if (watcher->ends_at < at)
+                at = watcher->ends_at;
+        hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
+}
+
 static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
         struct hfd_watcher **head =
                 &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
-        hf_nsec due =
-                watcher->bookmark_at < watcher->ends_at ? watcher->bookmark_at : watcher->ends_at;
 
         watcher->next = *head;
         watcher->link = head;
@@ -212,10 +219,8 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
                 (*head)->link = &watcher->next;
         *head = watcher;
         cacher->watchers->n++;
-        if (due < cacher->watchers->due) {
-                cacher->watchers->due = due;
-                pthread_cond_broadcast(&cacher->cond);
-        }
+        hfd_watcher_set_timer_locked(watcher);
+        hfd_cacher_wake_timer_locked(cacher, watcher->timer.at);
 }
 
 /*
@@ -249,7 +254,7 @@ static void check_revision(struct hfd_watcher *watcher) {
 }
 
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
-                     const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
+                     const struct hfd_watch_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher) {
         const struct hfd_details soon = {.retry_after_s = 1};
         struct hfd_sealed_value value;
@@ -264,8 +269,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         hfd_object_scope(spec->resource, spec->ns, watcher->delivery.name, &scope);
         pthread_mutex_lock(&cacher->mu);
         bool ended = cacher->watchers->ended, synced = cacher->synced, added = false, ahead = false;
-        bool sealed = synced && hfd_sealed_value_find(&cacher->unreadable, cacher->prefix,
-                                                      spec->resource, &scope, &value);
+        bool sealed = synced && hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,
+                                                             spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&

@@ -42,7 +42,7 @@ struct hfd_watcher_spec {
  * that was neither started, opened nor canceled does not end. ctx lives until sink.end returns.
  */
 bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *spec,
-                     const struct hfd_watcher_sink *sink, void *ctx, struct hfd_response *response,
+                     const struct hfd_watch_sink *sink, void *ctx, struct hfd_response *response,
                      struct hfd_watcher **ret_watcher);
 /* From now on the sink gets events, perhaps before this returns. Thread: any. */
 void hfd_watcher_start(struct hfd_watcher *watcher);

@@ -3,6 +3,7 @@
 /* What watcher.c (one watch) and watchers.c (all of them) share. Private to server/cacher/watch. */
 #include <stdatomic.h>
 
+#include "base/timer_heap.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/watch/delivery.h"
 
@@ -14,8 +15,8 @@
 struct hfd_watchers {
         struct hfd_watcher *list[HFD_SLOTS_MAX]; /* by hfd_resource_index */
         size_t n;
-        hf_nsec due; /* boot time; no bookmark and no end of a watch is due earlier */
-        bool ended;  /* the server is shutting down and accepts no further watch */
+        struct hf__timer_heap timers; /* the next bookmark or the end of each watch in a list */
+        bool ended;                   /* the server is shutting down and accepts no further watch */
 };
 
 struct hfd_watcher {
@@ -32,10 +33,13 @@ struct hfd_watcher {
         atomic_int refs;
         struct hfd_delivery delivery; /* what it selects, its queue and its sink */
         hf_nsec ends_at, bookmark_at; /* boot times; guarded by cacher->mu */
+        struct hf__timer timer;       /* the earlier one; guarded by cacher->mu */
 
         char text[]; /* namespace and name; immutable; short, because a server has many watchers */
 };
 
+/* Queues the timer for the next bookmark or the end. */
+void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher);
 /* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
  * cacher->mu, which the caller holds. */
 void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher);

@@ -6,11 +6,13 @@
  * that began at an earlier revision, unless its end was requested. These watchers are dirty: the
  * thread that has queued the change delivers to them after it has released the lock.
  *
- * Invariant: a dirty watcher is in one list of dirty watchers, and that list has a reference to it.
+ * Invariants: a dirty watcher is in one list of dirty watchers, and that list has a reference to
+ * it. A watcher in a list of its resource has its timer in the heap, unless its end was requested.
  */
 #include "server/cacher/watch/watchers.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "server/cacher/watch/watcher.h"
@@ -18,11 +20,7 @@
 #include "server/resources/rows/resource_table.h"
 
 struct hfd_watchers *hfd_watchers_new(void) {
-        struct hfd_watchers *watchers = calloc(1, sizeof *watchers);
-
-        if (watchers)
-                watchers->due = HF_NSEC_NEVER;
-        return watchers;
+        return calloc(1, sizeof(struct hfd_watchers));
 }
 
 struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
@@ -118,29 +116,34 @@ static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
         return now < last ? last : HF_NSEC_NEVER;
 }
 
-hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) { return cacher->watchers->due; }
+hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
+        const struct hf__timer *first = cacher->watchers->timers.first;
 
+        return first ? first->at : HF_NSEC_NEVER;
+}
+
+/* Each step costs a logarithm of the number of watches, so that many watches, which are due one
+ * after the other, do not keep the lock for long. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
-        hf_nsec next = HF_NSEC_NEVER;
+        struct hf__timer_heap *timers = &cacher->watchers->timers;
+        struct hf__timer *timer;
 
-        for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
-                for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next) {
-                        if (w->delivery.end_requested)
-                                continue;
-                        if (w->bookmark_at <= now) {
-                                queue_bookmark_locked(w);
-                                mark_dirty_locked(w, dirty);
-                                w->bookmark_at = next_bookmark(w, now);
-                        }
-                        if (w->ends_at <= now) {
-                                hfd_delivery_request_end_locked(&w->delivery, 0);
-                                mark_dirty_locked(w, dirty);
-                                continue;
-                        }
-                        hf_nsec due = w->bookmark_at < w->ends_at ? w->bookmark_at : w->ends_at;
-                        next = due < next ? due : next;
+        while ((timer = timers->first) && timer->at <= now) {
+                struct hfd_watcher *w =
+                        (void *)((char *)timer - offsetof(struct hfd_watcher, timer));
+                hf__timer_heap_remove(timers, timer);
+                if (w->delivery.end_requested)
+                        continue;
+                if (w->bookmark_at <= now) {
+                        queue_bookmark_locked(w);
+                        w->bookmark_at = next_bookmark(w, now);
                 }
-        cacher->watchers->due = next;
+                if (w->ends_at <= now)
+                        hfd_delivery_request_end_locked(&w->delivery, 0);
+                else
+                        hfd_watcher_set_timer_locked(w);
+                mark_dirty_locked(w, dirty);
+        }
 }
 
 /* ---- delivering, without cacher->mu ---- */

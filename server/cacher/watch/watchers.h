@@ -39,7 +39,7 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
  * the write that acquired the Lease.
  */
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty);
-/* The boot time before which no bookmark and no end of a watch is due. */
+/* The boot time at which the next bookmark or end of a watch is due; HF_NSEC_NEVER: none. */
 hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher);
 /* Queues the bookmarks that are due at `now`, and ends the watches whose time is over. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty);

@@ -74,7 +74,7 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         return ok;
 }
 
-static void on_waiting(void *ctx) {
+static void on_waiting_changed(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
 
         hfd_unsent_watch_charge(&stream->unsent);
@@ -105,10 +105,10 @@ static void on_end(void *ctx, int error, const struct hfd_response *response) {
         end_stream(stream);
 }
 
-const struct hfd_watcher_sink hfd_watch_stream_sink = {.ready = on_ready,
-                                                       .waiting = on_waiting,
-                                                       .events = on_events,
-                                                       .end = on_end};
+const struct hfd_watch_sink hfd_watch_stream_sink = {.ready = on_ready,
+                                                     .waiting_changed = on_waiting_changed,
+                                                     .events = on_events,
+                                                     .end = on_end};
 
 /* ---- objects that a webhook converts ---- */
 

@@ -14,7 +14,7 @@ struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *res
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream);
 
 /* What the watcher calls. */
-extern const struct hfd_watcher_sink hfd_watch_stream_sink;
+extern const struct hfd_watch_sink hfd_watch_stream_sink;
 /* Prepares the queue of objects that a webhook converts, if they need one. 0 or -ENOMEM. */
 int hfd_watch_stream_prepare_conversion(struct hfd_watch_stream *stream,
                                         const struct hfd_request *request);

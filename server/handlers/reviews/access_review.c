@@ -42,7 +42,7 @@ static bool check_spec(const struct hfd_review_context *context, struct hf__json
         struct hfd_causes causes;
         char text[400];
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         struct hf__json *resource = hf__json_get(spec, "resourceAttributes"),
                         *path = hf__json_get(spec, "nonResourceAttributes");
         if (path)

@@ -108,7 +108,7 @@ static void refuse_length(struct job *job) {
         struct hfd_causes causes;
         char detail[64];
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         (void)snprintf(detail, sizeof detail, "the token may not be more than %d bytes",
                        HFD_JWT_MAX);
         hfd_cause_too_long(&causes, "spec.audiences", detail);
@@ -270,7 +270,7 @@ static void on_account(struct hfd_request *get, const struct hfd_response *got) 
 
         if (!take_uid(job, got, job->account_uid))
                 return;
-        causes.n = 0;
+        hfd_causes_init(&causes);
         check_seconds(job, &causes);
         if (causes.n > 0) {
                 hfd_response_invalid(&response, hfd_resource_token_request(), "", &causes);
@@ -291,7 +291,7 @@ static bool check_names(const struct job *job, struct hfd_response *response) {
         const char *name = text_at(job, "metadata.name"), *ns = text_at(job, "metadata.namespace");
         struct hfd_causes causes;
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (*ns && strcmp(ns, job->ns) != 0) {
                 hfd_response_bad_request(response,
                                          "the namespace of the provided object does not match the "

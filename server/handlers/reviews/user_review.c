@@ -104,7 +104,7 @@ static bool check_audiences(const struct hfd_review_context *context,
 
         if (hf__json_count(audiences) <= AUDIENCES_MAX)
                 return true;
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_cause_too_long(&causes, "spec.audiences", "must have at most 256 items");
         hfd_response_invalid(response, context->resource, "", &causes);
         return false;

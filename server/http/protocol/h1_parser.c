@@ -335,9 +335,6 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
 }
 
 size_t hfd_h1_parser_memory(const struct hfd_h1_parser *p) { return p->head.n; }
-bool hfd_h1_parser_idle(const struct hfd_h1_parser *p) {
-        return !p->in_body && p->head.n == 0 && p->code == 0;
-}
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *p) { return !p->in_body; }
 bool hfd_h1_parser_keep_alive(const struct hfd_h1_parser *p) { return p->keep_alive; }
 bool hfd_h1_parser_http10(const struct hfd_h1_parser *p) { return p->http10; }

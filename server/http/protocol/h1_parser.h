@@ -29,8 +29,6 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *parser, struct hfd_ht
                                      const char *data, size_t n, size_t *ret_used, int *ret_code);
 /* The bytes of an incomplete head that the parser keeps. */
 size_t hfd_h1_parser_memory(const struct hfd_h1_parser *parser);
-/* Whether no byte of the next request has arrived, apart from empty lines. False after BAD. */
-bool hfd_h1_parser_idle(const struct hfd_h1_parser *parser);
 /* Whether the head is still incomplete. */
 bool hfd_h1_parser_in_head(const struct hfd_h1_parser *parser);
 /* After HFD_H1_DONE: whether the connection may accept another request. */

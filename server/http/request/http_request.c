@@ -25,9 +25,10 @@
 #include <string.h>
 
 #include "base/blocks.h"
+#include "server/http/request/packed_header.h"
 
 /* The most bytes of one name or value. So even a value that is joined from HFD_HEADERS_MAX headers
- * fits into the uint32_t of struct header_entry. */
+ * fits into the uint32_t of struct hfd_packed_header. */
 #define MAX_HEADER_PART ((size_t)1 << 20)
 
 bool hfd_http_request_is_on_worker(const struct hfd_http_request *request) {
@@ -167,27 +168,17 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 
 static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* The start of an entry in request->headers; name, NUL, value and NUL follow. With the lengths a
- * search can skip an entry without reading its text. Entries are not aligned, so they must be
- * copied with memcpy. */
-struct header_entry {
-        uint32_t n_name, n_value;
-};
-
-static size_t entry_size(struct header_entry e) { return sizeof e + e.n_name + 1 + e.n_value + 1; }
-
 /* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
  * limits the number of entries. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
-                          struct header_entry *ret_entry) {
+                          struct hfd_packed_header *ret_entry) {
         if (!(request->header_lengths & (UINT64_C(1) << (n_name % 64))))
                 return SIZE_MAX;
         for (size_t at = 0; at < request->n_headers_bytes;) {
-                struct header_entry e;
-                const char *stored = request->headers + at + sizeof e;
+                const char *entry = request->headers + at, *stored = hfd_packed_header_name(entry);
+                struct hfd_packed_header e = hfd_packed_header_read(entry);
                 size_t i = 0;
 
-                memcpy(&e, request->headers + at, sizeof e);
                 if (e.n_name == n_name) {
                         while (i < n_name && stored[i] == to_lower(name[i]))
                                 i++;
@@ -196,7 +187,7 @@ static size_t find_header(const struct hfd_http_request *request, const char *na
                                 return at;
                         }
                 }
-                at += entry_size(e);
+                at += hfd_packed_header_size(e);
         }
         return SIZE_MAX;
 }
@@ -225,11 +216,12 @@ static int reserve_headers(struct hfd_http_request *request, size_t n) {
 /* Appends the value of a repeated header to the entry at `at`: "a" becomes "a, b". RFC 9110 5.3
  * allows this for every header that may be repeated; cookies are joined by a semicolon (RFC 9113
  * 8.2.3). */
-static int join_header(struct hfd_http_request *request, size_t at, struct header_entry e,
+static int join_header(struct hfd_http_request *request, size_t at, struct hfd_packed_header e,
                        const char *value, size_t n_value) {
-        size_t end = at + entry_size(e) - 1; /* offset of the NUL */
+        size_t end = at + hfd_packed_header_size(e) - 1; /* offset of the NUL */
         size_t added = n_value + 2;
-        bool cookie = e.n_name == 6 && memcmp(request->headers + at + sizeof e, "cookie", 6) == 0;
+        bool cookie = e.n_name == 6 &&
+                      memcmp(hfd_packed_header_name(request->headers + at), "cookie", 6) == 0;
         int r = reserve_headers(request, added);
 
         if (r != 0)
@@ -246,7 +238,7 @@ static int join_header(struct hfd_http_request *request, size_t at, struct heade
 
 int hfd_http_request_add_header(struct hfd_http_request *request, const char *name, size_t n_name,
                                 const char *value, size_t n_value) {
-        struct header_entry e;
+        struct hfd_packed_header e;
         size_t at;
         char *out;
         int r;
@@ -259,19 +251,16 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
         at = find_header(request, name, n_name, &e);
         if (at != SIZE_MAX)
                 return join_header(request, at, e, value, n_value);
-        e = (struct header_entry){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
-        r = reserve_headers(request, entry_size(e));
+        e = (struct hfd_packed_header){.n_name = (uint32_t)n_name, .n_value = (uint32_t)n_value};
+        r = reserve_headers(request, hfd_packed_header_size(e));
         if (r != 0)
                 return r;
         out = request->headers + request->n_headers_bytes;
-        memcpy(out, &e, sizeof e);
-        out += sizeof e;
+        (void)hfd_packed_header_write(out, e, name, value);
+        out += sizeof e; /* the name */
         for (size_t i = 0; i < n_name; i++)
-                *out++ = to_lower(name[i]);
-        *out++ = '\0';
-        memcpy(out, value, n_value);
-        out[n_value] = '\0';
-        request->n_headers_bytes += entry_size(e);
+                out[i] = to_lower(out[i]);
+        request->n_headers_bytes += hfd_packed_header_size(e);
         request->header_lengths |= UINT64_C(1) << (n_name % 64);
         return 0;
 }
@@ -329,25 +318,24 @@ hf_nsec hfd_http_request_received_at(struct hfd_http_request *request) {
 }
 
 const char *hfd_http_request_header(struct hfd_http_request *request, const char *name) {
-        struct header_entry e;
+        struct hfd_packed_header e;
         size_t at = find_header(request, name, strlen(name), &e);
 
-        return at == SIZE_MAX ? NULL : request->headers + at + sizeof e + e.n_name + 1;
+        return at == SIZE_MAX ? NULL : hfd_packed_header_value(request->headers + at, e);
 }
 
 const char *hfd_http_request_header_like(struct hfd_http_request *request, const char *prefix,
                                          size_t i, const char **ret_name) {
         for (size_t at = 0; at < request->n_headers_bytes;) {
-                const char *name = request->headers + at + sizeof(struct header_entry);
-                struct header_entry e;
+                const char *entry = request->headers + at, *name = hfd_packed_header_name(entry);
+                struct hfd_packed_header e = hfd_packed_header_read(entry);
 
-                memcpy(&e, request->headers + at, sizeof e);
                 if (name[0] == prefix[0] && strncmp(name, prefix, strlen(prefix)) == 0 &&
                     i-- == 0) {
                         *ret_name = name;
-                        return name + e.n_name + 1;
+                        return hfd_packed_header_value(entry, e);
                 }
-                at += entry_size(e);
+                at += hfd_packed_header_size(e);
         }
         return NULL;
 }

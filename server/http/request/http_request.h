@@ -14,8 +14,9 @@
  * it afterwards. If the peer leaves first, on_gone is called and the response is dropped silently.
  *
  * In the comments, "Thread: any" means that every thread may call the function at any time.
- * "Thread: worker" means that it may be called only within the callbacks below (handler, on_head,
- * on_gone, on_finished, on_unsent, on_drained), which run on the request's worker thread.
+ * "Thread: worker" means that it may be called only within the callbacks that run on the request's
+ * worker thread: handler, on_head, on_gone, on_finished, on_unsent, on_drained, the fn of
+ * hfd_http_request_continue (in which a filter calls a handler) and that of hfd_http_request_call.
  */
 #include <stdbool.h>
 #include <stddef.h>

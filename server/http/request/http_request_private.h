@@ -43,7 +43,7 @@ struct hfd_http_request {
         char *own_method;  /* NULL = one of the usual methods */
         char *target;      /* its '?' is replaced by a NUL */
         const char *query; /* within target */
-        char *headers;     /* entries of two uint32_t (lengths), name, NUL, value, NUL */
+        char *headers;     /* packed (packed_header.h); names in lower case */
         size_t n_headers_bytes, headers_space, n_headers;
         uint64_t
                 header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */

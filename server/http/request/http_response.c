@@ -28,6 +28,7 @@
 
 #include "base/thread.h"
 #include "server/http/request/http_request_private.h"
+#include "server/http/request/packed_header.h"
 
 #define MAX_HEADERS 64 /* more are left out */
 
@@ -37,7 +38,7 @@ static void post_locked(struct hfd_http_request *request) {
         if (response->posted || response->gone || !request->worker)
                 return;
         response->posted = true;
-        hfd_http_request_ref(request); /* for the message; handle_message drops it */
+        hfd_http_request_ref(request); /* for the message; the worker drops it */
         hfd_worker_mailbox_post(request->worker, &request->message);
 }
 
@@ -65,10 +66,10 @@ void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void
         struct hfd_http_response *response = &request->response;
 
         pthread_mutex_lock(&response->mu);
-        assert(!response->started && !response->call);
+        assert(!response->started && !response->continuation);
         if (!response->gone) {
-                response->call = fn;
-                response->call_ctx = ctx;
+                response->continuation = fn;
+                response->continuation_ctx = ctx;
                 post_locked(request);
         }
         pthread_mutex_unlock(&response->mu);
@@ -76,22 +77,9 @@ void hfd_http_request_continue(struct hfd_http_request *request, void (*fn)(void
 
 /* ---- responding: any thread ---- */
 
-/* The start of an entry in response->headers. Entries are not aligned, so they must be copied with
- * memcpy. */
-struct header_entry {
-        uint32_t n_name, n_value;
-};
-
-static size_t entry_size(const struct hfd_checked_header *header) {
-        return sizeof(struct header_entry) + header->n_name + 1 + header->n_value + 1;
-}
-
-static char *put_header(char *out, const struct hfd_checked_header *header) {
-        const struct header_entry e = {(uint32_t)header->n_name, (uint32_t)header->n_value};
-
-        out = (char *)memcpy(out, &e, sizeof e) + sizeof e;
-        out = (char *)memcpy(out, header->name, header->n_name + 1) + header->n_name + 1;
-        return (char *)memcpy(out, header->value, header->n_value + 1) + header->n_value + 1;
+static struct hfd_packed_header lengths_of(const struct hfd_checked_header *header) {
+        return (struct hfd_packed_header){.n_name = (uint32_t)header->n_name,
+                                          .n_value = (uint32_t)header->n_value};
 }
 
 /*
@@ -111,7 +99,7 @@ static void add_header(struct head *head, const char *name, const char *value) {
         if (head->n == MAX_HEADERS || !hfd_header_check(name, value, header))
                 return;
         head->n++;
-        head->n_bytes += entry_size(header);
+        head->n_bytes += hfd_packed_header_size(lengths_of(header));
 }
 
 static void fill_head(struct head *head, const struct hfd_http_request *request,
@@ -139,8 +127,10 @@ static bool pack_head_locked(struct hfd_http_response *response, const struct he
         }
         response->headers = out;
         response->n_headers_bytes = head->n_bytes;
-        for (size_t i = 0; i < head->n; i++)
-                out = put_header(out, &head->headers[i]);
+        for (size_t i = 0; i < head->n; i++) {
+                const struct hfd_checked_header *header = &head->headers[i];
+                out = hfd_packed_header_write(out, lengths_of(header), header->name, header->value);
+        }
         return true;
 }
 
@@ -319,13 +309,13 @@ void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec 
         pthread_mutex_lock(&response->mu);
         assert(response->posted);
         response->posted = false;
-        void (*call)(void *ctx) = response->call;
-        *ret_ctx = response->call_ctx;
-        response->call = NULL;
-        if (!call && response->sent_at == 0)
+        void (*continuation)(void *ctx) = response->continuation;
+        *ret_ctx = response->continuation_ctx;
+        response->continuation = NULL;
+        if (!continuation && response->sent_at == 0)
                 response->sent_at = now;
         pthread_mutex_unlock(&response->mu);
-        return call;
+        return continuation;
 }
 
 void hfd_http_response_get_state(struct hfd_http_request *request,
@@ -467,7 +457,6 @@ bool hfd_http_response_next_header(const struct hfd_http_request *request, size_
                                    struct hfd_checked_header *ret_header) {
         const struct hfd_http_response *response = &request->response;
         size_t at = *cursor, n = response->n_headers_bytes;
-        struct header_entry e;
 
         /* First its own, then those that it shares. */
         if (at >= n) {
@@ -477,11 +466,13 @@ bool hfd_http_response_next_header(const struct hfd_http_request *request, size_
                 *cursor = at + 1;
                 return true;
         }
-        memcpy(&e, response->headers + at, sizeof e);
-        ret_header->name = response->headers + at + sizeof e;
-        ret_header->n_name = e.n_name;
-        ret_header->value = ret_header->name + e.n_name + 1;
-        ret_header->n_value = e.n_value;
-        *cursor = at + entry_size(ret_header);
+        const char *entry = response->headers + at;
+        struct hfd_packed_header lengths = hfd_packed_header_read(entry);
+
+        *ret_header = (struct hfd_checked_header){.name = hfd_packed_header_name(entry),
+                                                  .value = hfd_packed_header_value(entry, lengths),
+                                                  .n_name = lengths.n_name,
+                                                  .n_value = lengths.n_value};
+        *cursor = at + hfd_packed_header_size(lengths);
         return true;
 }

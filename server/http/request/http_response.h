@@ -8,8 +8,8 @@
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
  * held while bytes are copied. Threads: the worker only, for every function here, with two
- * exceptions: the thread with the last reference calls hfd_http_response_done, and hfd_worker_done
- * may call hfd_http_response_clear_posted.
+ * exceptions: the thread with the last reference calls hfd_http_response_done; and after the end of
+ * the worker's thread hfd_worker_loop_stop calls hfd_http_response_clear_posted.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -55,12 +55,13 @@ struct hfd_http_response {
         /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
          * not yet. Guarded by mu. */
         hf_nsec sent_at;
-        size_t offset;           /* worker only: bytes already read of the first piece */
-        size_t n_sent;           /* worker only: body bytes given to the connection */
-        size_t ring_uncounted;   /* guarded by mu: size of the first piece if it alone exceeds the
-                                    limit, else 0 */
-        void (*call)(void *ctx); /* guarded by mu: hfd_http_request_continue; NULL = none */
-        void *call_ctx;
+        size_t offset;         /* worker only: bytes already read of the first piece */
+        size_t n_sent;         /* worker only: body bytes given to the connection */
+        size_t ring_uncounted; /* guarded by mu: size of the first piece if it alone exceeds the
+                                  limit, else 0 */
+        void (*continuation)(void *ctx); /* guarded by mu: fn of hfd_http_request_continue; NULL =
+                                            none */
+        void *continuation_ctx;
 
         /* The worker only. */
         void (*on_drained)(void *ctx); /* http_request.h; NULL = none */
@@ -69,8 +70,8 @@ struct hfd_http_response {
 
         /* The head, also close_after: guarded by mu until `started`, immutable afterwards. */
         size_t content_length; /* unused while streaming */
-        /* The headers of code that responds: entries of two uint32_t (lengths), name, NUL, value,
-         * NUL. In own_space, or else owned. */
+        /* The headers of code that responds, packed (packed_header.h). In own_space, or else
+         * owned. */
         char *headers;
         size_t n_headers_bytes;
         int code;
@@ -93,8 +94,8 @@ void hfd_http_response_get_state(struct hfd_http_request *request,
                                  struct hfd_http_response_state *ret_state);
 /*
  * Call when the worker has received the request's message: the next change posts it again. Returns
- * the call that is due, if there is one, with its argument; NULL = the response has changed. now:
- * boot time.
+ * the continuation that is due, if there is one, with its argument; NULL = the response has
+ * changed. now: boot time.
  */
 void (*hfd_http_response_clear_posted(struct hfd_http_request *request, hf_nsec now,
                                       void **ret_ctx))(void *ctx);

@@ -5,9 +5,11 @@
 #include "base/mailbox.h"
 
 enum hfd_worker_message_kind {
-        HFD_WORKER_MESSAGE_REQUEST, /* a struct hfd_http_request: its response has changed */
-        HFD_WORKER_MESSAGE_SOCKET,  /* a new connection's socket, from worker 0 */
-        HFD_WORKER_MESSAGE_CALL,    /* a struct hfd_http_call */
+        /* A struct hfd_http_request: its response has changed, or it continues
+         * (hfd_http_request_continue). */
+        HFD_WORKER_MESSAGE_REQUEST,
+        HFD_WORKER_MESSAGE_SOCKET, /* a new connection's socket, from worker 0 */
+        HFD_WORKER_MESSAGE_CALL,   /* a struct hfd_http_call */
 };
 
 struct hfd_worker_message {

@@ -123,7 +123,7 @@ bool hfd_delete_options_read(struct hfd_options *options, const struct hf__json 
         if (!check_types(body, response))
                 return false;
         /* The items stay uninitialized, because touching them would cost 15 KiB of stack. */
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (body) {
                 read_propagation(options, body, &causes);
                 read_dry_run(options, hf__json_get(body, "dryRun"), &causes);

@@ -130,7 +130,7 @@ static bool refuse_revision(const struct hfd_request *request, const char *value
         (void)snprintf(why, sizeof why, "strconv.ParseUint: parsing %s: %s", quoted,
                        is_integer(value, false) ? "value out of range" : "invalid syntax");
         if (request->verb == HFD_WATCH) {
-                causes.n = 0;
+                hfd_causes_init(&causes);
                 hfd_cause_invalid(&causes, "resourceVersion", quoted, why);
                 by_plural.kind =
                         by_plural.plural; /* Kubernetes' message contains the plural here */
@@ -256,7 +256,7 @@ static bool set_propagation(struct hfd_request *request, const char *name, const
 
         if (hfd_propagation_parse(value, &request->options.propagation))
                 return true;
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_cause_unsupported_text(&causes, "propagationPolicy", value,
                                    "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
         hfd_response_invalid(response, &delete_options, "", &causes);
@@ -365,7 +365,7 @@ static bool check_combination(const struct hfd_request *request, struct hfd_resp
         if (!watch && request->verb != HFD_LIST && request->verb != HFD_DELETE_COLLECTION)
                 return true;
         /* The items stay uninitialized, because touching them would cost 15 KiB of stack. */
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (watch)
                 check_watch(o, &causes);
         else

@@ -100,7 +100,7 @@ bool hfd_write_options_check(const struct hfd_write_options *options, const char
         bool deletes = strcmp(kind, "DeleteOptions") == 0;
         struct hfd_causes causes;
 
-        causes.n = 0; /* touching the items would cost 15 KiB of stack */
+        hfd_causes_init(&causes); /* touching the items would cost 15 KiB of stack */
         *ret_validation = HFD_FIELDS_WARN;
         if (options->is_apply && (!options->field_manager || !*options->field_manager))
                 hfd_cause_required(&causes, "fieldManager", "is required for apply patch");

@@ -341,9 +341,8 @@ static void finish_walk(struct walk *walk) {
         struct hfd_list_page page = walk->page;
 
         if (page.more)
-                hfd_cacher_keep_snapshot(read->registry->cacher,
-                                         hfd_resource_stored(read->request->resource),
-                                         &walk->snapshot);
+                hfd_snapshot_keep(read->registry->cacher,
+                                  hfd_resource_stored(read->request->resource), &walk->snapshot);
         hfd_snapshot_done(&walk->snapshot);
         free(walk);
         finish_page(read, &page);
@@ -424,14 +423,14 @@ static void list_from_cacher(struct hfd_read *read) {
         }
         walk->task = (struct hfd_work_task){.step = walk_step, .owner = request->owner};
         walk->read = read;
-        if (!hfd_cacher_snapshot(read->registry->cacher, hfd_resource_stored(request->resource),
-                                 read->at, &walk->snapshot)) {
+        if (!hfd_snapshot_take(read->registry->cacher, hfd_resource_stored(request->resource),
+                               read->at, &walk->snapshot)) {
                 free(walk);
                 list_from_store(read);
                 return;
         }
-        if (hfd_sealed_value_find(&walk->snapshot.unreadable, read->registry->prefix,
-                                  request->resource, &read->range->scope, &sealed)) {
+        if (hfd_stored_value_find_sealed(&walk->snapshot.unreadable, read->registry->prefix,
+                                         request->resource, &read->range->scope, &sealed)) {
                 hfd_snapshot_done(&walk->snapshot);
                 free(walk);
                 hfd_read_finish_sealed(read, sealed.key, sealed.why);

@@ -273,9 +273,9 @@ static void get_from_cacher(struct hfd_read *read) {
         bool is_sealed;
 
         hfd_object_path(request->resource, request->ns, request->name, path);
-        struct hfd_object *object = hfd_sealed_value_or_get(read->registry->cacher,
-                                                            hfd_resource_stored(request->resource),
-                                                            path, &is_sealed, &sealed);
+        struct hfd_object *object =
+                hfd_stored_value_get(read->registry->cacher, hfd_resource_stored(request->resource),
+                                     path, &is_sealed, &sealed);
         if (is_sealed)
                 hfd_read_finish_sealed(read, sealed.key, sealed.why);
         else

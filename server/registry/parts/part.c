@@ -2,18 +2,22 @@
 /*
  * What the subresources of another kind share: reading the body, and the requests to the object.
  *
- * Invariant: a part is freed once, by hfd_part_finish, which is the last that touches it. So a
- * function that sends a request returns at once: the request may have ended the part already.
+ * Invariants: a part is freed once, by hfd_part_finish, which is the last that touches it. So a
+ * function that sends a request, or passes the part to the pool, returns at once: the part may have
+ * ended already. The callback of a request does nothing that takes longer for a larger object: it
+ * may be called on a thread that delivers the store's replies.
  */
 #include "server/registry/parts/part.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/registry/base/admit.h"
+#include "server/registry/base/large_work.h"
 #include "server/registry/list/table.h"
 #include "server/registry/write/body.h"
 #include "server/resources/meta.h"
@@ -31,6 +35,7 @@ void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response)
         hf__json_free(part->scale);
         hf__json_free(part->old_scale);
         hf__buf_unref(part->inner_body);
+        hf__buf_unref(part->got);
         free(part);
         outer->done(outer, response);
 }
@@ -81,8 +86,78 @@ void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__j
         inner->body = body ? part->inner_body->data : NULL;
         inner->n_body = body ? part->inner_body->n : 0;
         inner->done = done;
-        inner->on_pool = false; /* the last request may have ended on another thread */
+        inner->on_pool = part->on_pool;
+        part->on_pool = false; /* the request may end on another thread */
         part->serve(part->registry, inner);
+}
+
+/* ---- large work ---- */
+
+static struct hfd_part *part_of_task(struct hfd_work_task *task) {
+        return (struct hfd_part *)((char *)task - offsetof(struct hfd_part, task));
+}
+
+/* r: as hfd_large_work_submit returns it. */
+static void finish_refused(struct hfd_part *part, int r) {
+        struct hfd_response response = {0};
+
+        hfd_large_work_refuse(r, &response);
+        hfd_part_finish(part, &response);
+        hfd_response_done(&response);
+}
+
+static enum hfd_work_result run_turn(struct hfd_work_task *task) {
+        struct hfd_part *part = part_of_task(task);
+        const atomic_bool *abandoned = part->outer->abandoned;
+        bool cancelled = hfd_work_is_cancelled(part->registry->work, task) ||
+                         (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed));
+
+        part->on_pool = true;
+        if (cancelled && !part->is_committed)
+                finish_refused(part, HF_E_CANCELED); /* nothing was written */
+        else
+                part->step(part);
+        return HFD_WORK_DONE;
+}
+
+void hfd_part_run(struct hfd_part *part, size_t n, void (*step)(struct hfd_part *part)) {
+        if (n <= HFD_LARGE_BODY || part->on_pool) {
+                step(part);
+                return;
+        }
+        part->step = step;
+        /* This may be a step of the task: the pool does not touch a task whose step ends it. */
+        part->task = (struct hfd_work_task){.step = run_turn, .owner = part->outer->owner};
+        /* A part that has begun is not refused. */
+        int r = hfd_large_work_submit(part->registry, &part->task, part->n_turns++ == 0);
+        if (r == 0)
+                return;
+        if (part->is_committed)
+                step(part);
+        else
+                finish_refused(part, r);
+}
+
+void hfd_part_run_with(struct hfd_part *part, const struct hfd_response *response,
+                       void (*step)(struct hfd_part *part)) {
+        if (response->status.error != 0 || !response->body) {
+                hfd_part_finish(part, response);
+                return;
+        }
+        hf__buf_unref(part->got);
+        part->got = hf__buf_ref(response->body);
+        part->got_code = response->code;
+        hfd_part_run(part, part->got->n + part->outer->n_body, step);
+}
+
+struct hf__json *hfd_part_parse_got(struct hfd_part *part) {
+        struct hf__json *object = NULL;
+        int r = hf__json_parse(part->got->data, part->got->n, &object, NULL);
+
+        part->got = hf__buf_unref(part->got);
+        if (r != 0)
+                hfd_part_finish_no_memory(part);
+        return object;
 }
 
 /* ---- admission ---- */
@@ -115,19 +190,23 @@ static void on_validated(struct hfd_admission *a, const struct hfd_response *ref
         if (refusal)
                 hfd_part_finish(part, refusal);
         else
-                part->admitted(part);
+                hfd_part_run(part, part->outer->n_body, part->admitted);
+}
+
+static void validate(struct hfd_part *part) {
+        part->on_pool = false; /* it may end on another thread */
+        part->admission.done = on_validated;
+        hfd_admission_validate(part->registry->admission, &part->admission);
 }
 
 static void on_mutated(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct hfd_part *part = a->ctx;
 
         *part->admitted_object = a->object;
-        if (refusal) {
+        if (refusal)
                 hfd_part_finish(part, refusal);
-                return;
-        }
-        a->done = on_validated;
-        hfd_admission_validate(part->registry->admission, a);
+        else
+                hfd_part_run(part, part->outer->n_body, validate);
 }
 
 static struct hfd_admission_attributes attributes_of(const struct hfd_part *part,
@@ -179,6 +258,7 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
         part->inner.deadline = a->of.deadline = part->outer->deadline;
         a->object = *object;
         *object = NULL;
+        part->on_pool = false; /* it may end on another thread */
         hfd_admission_mutate(part->registry->admission, a);
 }
 
@@ -210,6 +290,24 @@ static bool read_body(struct hfd_part *part, struct hfd_response *response) {
         return false;
 }
 
+/* Reads the body, and begins what the part does. */
+static void begin(struct hfd_part *part) {
+        const struct hfd_request *outer = part->outer;
+        struct hfd_response response = {0};
+
+        if ((outer->verb == HFD_CREATE || outer->verb == HFD_UPDATE) &&
+            !read_body(part, &response)) {
+                hfd_part_finish(part, &response);
+                hfd_response_done(&response);
+        } else if (outer->subresource == HFD_SUB_SCALE) {
+                hfd_scale_serve(part);
+        } else if (outer->subresource == HFD_SUB_BINDING) {
+                hfd_binding_serve(part);
+        } else {
+                hfd_eviction_serve(part);
+        }
+}
+
 void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
                     hfd_part_serve_fn serve) {
         struct hfd_part *part = calloc(1, sizeof *part);
@@ -225,6 +323,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->registry = registry;
         part->serve = serve;
         part->outer = request;
+        part->on_pool = request->on_pool;
+        part->n_turns = request->on_pool; /* then the pool has accepted the request already */
         /* The inner request borrows what the outer one owns, but reports no mistakes of bodies: it
          * is made here. */
         part->inner = *request;
@@ -239,16 +339,5 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         /* Both take the request for the caller's own, which only the outer one is. */
         part->inner.read_space = NULL;
         part->inner.pass_reads = NULL;
-        bool has_body = request->verb == HFD_CREATE || request->verb == HFD_UPDATE;
-        if (has_body && !read_body(part, &response)) {
-                hfd_part_finish(part, &response);
-                hfd_response_done(&response);
-                return;
-        }
-        if (request->subresource == HFD_SUB_SCALE)
-                hfd_scale_serve(part);
-        else if (request->subresource == HFD_SUB_BINDING)
-                hfd_binding_serve(part);
-        else
-                hfd_eviction_serve(part);
+        hfd_part_run(part, request->n_body, begin);
 }

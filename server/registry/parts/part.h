@@ -4,10 +4,12 @@
  * Subresources whose bodies are of another kind than the object: .../scale, and .../binding and
  * .../eviction of pods. A request to one of them becomes requests to the object itself, which the
  * registry serves as usual: a get, and a patch or delete. Thread: as for every request (request.h);
- * nothing blocks.
+ * nothing blocks. What takes long because the body or the object is large is done by the pool of
+ * threads, as in write/defer.h.
  */
 #include "base/strbuf.h"
 #include "server/admission/admission.h"
+#include "server/pool/work_pool.h"
 #include "server/registry/base/registry_state.h"
 #include "server/registry/base/request.h"
 
@@ -31,6 +33,15 @@ struct hfd_part {
         struct hf__json *body;      /* owned; of the outer request; NULL = none */
         struct hf__buf *inner_body; /* owned; NULL = none */
         unsigned n_conflicts;       /* how often the object changed between get and patch */
+        /* The object of the last response. */
+        struct hf__buf *got; /* owned; NULL = none */
+        int got_code;
+        /* The pool: the part's turn, what it does, and how many it has had. */
+        struct hfd_work_task task;
+        void (*step)(struct hfd_part *part);
+        unsigned n_turns;
+        bool on_pool;      /* this thread is one of the pool */
+        bool is_committed; /* the inner write has succeeded, so the part must succeed too */
         /* Of a scale: owned; the new form, the one before, and the object's resourceVersion. */
         struct hf__json *scale, *old_scale;
         char version[HF__U64_TEXT_MAX];
@@ -39,8 +50,19 @@ struct hfd_part {
         void (*admitted)(struct hfd_part *part);
 };
 
+/*
+ * Calls step(part), on a thread of the pool if n bytes are large work and this thread is not one of
+ * the pool, else here. If the pool does not take a part that is not committed, responds instead.
+ */
+void hfd_part_run(struct hfd_part *part, size_t n, void (*step)(struct hfd_part *part));
+/* Keeps the object in the response of the inner request for step, which hfd_part_run calls. If
+ * there is none, responds with the failure instead. */
+void hfd_part_run_with(struct hfd_part *part, const struct hfd_response *response,
+                       void (*step)(struct hfd_part *part));
+/* Parses and drops the object that was kept. NULL: out of memory, and the response was sent. */
+struct hf__json *hfd_part_parse_got(struct hfd_part *part);
 /* Sends a request to the object. body: what it sends; NULL = none. done gets the part as the
- * request. False: out of memory, and the response was sent. */
+ * request. If memory runs out, responds instead. */
 void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__json *body,
                    void (*done)(struct hfd_request *inner, const struct hfd_response *response));
 /* Responds, and frees the part. response is borrowed. */

@@ -138,19 +138,12 @@ static int bind_to_node(const struct hfd_part *part, struct hf__json *pod) {
         return r == 0 ? set_scheduled(part, pod) : r;
 }
 
-static void on_pod(struct hfd_request *inner, const struct hfd_response *response) {
-        struct hfd_part *part = (struct hfd_part *)inner;
-        struct hf__json *pod = NULL;
+static void bind_got(struct hfd_part *part) {
+        struct hf__json *pod = hfd_part_parse_got(part);
         struct hf__strbuf why = {0};
 
-        if (response->status.error != 0 || !response->body) {
-                hfd_part_finish(part, response);
+        if (!pod) /* the part has ended */
                 return;
-        }
-        if (hf__json_parse(response->body->data, response->body->n, &pod, NULL) != 0) {
-                hfd_part_finish_no_memory(part);
-                return;
-        }
         bool met = is_met(part, pod, "metadata.uid", "UID", &why) &&
                    is_met(part, pod, "metadata.resourceVersion", "ResourceVersion", &why);
         bool may = met && may_bind(part, pod, &why);
@@ -168,6 +161,10 @@ static void on_pod(struct hfd_request *inner, const struct hfd_response *respons
         hf__strbuf_done(&why);
 }
 
+static void on_pod(struct hfd_request *inner, const struct hfd_response *response) {
+        hfd_part_run_with((struct hfd_part *)inner, response, bind_got);
+}
+
 static void get_pod(struct hfd_part *part) {
         part->inner.subresource = HFD_SUB_NONE;
         hfd_part_send(part, HFD_GET, NULL, on_pod);
@@ -179,7 +176,7 @@ static void bind_pod(struct hfd_part *part) {
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (kind && *kind && strcmp(kind, "Node") != 0)
                 hfd_cause_unsupported_text(&causes, "target.kind", kind, "\"Node\", \"<empty>\"");
         if (!node || !*node)

@@ -87,17 +87,6 @@ static struct hf__json *make_scale(const struct hfd_scale_paths *paths,
         return NULL;
 }
 
-/* The object in a response. NULL: it is a failure, or memory ran out, and the part has ended. */
-static struct hf__json *parse_object(struct hfd_part *part, const struct hfd_response *response) {
-        struct hf__json *object = NULL;
-
-        if (response->status.error != 0 || !response->body)
-                hfd_part_finish(part, response);
-        else if (hf__json_parse(response->body->data, response->body->n, &object, NULL) != 0)
-                hfd_part_finish_no_memory(part);
-        return object;
-}
-
 /* A custom resource need not have the member. */
 static bool lacks_replicas(const struct hfd_part *part, const struct hf__json *object) {
         const struct hfd_resource *of = part->outer->part_of;
@@ -120,12 +109,11 @@ static void refuse_without_replicas(struct hfd_part *part) {
 }
 
 /* Responds with the Scale of the object that the inner request has returned. */
-static void on_object(struct hfd_request *inner, const struct hfd_response *response) {
-        struct hfd_part *part = (struct hfd_part *)inner;
-        int code = response->code;
-        struct hf__json *object = parse_object(part, response);
+static void show_got(struct hfd_part *part) {
+        int code = part->got_code;
+        struct hf__json *object = hfd_part_parse_got(part);
 
-        if (!object)
+        if (!object) /* the part has ended */
                 return;
         if (lacks_replicas(part, object)) {
                 hf__json_free(object);
@@ -135,6 +123,13 @@ static void on_object(struct hfd_request *inner, const struct hfd_response *resp
         struct hf__json *scale = make_scale(part->outer->part_of->scale, object);
         hf__json_free(object);
         hfd_part_finish_json(part, code, scale);
+}
+
+static void on_object(struct hfd_request *inner, const struct hfd_response *response) {
+        struct hfd_part *part = (struct hfd_part *)inner;
+
+        part->is_committed = inner->verb != HFD_GET && response->status.error == 0;
+        hfd_part_run_with(part, response, show_got);
 }
 
 /* ---- writes ---- */
@@ -210,8 +205,11 @@ static bool patch_scale(struct hfd_part *part, struct hf__json **scale) {
                 r = hfd_strategic_patch_apply(kind, scale, part->body, &outcome);
         if (r == 0 && !hf__json_is_object(*scale))
                 r = hfd_patch_refuse(&outcome, "the result of the patch is not an object");
-        if (r == 0 && hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason) != 0)
-                r = hfd_patch_refuse(&outcome, "%s", reason);
+        if (r == 0) {
+                r = hfd_schema_decode(kind->schema, *scale, NULL, reason, sizeof reason);
+                if (r == HF_E_INVALID)
+                        r = hfd_patch_refuse(&outcome, "%s", reason);
+        }
         if (r == 0)
                 return true;
         if (r == -ENOMEM)
@@ -312,9 +310,8 @@ static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
 /* ---- the new Scale ---- */
 
 /* The current object has arrived: makes the new Scale from it. */
-static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
-        struct hfd_part *part = (struct hfd_part *)inner;
-        struct hf__json *object = parse_object(part, response);
+static void change_got(struct hfd_part *part) {
+        struct hf__json *object = hfd_part_parse_got(part);
 
         if (!object) /* the part has ended */
                 return;
@@ -333,6 +330,10 @@ static void on_current(struct hfd_request *inner, const struct hfd_response *res
                 try_apply(part);
         else if (!applies && (is_update || patch_scale(part, &part->scale)))
                 hfd_part_admit(part, &part->scale, part->old_scale, send_patch);
+}
+
+static void on_current(struct hfd_request *inner, const struct hfd_response *response) {
+        hfd_part_run_with((struct hfd_part *)inner, response, change_got);
 }
 
 static void get_object(struct hfd_part *part) {

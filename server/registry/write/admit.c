@@ -69,10 +69,7 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
         if (!w->refusal)
                 return false;
         if (current && current->revision == w->refused_revision) {
-                struct hfd_response refusal = *w->refusal;
-                free(w->refusal);
-                w->refusal = NULL;
-                hfd_write_reply(w, &refusal); /* consumes it */
+                hfd_write_reply_copy(w, w->refusal);
                 return true;
         }
         hfd_write_admit_forget(w);
@@ -81,9 +78,7 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
 
 static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
         if (!w->current || w->fresh) {
-                struct hfd_response copy = *refusal;
-                hf__buf_ref(copy.body);
-                hfd_write_reply(w, &copy);
+                hfd_write_reply_copy(w, refusal);
                 return;
         }
         hfd_write_admit_forget(w);
@@ -143,8 +138,8 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
         struct hfd_write *w = admission->w;
         void (*resume)(struct hfd_write *) = admission->resume;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (!a->validating)
                 w->object = a->object;
         a->object = NULL;
@@ -157,7 +152,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
                         hfd_write_reply_no_memory(w);
                         return;
                 }
-                hfd_write_await_store(w);
+                hfd_write_await(w);
                 hfd_admission_validate(w->registry->admission, a);
         } else if (!a->validating && a->mutated && restore(admission) != 0) {
                 hfd_write_reply_no_memory(w);
@@ -313,7 +308,7 @@ bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write
         struct hfd_admission_attributes of;
         bool ended;
 
-        assert(w->object && !w->admission && !w->awaiting_store);
+        assert(w->object && !w->admission && !w->awaiting);
         if (!is_asked(w, &of, &ended))
                 return !ended;
         if (!make_admission(w, &of, resume))
@@ -324,7 +319,7 @@ bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write
         }
         struct hfd_admission *a = &w->admission->a;
         w->object = NULL; /* the admission has it until it decides */
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         hfd_admission_mutate(w->registry->admission, a);
         return false;
 }
@@ -333,13 +328,13 @@ bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_wri
         struct hfd_admission_attributes of;
         bool ended;
 
-        assert(w->object && !w->awaiting_store);
+        assert(w->object && !w->awaiting);
         if (!is_asked(w, &of, &ended))
                 return !ended;
         if (!make_admission(w, &of, resume))
                 return false;
         struct hfd_admission *a = &w->admission->a;
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         hfd_admission_validate(w->registry->admission, a);
         return false;
 }
@@ -348,14 +343,14 @@ bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write
         struct hfd_admission_attributes of;
         bool ended;
 
-        assert(w->old && !w->object && !w->admission && !w->awaiting_store);
+        assert(w->old && !w->object && !w->admission && !w->awaiting);
         if (!is_asked(w, &of, &ended))
                 return !ended;
         if (!make_admission(w, &of, resume))
                 return false;
         struct hfd_admission *a = &w->admission->a;
         w->admission->validates_next = true;
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         hfd_admission_mutate(w->registry->admission, a);
         return false;
 }

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Asks admission (server/admission) about an attempt of a write. If no plug-in wants the request,
- * this allocates nothing. Thread: that of the write. Nothing blocks: a write that waits for an
+ * this allocates nothing. Thread: that of the write. Nothing blocks: a write that waits for a
  * decision goes on later, on another thread.
  */
 #include "server/registry/write/write.h"

@@ -26,6 +26,8 @@
 #include "server/resources/objects/custom_object.h"
 #include "server/schema/decode.h"
 
+#define REASON_MAX 512 /* bytes of the reason why an object is refused */
+
 /* The collector for mistakes in the body; NULL = the client did not ask for them. An applied
  * configuration must not have any. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
@@ -126,11 +128,30 @@ static bool has_type(const struct hfd_write *w, const struct hf__json *object,
         return true;
 }
 
+/*
+ * Brings an object into the form of its kind: decodes it, and removes the fields that the kind does
+ * not have, which strict gets (NULL = they are not reported). In a custom resource only metadata is
+ * decoded here; a wrong type elsewhere is found by validation, as a cause of a 422. is_config: it
+ * is the configuration of an apply. 0, -ENOMEM, or HF_E_INVALID with the reason.
+ */
+static int decode_and_prune(const struct hfd_resource *resource, bool is_config,
+                            struct hf__json *object, struct hfd_strict *strict,
+                            char reason[REASON_MAX]) {
+        const struct hfd_schema *schema =
+                resource->custom ? &hfd_custom_meta_schema : resource->schema;
+        int r = is_config ? hfd_schema_decode_config(schema, object, strict, reason, REASON_MAX)
+                          : hfd_schema_decode(schema, object, strict, reason, REASON_MAX);
+
+        if (r == 0 && resource->custom)
+                r = hfd_custom_schema_prune(resource->custom->schema, object, strict);
+        return r;
+}
+
 bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_options *o = &w->request->options;
-        char reason[512];
+        char reason[REASON_MAX];
 
         assert(hf__json_is_object(object));
         if (resource->custom && !has_type(w, object, response))
@@ -139,17 +160,9 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return false;
         /* Each attempt of a patch decodes another object. */
         hfd_strict_rewind(&o->strict, w->strict_of_body);
-        const struct hfd_schema *schema =
-                resource->custom ? &hfd_custom_meta_schema : resource->schema;
-        int r = w->accepts_config
-                        ? hfd_schema_decode_config(schema, object, strict_of(w), reason,
-                                                   sizeof reason)
-                        : hfd_schema_decode(schema, object, strict_of(w), reason, sizeof reason);
+        int r = decode_and_prune(resource, w->accepts_config, object, strict_of(w), reason);
         if (r == HF_E_INVALID)
                 return refuse_object(resource, reason, response);
-        /* A wrong type below metadata's neighbours is a cause of the validation. */
-        if (r == 0 && resource->custom)
-                r = hfd_custom_schema_prune(resource->custom->schema, object, strict_of(w));
         if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT &&
             !w->accepts_config)
                 return refuse_mistakes(resource, &o->strict, response);
@@ -174,20 +187,15 @@ static bool refuse_admitted(const char *reason, struct hfd_response *response) {
 bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
                            struct hfd_response *response) {
         const struct hfd_resource *resource = w->request->resource;
-        const struct hfd_schema *schema = resource->schema;
-        char reason[512];
-        int r;
+        char reason[REASON_MAX];
 
         if (!hf__json_is_object(object))
                 return refuse_admitted("the object is no object any more", response);
         if (!hfd_meta_accept_type(resource, object, response))
                 return false;
-        r = hfd_schema_decode(resource->custom ? &hfd_custom_meta_schema : schema, object, NULL,
-                              reason, sizeof reason);
+        int r = decode_and_prune(resource, false, object, NULL, reason);
         if (r == HF_E_INVALID)
                 return refuse_admitted(reason, response);
-        if (r == 0 && resource->custom)
-                r = hfd_custom_schema_prune(resource->custom->schema, object, NULL);
         if (r == 0 && resource->normalize)
                 r = resource->normalize(object);
         if (r == 0 && resource->prepare)
@@ -242,27 +250,40 @@ static void refuse_body(const struct hfd_request *request, const char *type,
                                  type, why, summary);
 }
 
-bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
-                          struct hf__json **ret_json, struct hfd_response *response) {
+/*
+ * Parses the text of the body. type is its kind, for messages. 0; -EILSEQ: it is not valid UTF-8;
+ * or HF_E_INVALID: it is not JSON, from *ret_offset on. With -ENOMEM, and with HF_E_TOO_LARGE (no
+ * type holds a number in it), response is filled, because it is the same for every body.
+ */
+static int parse_text(const struct hfd_request *request, const char *type,
+                      struct hf__json **ret_json, size_t *ret_offset,
+                      struct hfd_response *response) {
         const char *body = request->body ? request->body : "";
-        size_t offset = 0;
-        int r;
 
         assert(request->body || request->n_body == 0);
-        if (!hf__utf8_valid(body, request->n_body)) {
+        *ret_offset = 0;
+        if (!hf__utf8_valid(body, request->n_body))
+                return -EILSEQ;
+        int r = hf__json_parse(body, request->n_body, ret_json, ret_offset);
+        if (r == -ENOMEM)
+                hfd_response_no_memory(response);
+        else if (r == HF_E_TOO_LARGE)
+                refuse_number(request, type, *ret_offset, response);
+        return r;
+}
+
+bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
+                          struct hf__json **ret_json, struct hfd_response *response) {
+        size_t offset;
+        int r = parse_text(request, type, ret_json, &offset, response);
+
+        if (r == -ENOMEM || r == HF_E_TOO_LARGE)
+                return false;
+        if (r == -EILSEQ) {
                 hfd_response_bad_request(response,
                                          "the object provided is unrecognized (must be of type "
                                          "%s): it is not valid UTF-8",
                                          type);
-                return false;
-        }
-        r = hf__json_parse(body, request->n_body, ret_json, &offset);
-        if (r == -ENOMEM) {
-                hfd_response_no_memory(response);
-                return false;
-        }
-        if (r == HF_E_TOO_LARGE) {
-                refuse_number(request, type, offset, response);
                 return false;
         }
         if (r != 0 || !hf__json_is_object(*ret_json)) {
@@ -347,21 +368,12 @@ static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
 
 /* Reads a patch, which is applied later (patch.c). False: response is filled. */
 static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
-        const char *body = w->request->body ? w->request->body : "";
         enum hfd_patch patch = w->request->patch;
-        size_t offset = 0;
-        int r = HF_E_INVALID;
+        size_t offset;
+        int r = parse_text(w->request, w->request->resource->kind, &w->body, &offset, response);
 
-        if (hf__utf8_valid(body, w->request->n_body))
-                r = hf__json_parse(body, w->request->n_body, &w->body, &offset);
-        if (r == -ENOMEM) {
-                hfd_response_no_memory(response);
+        if (r == -ENOMEM || r == HF_E_TOO_LARGE)
                 return false;
-        }
-        if (r == HF_E_TOO_LARGE) {
-                refuse_number(w->request, w->request->resource->kind, offset, response);
-                return false;
-        }
         if (r != 0) {
                 hfd_response_bad_request(response,
                                          "error decoding patch: json: syntax error at offset %zu",
@@ -380,7 +392,7 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
 /* ---- any body ---- */
 
 bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
-        assert(!w->body && !w->awaiting_store);
+        assert(!w->body && !w->awaiting);
         if (w->request->verb == HFD_PATCH)
                 return read_patch(w, response);
         if (w->request->verb != HFD_DELETE_OBJECT)

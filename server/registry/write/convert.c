@@ -16,21 +16,13 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/objects/custom_object.h"
 
-/* Ends the write with the failure of a conversion. */
-static void reply_failed(struct hfd_write *w, const struct hfd_response *failure) {
-        struct hfd_response response = *failure;
-
-        hf__buf_ref(response.body);
-        hfd_write_reply(w, &response);
-}
-
 static void on_converted(void *ctx, const struct hfd_response *failure) {
         struct hfd_write *w = ctx;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (failure)
-                reply_failed(w, failure);
+                hfd_write_reply_copy(w, failure);
         else
                 w->resume(w);
 }
@@ -48,10 +40,10 @@ static bool convert(struct hfd_write *w, const struct hfd_resource *row, struct 
         bool on_pool = w->on_pool;
 
         w->resume = resume;
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         if (!hfd_convert_start(w->registry, &job))
                 return false;
-        w->awaiting_store = false;
+        w->awaiting = false;
         w->on_pool = on_pool;
         return true;
 }

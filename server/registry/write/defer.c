@@ -43,10 +43,10 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
                          (abandoned && atomic_load_explicit(abandoned, memory_order_relaxed));
 
         free(task);
-        assert(!w->awaiting_store);
+        assert(!w->awaiting);
         w->on_pool = true;
         if (cancelled && !w->committed_at)
-                hfd_write_reply_store_error(w, HF_E_UNAVAILABLE, NULL); /* nothing was sent */
+                hfd_write_reply_store_error(w, HF_E_UNAVAILABLE, NULL); /* nothing was written */
         else
                 turn.resume(w);
         return HFD_WORK_DONE;
@@ -69,7 +69,7 @@ void hfd_write_defer(struct hfd_write *w, void (*resume)(struct hfd_write *w)) {
         struct turn *turn = malloc(sizeof *turn);
         int r = -ENOMEM;
 
-        assert(!w->on_pool && !w->awaiting_store);
+        assert(!w->on_pool && !w->awaiting);
         if (turn) {
                 *turn = (struct turn){.task = {.step = run_turn, .owner = w->request->owner},
                                       .w = w,

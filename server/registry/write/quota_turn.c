@@ -15,21 +15,21 @@
 bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_write *w)) {
         struct hfd_write_quota *quota = w->quota;
 
-        assert(quota && !w->awaiting_store);
-        if (quota->turn_state != NO_TURN)
+        assert(quota && !w->awaiting);
+        if (quota->turn_state != HFD_WRITE_QUOTA_NO_TURN)
                 return true;
         quota->w = w;
         quota->on_turn = on_turn;
         quota->turn.ns = w->request->ns;
         quota->turn.deadline = w->request->deadline;
-        quota->turn_state = HAS_TURN; /* before another thread may use it */
+        quota->turn_state = HFD_WRITE_QUOTA_HAS_TURN; /* before another thread may use it */
         w->on_pool = false;
         switch (hfd_quota_turns_take(&w->registry->turns, &quota->turn)) {
         case HFD_TURN_HELD: return true;
         case HFD_TURN_WAITS: return false;
         case HFD_TURN_PASSED: break;
         }
-        quota->turn_state = COMPETES;
+        quota->turn_state = HFD_WRITE_QUOTA_COMPETES;
         return true;
 }
 
@@ -39,7 +39,7 @@ struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w) {
 
         if (!quota)
                 return NULL;
-        if (quota->turn_state == HAS_TURN)
+        if (quota->turn_state == HFD_WRITE_QUOTA_HAS_TURN)
                 next = hfd_quota_turns_leave(&w->registry->turns, &quota->turn);
         hfd_quota_charges_clear(&quota->charges);
         free(quota);

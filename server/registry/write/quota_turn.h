@@ -11,14 +11,23 @@
 #include "server/registry/base/quota_turns.h"
 #include "server/registry/write/write.h"
 
+enum hfd_write_quota_turn_state {
+        HFD_WRITE_QUOTA_NO_TURN,  /* it has not asked for one */
+        HFD_WRITE_QUOTA_HAS_TURN, /* it has one, or waits for it */
+        /* It goes on without a turn; the compares of the transaction decide. */
+        HFD_WRITE_QUOTA_COMPETES,
+};
+
 struct hfd_write_quota {
         struct hfd_quota_turn turn; /* first member: hfd_write_quota_turn_done casts it back */
         struct hfd_write *w;
-        enum { NO_TURN, HAS_TURN, COMPETES } turn_state;
+        enum hfd_write_quota_turn_state turn_state;
         struct hfd_quota_charges charges;
+        /* Continues w once its turn has come; of hfd_write_quota_turn_take. */
         void (*on_turn)(struct hfd_write *w);
-        void (*commit)(struct hfd_write *w); /* of hfd_write_quota_admit */
-        struct hfd_write *waiting;           /* the next one to resume on this thread */
+        /* Commits w once its quotas accept it; of hfd_write_quota_admit. */
+        void (*commit)(struct hfd_write *w);
+        struct hfd_write *waiting; /* the next one to resume on this thread */
 };
 
 /*
@@ -32,5 +41,6 @@ bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_w
  * for hfd_write_quota_turn_resume; NULL = none. The registry exists until it is resumed.
  */
 struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w);
-/* Accepts NULL. */
+/* Continues w, whose turn has come, or responds 409 after its deadline. Never recurses: writes that
+ * are resumed meanwhile follow in a loop. Accepts NULL. */
 void hfd_write_quota_turn_resume(struct hfd_write *w);

@@ -22,7 +22,7 @@
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         struct hfd_request *request = w->request;
 
-        assert(!w->awaiting_store);
+        assert(!w->awaiting);
         assert(response->code != 0);
         response->fence_compared = w->fence_compared;
         struct hfd_write *next = hfd_write_quota_turn_done(w);
@@ -44,6 +44,13 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         request->done(request, response);
         hfd_response_done(response);
         hfd_write_quota_turn_resume(next);
+}
+
+void hfd_write_reply_copy(struct hfd_write *w, const struct hfd_response *response) {
+        struct hfd_response copy = *response;
+
+        hf__buf_ref(copy.body);
+        hfd_write_reply(w, &copy);
 }
 
 /* ---- failures ---- */

@@ -6,6 +6,8 @@
 
 /* Sends response, and frees what it owns. */
 void hfd_write_reply(struct hfd_write *w, struct hfd_response *response);
+/* The same with a response that is borrowed; it may belong to w. */
+void hfd_write_reply_copy(struct hfd_write *w, const struct hfd_response *response);
 void hfd_write_reply_no_memory(struct hfd_write *w);
 /* 500: no object can be made from the value that is stored under the key, because it is not a valid
  * object, or because memory ran out. */

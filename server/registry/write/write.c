@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ const char *hfd_write_name(const struct hfd_write *w) {
 void hfd_write_attempt(struct hfd_write *w) {
         struct hfd_response response = {0};
 
-        assert(!w->awaiting_store);
+        assert(!w->awaiting);
         assert(!w->stored && !w->last && !w->unchanged && !w->same_term);
         hfd_write_admit_done(w);
         w->old = hf__json_free(w->old);
@@ -95,8 +94,8 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
         struct hfd_object *object = NULL;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (reply->error) {
                 /* A read that timed out has written nothing, so the client may repeat the write. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
@@ -119,29 +118,12 @@ static void on_refetched(void *ctx, const struct hfd_store_reply *reply) {
 void hfd_write_refetch(struct hfd_write *w) {
         int r;
 
-        assert(w->key && !w->fresh && !w->awaiting_store);
-        hfd_write_await_store(w);
+        assert(w->key && !w->fresh && !w->awaiting);
+        hfd_write_await(w);
         r = hfd_store_request_get(w->registry->cacher, w->key, w->request->resource->term_record,
                                   w->request->deadline, on_refetched, w);
         if (r != 0) { /* on_refetched is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
-}
-
-void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found) {
-        struct hfd_response response = {0};
-        char why[1500];
-
-        if (!w->fresh) {
-                hfd_write_refetch(w);
-                return;
-        }
-        (void)snprintf(why, sizeof why,
-                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
-                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.100s, UID "
-                       "in object meta: %.100s",
-                       w->key, wanted, found);
-        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
-        hfd_write_reply(w, &response);
 }

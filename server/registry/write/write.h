@@ -78,8 +78,9 @@ struct hfd_write {
         unsigned n_attempts;
         /* Immutable after start: the attempt of its verb (steps/update.h, steps/delete.h). */
         void (*attempt)(struct hfd_write *w);
-        /* A store request or admission is running; only its callback may use the write. */
-        bool awaiting_store;
+        /* A request to the store, admission, a conversion or a wait for the cache runs; only its
+         * callback may use the write. */
+        bool awaiting;
         bool on_pool; /* a thread of the pool runs it (defer.c) */
 
         /* The object that is written. */
@@ -97,12 +98,13 @@ struct hfd_write {
         /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* The parsed JSON. commit.c frees it before it sends the transaction. */
-
-        /* What a strict decoder would refuse in the body itself, before a patch is applied. */
+        /* Of the body. What a strict decoder would refuse in it, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
         bool accepts_config; /* the body that is read is the configuration of an apply */
         bool names_revision; /* the object to create has a resourceVersion */
+
+        /* The parsed JSON. commit.c frees it before it sends the transaction. */
+
         /* owned; the body: object, patch or DeleteOptions; NULL = none, or it became `object` */
         struct hf__json *body;
         struct hf__json *object; /* owned; the object that will be stored */
@@ -118,9 +120,12 @@ struct hfd_write {
         bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
-        bool knows_default;    /* of classes the cache knows all earlier writes */
-        bool knows_account;    /* the cache has had time to learn the account of the new pod */
-        bool same_term;        /* for a Lease: holder and acquireTime are the same as in current */
+        /* checks/priority_default.c: the cache is known to contain all writes of classes that were
+         * acknowledged before this one began, so a class that it lacks does not exist. */
+        bool knows_classes;
+        /* checks/pod_account.c: the cache has had time to learn the account of the new pod. */
+        bool knows_account;
+        bool same_term; /* for a Lease: holder and acquireTime are the same as in current */
 
         /*
          * For a create: the latest known state of the namespace. Revision 0 and fresh: there is no
@@ -160,17 +165,13 @@ void hfd_write_attempt(struct hfd_write *w);
  * false: a second read would not help.
  */
 void hfd_write_refetch(struct hfd_write *w);
-/*
- * Responds 409: the update names the uid `wanted`, but the object has `found`. If current is not
- * fresh, refetches it instead.
- */
-void hfd_write_precondition_failed(struct hfd_write *w, const char *wanted, const char *found);
 
 /* After the following functions the caller still owns the write. */
 
-/* Call before a store request is started, whose callback may come at any time. */
-static inline void hfd_write_await_store(struct hfd_write *w) {
-        w->awaiting_store = true;
+/* Call before anything is started whose callback may come at any time (`awaiting`). The callback
+ * sets `awaiting` to false. */
+static inline void hfd_write_await(struct hfd_write *w) {
+        w->awaiting = true;
         w->on_pool = false;
 }
 

@@ -155,6 +155,8 @@ static bool check_result(const struct hf__cel_type *type, enum hfd_expression_re
                 hf__strbuf_printf(message, "must evaluate to %s%s but got %s",
                                   result == HFD_RESULT_STRING_OR_NULL ? "one of " : "",
                                   wanted[result], name.error == 0 ? name.data : "another type");
+        if (name.error == -ENOMEM)
+                message->error = -ENOMEM;
         hf__strbuf_done(&name);
         return fits;
 }

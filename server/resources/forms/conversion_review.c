@@ -193,7 +193,7 @@ static bool check_map(const struct hf__json *map, const struct hf__json *old, co
                 }
         if (old && hf__json_equal(map, old))
                 return true;
-        causes.n = 0;
+        hfd_causes_init(&causes);
         if (strcmp(name, "labels") == 0)
                 hfd_labels_validate(map, "metadata.labels", &causes);
         else

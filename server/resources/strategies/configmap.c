@@ -51,8 +51,7 @@ static void refuse_shared_keys(const struct hf__json *object, struct hfd_causes 
 
         if (!hf__json_first(others))
                 return;
-        if (hf__json_index_init(&index, others, NULL) != 0)
-                hfd_cause_forbidden(causes, "data", "out of memory");
+        (void)hfd_causes_check(causes, hf__json_index_init(&index, others, NULL));
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "data")); m;
              m = hf__json_next(m)) {
                 char field[128];

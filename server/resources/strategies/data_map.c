@@ -36,7 +36,7 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
                                       *old_part = hf__json_get(old, parts[i]);
                 /* An older version has stored empty maps. */
                 bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
-                if (!both_empty && !hf__json_equal(new_part, old_part))
+                if (!both_empty && !hfd_causes_equal(causes, new_part, old_part))
                         hfd_cause_forbidden(causes, parts[i],
                                             "field is immutable when `immutable` is set");
         }

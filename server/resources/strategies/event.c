@@ -141,12 +141,12 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
 }
 
 /* Whether both have the same value. An empty text equals an absent one. */
-static bool is_same(const struct hf__json *a, const struct hf__json *b) {
+static bool is_same(const struct hf__json *a, const struct hf__json *b, struct hfd_causes *causes) {
         const char *x = hf__json_text(a), *y = hf__json_text(b);
 
         if ((x || !a) && (y || !b))
                 return strcmp(x ? x : "", y ? y : "") == 0;
-        return hf__json_equal(a, b);
+        return hfd_causes_equal(causes, a, b);
 }
 
 static void refuse_change(const struct hf__json *value, const char *field,
@@ -157,7 +157,8 @@ static void refuse_change(const struct hf__json *value, const char *field,
                 hf__json_print(value, &text);
         else
                 hf__strbuf_puts(&text, "\"\"");
-        hfd_cause_invalid(causes, field, text.error == 0 ? text.data : "", "field is immutable");
+        hfd_cause_invalid(causes, field, hfd_causes_check(causes, text.error) ? text.data : "",
+                          "field is immutable");
         hf__strbuf_done(&text);
 }
 
@@ -179,11 +180,11 @@ static void validate_update(const struct hf__json *object, const struct hf__json
                      {new_names.reporter, "reportingController"},
                      {"reportingInstance", "reportingInstance"}};
 
-        if (!hf__json_equal(hf__json_get(object, "series"), hf__json_get(old, "series")))
+        if (!hfd_causes_equal(causes, hf__json_get(object, "series"), hf__json_get(old, "series")))
                 validate_series(object, causes);
         for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
                 const struct hf__json *value = hf__json_get(object, fixed[i].name);
-                if (!is_same(value, hf__json_get(old, fixed[i].name)))
+                if (!is_same(value, hf__json_get(old, fixed[i].name), causes))
                         refuse_change(value, fixed[i].field, causes);
         }
 }

@@ -110,7 +110,7 @@ static void validate_phase(const struct hf__json *object, const struct hf__json 
         const char *phase = hf__json_string(object, "status.phase"),
                    *wanted = deleting ? "Terminating" : "Active";
 
-        if (hf__json_equal(hf__json_get(object, "status"), hf__json_get(old, "status")) ||
+        if (hfd_causes_equal(causes, hf__json_get(object, "status"), hf__json_get(old, "status")) ||
             (phase && strcmp(phase, wanted) == 0))
                 return;
         hfd_cause_invalid_text(causes, "status.Phase", phase ? phase : "",

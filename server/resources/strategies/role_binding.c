@@ -118,7 +118,7 @@ static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__
         char value[700];
 
         /* A create has no stored roleRef. */
-        if (!old_ref || hf__json_equal(ref, old_ref))
+        if (!old_ref || hfd_causes_equal(causes, ref, old_ref))
                 return;
         (void)snprintf(value, sizeof value,
                        "rbac.RoleRef{APIGroup:\"%.100s\", Kind:\"%.60s\", Name:\"%.253s\"}",

@@ -194,7 +194,8 @@ static void refuse_second_controller(const struct hf__json *owners, const struct
                        a ? a : "", b ? b : "");
         hf__json_print(owners, &list);
         hfd_cause_invalid(causes, "metadata.ownerReferences",
-                          list.error == 0 && list.data ? list.data : "", detail);
+                          hfd_causes_check(causes, list.error) && list.data ? list.data : "",
+                          detail);
         hf__strbuf_done(&list);
 }
 
@@ -232,9 +233,8 @@ static int compare_texts(const void *a, const void *b) {
 
 /*
  * For an object that is being deleted: refuses finalizers that the stored object does not have,
- * because with new ones the deletion might never end. If there is no memory for the index, every
- * finalizer counts as new. The message has the first SHOWN_FINALIZERS of them, sorted, in the form
- * in which Go prints a slice.
+ * because with new ones the deletion might never end. The message has the first SHOWN_FINALIZERS of
+ * them, sorted, in the form in which Go prints a slice.
  */
 static void forbid_new_finalizers(const struct hf__json *list, const struct hf__json *old_list,
                                   struct hfd_causes *causes) {
@@ -243,7 +243,7 @@ static void forbid_new_finalizers(const struct hf__json *list, const struct hf__
         char quoted[140], text[600];
         size_t n = 0;
 
-        (void)hf__json_index_init(&old, old_list, NULL);
+        (void)hfd_causes_check(causes, hf__json_index_init(&old, old_list, NULL));
         for (struct hf__json *m = hf__json_first(list); m && n < SHOWN_FINALIZERS;
              m = hf__json_next(m))
                 if (!hf__json_index_find(&old, hf__json_text(m)))
@@ -329,7 +329,7 @@ static void validate_unchanged(const struct hf__json *meta, const struct hf__jso
                 const struct hf__json *value = hf__json_get(meta, immutable[i][0]),
                                       *old_value = hf__json_get(old_meta, immutable[i][0]);
                 const char *field = immutable[i][1];
-                if (hf__json_equal(value, old_value))
+                if (hfd_causes_equal(causes, value, old_value))
                         continue;
                 if (hf__json_is_string(value))
                         hfd_cause_invalid_text(causes, field, hf__json_text(value),

@@ -137,8 +137,10 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate */
 /* Whether an update leaves the spec as it is. Then its rules do not count: an object may have been
- * stored before there were such rules, and its status and finalizers must change nevertheless. */
-bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old);
+ * stored before there were such rules, and its status and finalizers must change nevertheless.
+ * False also if memory runs out, which the causes say. */
+bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes);
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
 

@@ -197,42 +197,51 @@ static const char *text_at(const struct hf__json *object, const char *path) {
         return text ? text : "";
 }
 
-/* The PEM text of a member. NULL: there is none, or out of memory. The caller frees it. */
-static char *decode_member(const struct hf__json *object, const char *path, size_t *ret_n) {
+/* The PEM text of a member, which the caller frees; NULL: there is none. 0 or -ENOMEM. */
+static int decode_member(const struct hf__json *object, const char *path, char **ret_pem,
+                         size_t *ret_n) {
         const char *text = hf__json_string(object, path);
-        char *data = NULL;
 
-        if (!text || hf__base64_decode(text, strlen(text), &data, ret_n) != 0)
-                return NULL;
-        return data;
+        *ret_pem = NULL;
+        *ret_n = 0;
+        int r = text ? hf__base64_decode(text, strlen(text), ret_pem, ret_n) : 0;
+        return r == -ENOMEM ? r : 0;
+}
+
+/* What fault_of says about a member. NULL: out of memory. */
+static const char *fault_in(const struct hf__json *object, const char *path,
+                            const char *(*fault_of)(const char *pem, size_t n)) {
+        size_t n;
+        char *pem;
+        int r = decode_member(object, path, &pem, &n);
+        const char *text = pem ? pem : "", *fault = r == 0 ? fault_of(text, n) : NULL;
+
+        free(pem);
+        return fault;
 }
 
 static void validate_request(const struct hf__json *object, struct hfd_causes *causes) {
-        size_t n = 0;
-        char *pem = decode_member(object, "spec.request", &n);
-        const char *fault = hfd_pki_request_fault(pem ? pem : "", n);
+        const char *fault = fault_in(object, "spec.request", hfd_pki_request_fault);
 
-        if (*fault)
+        if (!fault)
+                hfd_causes_no_memory(causes);
+        else if (*fault)
                 hfd_cause_invalid_text(causes, "spec.request", text_at(object, "spec.request"),
                                        fault);
-        free(pem);
 }
 
 static void validate_certificate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         static const char field[] = "status.certificate";
         const char *text = text_at(object, field), *before = text_at(old, field);
-        size_t n = 0;
 
         if (strcmp(text, before) == 0)
                 return;
-        if (*text) {
-                char *pem = decode_member(object, field, &n);
-                const char *fault = hfd_pki_certificates_fault(pem ? pem : "", n);
-                if (*fault)
-                        hfd_cause_invalid_text(causes, field, "<certificate data>", fault);
-                free(pem);
-        }
+        const char *fault = *text ? fault_in(object, field, hfd_pki_certificates_fault) : "";
+        if (!fault)
+                hfd_causes_no_memory(causes);
+        else if (*fault)
+                hfd_cause_invalid_text(causes, field, "<certificate data>", fault);
         if (*before)
                 hfd_cause_forbidden(causes, field,
                                     "updates may not modify existing certificate content");
@@ -298,15 +307,18 @@ static bool changes_result(const struct hf__json *object, const struct hf__json 
         return false;
 }
 
-static bool asks_for_masters(const struct hf__json *object, const char *signer) {
-        size_t n = 0;
+/* 0: it does not; 1: it does; or -ENOMEM. */
+static int asks_for_masters(const struct hf__json *object, const char *signer) {
+        size_t n;
+        char *pem;
 
         if (strcmp(signer, CLIENT_SIGNER) != 0)
-                return false;
-        char *pem = decode_member(object, "spec.request", &n);
-        bool asks = !pem || hfd_pki_request_in(pem, n, HFD_GROUP_MASTERS);
+                return 0;
+        int r = decode_member(object, "spec.request", &pem, &n);
+        if (r == 0)
+                r = pem ? hfd_pki_request_in(pem, n, HFD_GROUP_MASTERS) : 1;
         free(pem);
-        return asks;
+        return r;
 }
 
 bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
@@ -316,7 +328,12 @@ bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
         if (!is_certificate_request(w))
                 return true;
         const char *signer = text_at(w->object, "spec.signerName");
-        if (!old && asks_for_masters(w->object, signer))
+        int asks = old ? 0 : asks_for_masters(w->object, signer);
+        if (asks < 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (asks > 0)
                 (void)snprintf(why, sizeof why,
                                "use of " CLIENT_SIGNER " signer with " HFD_GROUP_MASTERS
                                " group is not allowed");

@@ -60,8 +60,8 @@ static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *k
 static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (reply->error) {
                 /* A read that timed out has written nothing, so the client may repeat the write. */
                 int error = reply->error == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : reply->error;
@@ -77,14 +77,14 @@ static void request_namespace(struct hfd_write *w) {
         char key[HFD_KEY_MAX];
         int r = hfd_object_key(w->registry->prefix, hfd_resource_namespaces(), w->request->ns, key);
 
-        assert(!w->awaiting_store);
-        hfd_write_await_store(w);
+        assert(!w->awaiting);
+        hfd_write_await(w);
         if (r == 0)
                 r = hfd_store_request_get(w->registry->cacher, key,
                                           w->request->resource->term_record, w->request->deadline,
                                           on_namespace, w);
         if (r != 0) { /* on_namespace is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

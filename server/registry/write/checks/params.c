@@ -121,7 +121,7 @@ static void refuse(struct hfd_write *w, const char *field, struct hf__strbuf *wh
         struct hfd_response response = {0};
         struct hfd_causes causes;
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_cause_forbidden(&causes, field, why->error == 0 && why->data ? why->data : "");
         hfd_response_invalid(&response, w->request->resource, hfd_write_name(w), &causes);
         hfd_write_reply(w, &response);

@@ -76,7 +76,7 @@ static void end_wait(struct wait *wait) {
         struct hfd_write *w = wait->w;
 
         free(wait);
-        w->awaiting_store = false;
+        w->awaiting = false;
         w->knows_account = true;
         hfd_write_attempt(w);
 }
@@ -111,7 +111,7 @@ static void on_ready(struct hfd_consistent_read *read) {
                 on_pause_end(read);
         } else { /* nothing was written, so the client may repeat the write */
                 free(wait);
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, outcome == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : outcome,
                                             &status);
         }
@@ -129,7 +129,7 @@ static void await_account(struct hfd_write *w, const char *name) {
                 wait->until = hfd_registry_now(w->registry) + DEFAULT_WAIT;
         wait->read.ready = on_ready;
         wait->read.deadline = w->request->deadline;
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         hfd_consistent_read_start(w->registry->cacher, &wait->read);
 }
 

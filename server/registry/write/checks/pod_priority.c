@@ -108,7 +108,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
             hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_PODS)
                 return true;
         r = name && *name ? find(w, name, &priority) : find_default(w, &priority);
-        if (r == HF_E_NOT_FOUND && !w->knows_default) {
+        if (r == HF_E_NOT_FOUND && !w->knows_classes) {
                 hfd_write_await_classes(w);
                 return false;
         }

@@ -54,7 +54,7 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
         if (!name)
                 return true;
         int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find(w, name, ret_class);
-        if (r == HF_E_NOT_FOUND && !w->knows_default && strlen(name) <= HF_NAME_MAX) {
+        if (r == HF_E_NOT_FOUND && !w->knows_classes && strlen(name) <= HF_NAME_MAX) {
                 hfd_write_await_classes(w);
         } else if (r == HF_E_NOT_FOUND) {
                 (void)snprintf(why, sizeof why, "pod rejected: RuntimeClass \"%.253s\" not found",

@@ -47,7 +47,7 @@ int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *clas
         int r = 0;
 
         *name = '\0';
-        if (!hfd_cacher_snapshot(w->registry->cacher, classes, 0, &snapshot))
+        if (!hfd_snapshot_take(w->registry->cacher, classes, 0, &snapshot))
                 return 0; /* the cache is not filled yet: nothing is known */
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r >= 0 && (object = hfd_object_iter_next(&iter)) != NULL) {
@@ -74,8 +74,8 @@ static void on_ready(struct hfd_consistent_read *read) {
         int outcome = read->outcome;
 
         free(read);
-        w->awaiting_store = false;
-        w->knows_default = true;
+        w->awaiting = false;
+        w->knows_classes = true;
         if (outcome == 0)
                 hfd_write_attempt(w);
         else /* nothing was written, so the client may repeat the write */
@@ -94,7 +94,7 @@ void hfd_write_await_classes(struct hfd_write *w) {
         wait->read.ready = on_ready;
         wait->read.deadline = w->request->deadline;
         w->created = false;
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         hfd_consistent_read_start(w->registry->cacher, &wait->read);
 }
 
@@ -104,7 +104,7 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
         if (w->request->resource->validate != hfd_priority_class_validate ||
             !hf__json_bool(w->object, "globalDefault", false))
                 return true;
-        if (!w->knows_default) {
+        if (!w->knows_classes) {
                 hfd_write_await_classes(w);
                 return false;
         }

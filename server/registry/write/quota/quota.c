@@ -75,8 +75,8 @@ static void decide_again(struct hfd_write *w) {
 static void on_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         if (reply->error == HF_E_CONFLICT) {
                 const struct hfd_kv *unreadable =
                         hfd_quota_charges_update(&w->quota->charges, w->registry->cacher, false,
@@ -107,11 +107,11 @@ static void confirm(struct hfd_write *w, const struct hfd_quota_charge *refuses)
                                     .get_on_failure = &read,
                                     .n_get_on_failure = 1};
 
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         int r = hfd_store_request_txn(w->registry->cacher, &txn, w->request->deadline, on_confirmed,
                                       w);
         if (r != 0) { /* on_confirmed is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }
@@ -177,7 +177,7 @@ bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write 
         bool accepted = false;
         int r;
 
-        assert(w->stored && w->object && !w->awaiting_store);
+        assert(w->stored && w->object && !w->awaiting);
         if (!resource->namespaced)
                 return true;
         if (!w->quota && !collect(w))

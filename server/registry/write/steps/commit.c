@@ -50,8 +50,8 @@ static const struct hfd_kv *find_object(const struct hfd_write *w,
 
 /*
  * Handles a failed compare. If the term of the fence is over, or the store was replaced, responds
- * with an error. Otherwise another write has changed the object, the namespace or the definition,
- * and another attempt follows.
+ * with an error. Otherwise another write has changed the object, the namespace, the definition or a
+ * quota, and another attempt follows.
  */
 static void retry_after_conflict(struct hfd_write *w, const struct hfd_store_reply *reply) {
         struct hfd_object *found = NULL;
@@ -97,8 +97,8 @@ static void reply_committed(struct hfd_write *w, uint64_t revision) {
 static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_write *w = ctx;
 
-        assert(w->awaiting_store);
-        w->awaiting_store = false;
+        assert(w->awaiting);
+        w->awaiting = false;
         w->fence_compared = w->fence && (!reply->error || reply->error == HF_E_CONFLICT);
         if (!reply->error) {
                 hfd_write_quota_committed(w, reply->revision);
@@ -112,28 +112,31 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 
 /* ---- the transaction ---- */
 
+/* The keys that a transaction compares besides those of the fence and the quotas: the object, its
+ * namespace and its definition. */
+#define N_OWN_KEYS 3
+/* What it writes besides the quotas: the object, and the term record of a Lease. */
+#define N_OWN_OPS 2
+
 /*
  * A transaction and the buffers of its keys. It may be on the stack, because the store copies it
  * when the transaction is started.
  */
 struct commit {
-        struct hfd_compare compares[3 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX];
-        struct hfd_op ops[2 + HFD_WRITE_QUOTAS_MAX];
-        const char *reads[3 + HFD_WRITE_FENCE_READS + HFD_WRITE_QUOTAS_MAX];
+        struct hfd_compare compares[N_OWN_KEYS + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX];
+        struct hfd_op ops[N_OWN_OPS + HFD_WRITE_QUOTAS_MAX];
+        const char *reads[N_OWN_KEYS + HFD_WRITE_FENCE_READS + HFD_WRITE_QUOTAS_MAX];
         char term_key[HFD_KEY_MAX], ns_key[HFD_KEY_MAX], definition_key[HFD_KEY_MAX],
                 epoch_key[HFD_KEY_MAX];
         struct hf__buf *term_value; /* owned; NULL = none */
         struct hfd_txn txn;
 };
 
-_Static_assert(3 + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
+_Static_assert(N_OWN_KEYS + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
                "a fenced create that quotas count must fit into a transaction");
 
-/* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
-static int prepare_commit(struct commit *commit, struct hfd_write *w) {
-        struct hfd_txn *txn = &commit->txn;
-        int r;
-
+/* What every transaction has: the compare, the effect and the read of the object. */
+static void begin_commit(struct commit *commit, const struct hfd_write *w) {
         commit->compares[0] =
                 (struct hfd_compare){.kind = HFD_MOD_EQUALS,
                                      .key = w->key,
@@ -143,14 +146,21 @@ static int prepare_commit(struct commit *commit, struct hfd_write *w) {
                                          .value = w->stored};
         commit->ops[1] = (struct hfd_op){0};
         commit->reads[0] = w->key;
-        *txn = (struct hfd_txn){.compares = commit->compares,
-                                .n_compares = 1,
-                                .ops = commit->ops,
-                                .n_ops = w->unchanged ? 0 : 1,
-                                .get_on_failure = commit->reads,
-                                .n_get_on_failure = 1,
-                                .urgent = w->request->resource->term_record};
-        r = hfd_write_fence_term_op(w, commit->term_key, &commit->ops[1], &commit->term_value);
+        commit->txn = (struct hfd_txn){.compares = commit->compares,
+                                       .n_compares = 1,
+                                       .ops = commit->ops,
+                                       .n_ops = w->unchanged ? 0 : 1,
+                                       .get_on_failure = commit->reads,
+                                       .n_get_on_failure = 1,
+                                       .urgent = w->request->resource->term_record};
+}
+
+/* 0, -ENOMEM or HF_E_TOO_LARGE. The caller drops term_value, also after a failure. */
+static int prepare_commit(struct commit *commit, struct hfd_write *w) {
+        struct hfd_txn *txn = &commit->txn;
+
+        begin_commit(commit, w);
+        int r = hfd_write_fence_term_op(w, commit->term_key, &commit->ops[1], &commit->term_value);
         if (r == 0 && commit->ops[1].key)
                 txn->n_ops = 2;
         if (r == 0 && w->fence)
@@ -177,7 +187,7 @@ void hfd_write_commit(struct hfd_write *w) {
         struct commit commit;
         int r;
 
-        assert(w->key && !w->awaiting_store);
+        assert(w->key && !w->awaiting);
         /* Exactly one effect: put, delete with or without a last state, or no change. */
         assert((w->stored != NULL) + (w->last != NULL) + w->unchanged <= 1);
         assert(w->stored || w->current);
@@ -203,13 +213,13 @@ void hfd_write_commit(struct hfd_write *w) {
         w->object = hf__json_free(w->object);
         w->body = hf__json_free(w->body);
         w->old = hf__json_free(w->old);
-        hfd_write_await_store(w);
+        hfd_write_await(w);
         if (r == 0)
                 r = hfd_store_request_txn(w->registry->cacher, &commit.txn, w->request->deadline,
                                           on_committed, w);
         hf__buf_unref(commit.term_value);
         if (r != 0) { /* on_committed is not called */
-                w->awaiting_store = false;
+                w->awaiting = false;
                 hfd_write_reply_store_error(w, r, NULL);
         }
 }

@@ -114,7 +114,7 @@ static bool is_marked(const struct hfd_write *w) {
 }
 
 /* Marks w->object as deleted, unless an earlier delete has done so. 0 or -ENOMEM. */
-static int mark_deleted(struct hfd_write *w) {
+static int mark_object(struct hfd_write *w) {
         const struct hf_clock *clock = hf_host_clock(w->registry->host);
         const struct hfd_resource *resource = w->request->resource;
         char now[HF__MICROTIME_MAX];
@@ -150,7 +150,7 @@ static const struct hfd_resource *row_of_old(const struct hfd_write *w) {
 
 /* Builds w->stored from the marked object, or sets w->unchanged. 0 or -ENOMEM. */
 static int store_marked(struct hfd_write *w, const struct hf__json *old) {
-        int r = mark_deleted(w);
+        int r = mark_object(w);
 
         if (r != 0)
                 return r;
@@ -176,11 +176,12 @@ static void delete_admitted(struct hfd_write *w) {
         hf__json_free(w->object);
         w->object = hf__json_dup(old);
         w->same_term = true; /* a delete changes neither holder nor acquireTime */
-        /* The kind may have its own way to begin, after which a finalizer blocks the removal. */
-        bool own_way = w->object && w->request->resource->mark_deleted && !is_marked(w);
-        if (!own_way)
+        /* A kind may mark its objects itself (mark_deleted): a CustomResourceDefinition also gets a
+         * finalizer, which blocks the removal. Then the propagationPolicy is ignored. */
+        bool kind_marks = w->object && w->request->resource->mark_deleted && !is_marked(w);
+        if (!kind_marks)
                 r = w->object ? apply_policy(w) : -ENOMEM;
-        if (r == 0 && (own_way || hfd_write_delete_is_blocked(w->request->resource, w->object)))
+        if (r == 0 && (kind_marks || hfd_write_delete_is_blocked(w->request->resource, w->object)))
                 r = store_marked(w, old);
         if (r != 0)
                 hfd_write_reply_no_memory(w);

@@ -90,9 +90,9 @@ static bool prepare_and_track(struct hfd_write *w) {
 
 /*
  * Validates w->object against w->old (NULL = a create). False: the response was sent, or another
- * attempt was started. The causes have 15 KiB, of which only `n` is initialized. A stack page that
- * a thread has touched once stays resident, and a valid object should not touch these pages. So
- * this function is not made a part of its caller, which encodes the object later.
+ * attempt was started. The causes have 15 KiB, whose items are not initialized. A stack page that a
+ * thread has touched once stays resident, and a valid object should not touch these pages. So this
+ * function is not made a part of its caller, which encodes the object later.
  */
 __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         const struct hf__json *old = w->old;
@@ -100,7 +100,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         struct hfd_causes causes;
         struct hfd_response response = {0};
 
-        causes.n = 0;
+        hfd_causes_init(&causes);
         hfd_meta_validate(resource, w->object, old, &causes);
         hfd_write_certificate_validate(w, old, &causes);
         const struct hfd_part_rules *part =
@@ -111,7 +111,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
                 resource->validate_status(w->object, old, &causes);
         else if (resource->validate)
                 resource->validate(w->object, old, &causes);
-        if (hfd_write_custom_validate(w, old, &causes) != 0) {
+        if (hfd_write_custom_validate(w, old, &causes) != 0 || causes.error != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
@@ -127,7 +127,11 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
         return true;
 }
 
-/* Validates w->object, checks what it grants, and encodes it as w->stored. False as above. */
+/*
+ * Validates w->object, checks whether its user may write what it says (checks/: what it grants, its
+ * params, certificate and default class, limits, account, runtime class), and encodes it as
+ * w->stored. False as above.
+ */
 static bool make_stored(struct hfd_write *w) {
         const struct hf__json *old = w->old;
 
@@ -235,7 +239,7 @@ static void commit_create(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The object may be stored. */
+/* Names the new object's key, converts it and commits it. */
 static void finish_create(struct hfd_write *w) {
         const struct hfd_request *request = w->request;
         int r;
@@ -254,7 +258,7 @@ static void finish_create(struct hfd_write *w) {
 void hfd_write_update_create(struct hfd_write *w) {
         int r;
 
-        assert(!w->awaiting_store && !w->created && !w->old);
+        assert(!w->awaiting && !w->created && !w->old);
         if (hfd_write_custom_refuse_create(w))
                 return;
         if (!hfd_write_namespace_accepts_create(w) || (w->current && refuse_existing_name(w)))
@@ -269,6 +273,9 @@ void hfd_write_update_create(struct hfd_write *w) {
         if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
                 return;
         w->created = true;
+        /* The work of Kubernetes' admission plug-ins, in their order: for a pod LimitRanger,
+         * ServiceAccount, Priority, DefaultTolerationSeconds and RuntimeClass; webhooks last. Each
+         * sees what those before it have set, and the first refusal is the response. */
         if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
             hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
             hfd_write_admit_mutate(w, store_admitted))
@@ -290,9 +297,43 @@ static bool may_create(const struct hfd_request *request) {
                                           : request->resource->create_on_update;
 }
 
+/* Responds 409: the apply names the uid of an object that is gone. */
+static void reply_uid_without_object(struct hfd_write *w, const char *uid) {
+        struct hfd_response response = {0};
+        char why[300];
+
+        (void)snprintf(why, sizeof why,
+                       "uid mismatch: the provided object specified uid %.100s, and no existing "
+                       "object was found",
+                       uid);
+        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
+        hfd_write_reply(w, &response);
+}
+
+/*
+ * Responds 409: the update names the uid `wanted`, but the object has `found`. If current is not
+ * fresh, refetches it instead.
+ */
+static void uid_precondition_failed(struct hfd_write *w, const char *wanted, const char *found) {
+        struct hfd_response response = {0};
+        char why[1500];
+
+        if (!w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
+        (void)snprintf(why, sizeof why,
+                       "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, "
+                       "AdditionalErrorMsg: Precondition failed: UID in precondition: %.100s, UID "
+                       "in object meta: %.100s",
+                       w->key, wanted, found);
+        hfd_response_conflict(&response, w->request->resource, w->request->name, why);
+        hfd_write_reply(w, &response);
+}
+
 /*
  * Handles an update of an object that does not exist: some kinds are then created. uid and revision
- * are from the client, and may be NULL.
+ * are from the client, and may be NULL. The uid in a patch other than an apply is no precondition.
  */
 static void handle_missing_object(struct hfd_write *w, const char *uid, const char *revision) {
         const struct hfd_request *request = w->request;
@@ -300,8 +341,10 @@ static void handle_missing_object(struct hfd_write *w, const char *uid, const ch
 
         if (!w->fresh) {
                 hfd_write_refetch(w);
-        } else if (uid && *uid) {
-                hfd_write_precondition_failed(w, uid, "");
+        } else if (uid && *uid && request->verb != HFD_PATCH) {
+                uid_precondition_failed(w, uid, "");
+        } else if (uid && *uid && request->patch == HFD_PATCH_APPLY) {
+                reply_uid_without_object(w, uid);
         } else if (!may_create(request)) {
                 hfd_response_not_found(&response, request->resource, request->name);
                 hfd_write_reply(w, &response);
@@ -368,7 +411,8 @@ static void commit_update(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The new version may be stored. */
+/* Decides whether the new version is put, deletes the object or changes nothing; converts and
+ * commits it. */
 static void finish_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         const struct hf__json *old = w->old;
@@ -470,7 +514,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                 old_uid = "";
         /* A patch has no preconditions but the resourceVersion: validation refuses another uid. */
         if (w->request->verb != HFD_PATCH && uid && *uid && strcmp(uid, old_uid) != 0)
-                hfd_write_precondition_failed(w, uid, old_uid);
+                uid_precondition_failed(w, uid, old_uid);
         else if (check_revision(w, revision))
                 update_existing(w);
 }

@@ -6,6 +6,7 @@
  */
 #include "server/resources/custom/rules/rule_texts.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -74,9 +75,10 @@ static void check_field_path(const struct hf__json *props, const struct hf__json
         if (strchr(text, '\n'))
                 hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
                                        "must not contain line breaks");
-        if (hfd_rule_field(props, text, &shown) != 0)
+        if (hfd_rule_field(props, text, &shown) != 0 && shown.error != -ENOMEM)
                 hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
                                        "must be a valid path");
+        (void)hfd_causes_check(causes, shown.error);
         hf__strbuf_done(&shown);
 }
 

@@ -102,7 +102,7 @@ void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                 hfd_check_embedded(&check.report, schema->root, object, &root);
         /* Elements that were already there twice do not prevent other changes. */
         if (schema->has_list_types &&
-            (!old || hfd_check_list_types(NULL, schema->root, old, &root)))
-                (void)hfd_check_list_types(&check.report, schema->root, object, &root);
+            (!old || hfd_check_list_types(&check.report, false, schema->root, old, &root)))
+                (void)hfd_check_list_types(&check.report, true, schema->root, object, &root);
         hfd_check_done(&check);
 }

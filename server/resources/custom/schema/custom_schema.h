@@ -69,8 +69,7 @@ bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const c
                                  size_t n);
 /*
  * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
- * mistake in a part that has not changed is no cause (ratcheting). NULL = a create. If memory is
- * exhausted, the object is refused rather than accepted.
+ * mistake in a part that has not changed is no cause (ratcheting). NULL = a create.
  */
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,

@@ -39,12 +39,11 @@ static void check_compiled(struct hfd_structure *structure, const struct hf__jso
         struct hfd_custom_schema *schema = NULL;
         int r = hfd_custom_schema_new(props, &schema);
 
-        if (r == 0)
+        if (hfd_causes_check(structure->causes, r))
                 hfd_structure_check_defaults(structure, props, schema->root, path);
-        if (r != 0 && structure->causes->n == 0)
+        else if (r != -ENOMEM && structure->causes->n == 0)
                 hfd_structure_refuse_text(structure, path, NULL, "",
-                                          r == -ENOMEM ? "out of memory"
-                                                       : "the schema cannot be compiled");
+                                          "the schema cannot be compiled");
         hfd_custom_schema_free(schema);
 }
 

@@ -31,7 +31,7 @@ static void validate_expression(struct hfd_expressions *set, const char *whole, 
         text = strndup(start, n);
         if (!text ||
             hfd_expressions_compile(set, text, features, HFD_RESULT_BOOL, &expression) != 0)
-                hfd_cause_forbidden(causes, field, "out of memory");
+                hfd_causes_no_memory(causes);
         else if (expression->error)
                 hfd_cause_invalid_text(causes, field, text, expression->error);
         free(text);
@@ -70,12 +70,10 @@ void hfd_match_conditions_validate(const struct hf__json *conditions, bool param
                 hfd_cause_too_many(causes, field, n, CONDITIONS_MAX);
                 return;
         }
-        if (hf__json_index_init(&names, conditions, "name") != 0) {
-                hfd_cause_forbidden(causes, field, "out of memory");
+        if (!hfd_causes_check(causes, hf__json_index_init(&names, conditions, "name")))
                 return;
-        }
         if (hfd_expressions_new(features, NULL, NULL, &set) != 0)
-                hfd_cause_forbidden(causes, field, "out of memory");
+                hfd_causes_no_memory(causes);
         for (const struct hf__json *m = set ? hf__json_first(conditions) : NULL; m;
              m = hf__json_next(m), i++) {
                 const char *name = hf__json_string(m, "name");

@@ -136,10 +136,8 @@ static void validate_resources(const struct hf__json *list, const char *field,
 
         if (!hf__json_first(list))
                 hfd_cause_required(causes, field, NULL);
-        if (hf__json_index_init(&seen.parts, list, NULL) != 0) {
-                hfd_cause_forbidden(causes, field, "out of memory");
+        if (!hfd_causes_check(causes, hf__json_index_init(&seen.parts, list, NULL)))
                 return;
-        }
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++)
                 validate_resource(text_of(m), i, field, &seen, causes);
         hf__json_index_done(&seen.parts);
@@ -225,10 +223,8 @@ static void validate_names(const struct hf__json *rule, const char *field,
         char path[FIELD_MAX];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, list, NULL) != 0) {
-                hfd_cause_forbidden(causes, field, "out of memory");
+        if (!hfd_causes_check(causes, hf__json_index_init(&names, list, NULL)))
                 return;
-        }
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
                 const char *name = text_of(m);
                 const char *mistake = path_segment_mistake(name);

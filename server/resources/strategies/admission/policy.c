@@ -70,7 +70,7 @@ static void check_expression(struct validation *v, const char *text, const char 
 
         features |= v->variables | (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
         if (hfd_expressions_compile(v->set, text, features, result, &expression) != 0)
-                hfd_cause_forbidden(v->causes, field, "out of memory");
+                hfd_causes_no_memory(v->causes);
         else if (expression->error)
                 hfd_cause_invalid_text(v->causes, field, shown, expression->error);
 }
@@ -178,11 +178,9 @@ static void validate_variable(struct validation *v, const struct hf__json *varia
                 return;
         }
         r = hfd_expressions_add_variable(v->set, name, text, &expression);
-        if (r != 0)
-                hfd_cause_forbidden(v->causes, path,
-                                    r == HF_E_TOO_LARGE ? "there are too many variables"
-                                                        : "out of memory");
-        else if (expression->error)
+        if (r == HF_E_TOO_LARGE)
+                hfd_cause_forbidden(v->causes, path, "there are too many variables");
+        else if (hfd_causes_check(v->causes, r) && expression->error)
                 hfd_cause_invalid_text(v->causes, path, text, expression->error);
 }
 
@@ -195,7 +193,7 @@ static void validate_variables(struct validation *v) {
                 validate_variable(v, m, hfd_rule_path_at(path, "spec.variables", NULL, i));
 }
 
-/* Begins the validation. false: a cause says why. */
+/* Begins the validation. false: memory ran out. */
 static bool begin(struct validation *v, const struct hf__json *object, struct hfd_causes *causes,
                   unsigned features) {
         *v = (struct validation){.object = object,
@@ -209,18 +207,19 @@ static bool begin(struct validation *v, const struct hf__json *object, struct hf
                     (v->has_params ? HFD_EXPRESSION_PARAMS : 0);
         if (hfd_expressions_new(features, NULL, NULL, &v->set) == 0)
                 return true;
-        hfd_cause_forbidden(causes, "spec", "out of memory");
+        hfd_causes_no_memory(causes);
         return false;
 }
 
 /* Whether anything but the match conditions has changed; otherwise they stay as they are. */
-static bool conditions_changed(const struct hf__json *object, const struct hf__json *old) {
-        return !old || !hf__json_equal(hf__json_path(object, "spec.matchConditions"),
-                                       hf__json_path(old, "spec.matchConditions"));
+static bool conditions_changed(const struct validation *v, const struct hf__json *old) {
+        return !old ||
+               !hfd_causes_equal(v->causes, hf__json_path(v->object, "spec.matchConditions"),
+                                 hf__json_path(old, "spec.matchConditions"));
 }
 
 static void validate_conditions(struct validation *v, const struct hf__json *old) {
-        if (conditions_changed(v->object, old))
+        if (conditions_changed(v, old))
                 hfd_match_conditions_validate(hf__json_get(v->spec, "matchConditions"),
                                               v->has_params, "spec.matchConditions", v->causes);
 }
@@ -306,10 +305,8 @@ static void validate_annotations(struct validation *v) {
                                   "must not have more than 20 auditAnnotations");
                 return;
         }
-        if (hf__json_index_init(&keys, list, "key") != 0) {
-                hfd_cause_forbidden(v->causes, "spec.auditAnnotations", "out of memory");
+        if (!hfd_causes_check(v->causes, hf__json_index_init(&keys, list, "key")))
                 return;
-        }
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
                 struct hf__json_index_entry *entry = hf__json_index_find(&keys, text_of(m, "key"));
                 char key_path[PATH_MAX_BYTES];

@@ -45,12 +45,12 @@ static bool knows_review(const struct hf__json *hook) {
         return hf__json_has_element(versions, "v1") || hf__json_has_element(versions, "v1beta1");
 }
 
-static bool has_same_names(const struct hf__json *hooks) {
+static bool has_same_names(const struct hf__json *hooks, struct hfd_causes *causes) {
         struct hf__json_index names;
         bool same = false;
         size_t i = 0;
 
-        if (hf__json_index_init(&names, hooks, "name") != 0)
+        if (!hfd_causes_check(causes, hf__json_index_init(&names, hooks, "name")))
                 return false;
         for (const struct hf__json *m = hf__json_first(hooks); m && !same;
              m = hf__json_next(m), i++) {
@@ -62,19 +62,21 @@ static bool has_same_names(const struct hf__json *hooks) {
         return same;
 }
 
-static bool has_same_conditions(const struct hf__json *a, const struct hf__json *b) {
+static bool has_same_conditions(const struct hf__json *a, const struct hf__json *b,
+                                struct hfd_causes *causes) {
         const struct hf__json *m = hf__json_first(a), *n = hf__json_first(b);
 
         while (m && n &&
-               hf__json_equal(hf__json_get(m, "matchConditions"),
-                              hf__json_get(n, "matchConditions"))) {
+               hfd_causes_equal(causes, hf__json_get(m, "matchConditions"),
+                                hf__json_get(n, "matchConditions"))) {
                 m = hf__json_next(m);
                 n = hf__json_next(n);
         }
         return !m && !n;
 }
 
-static struct options options_of(const struct hf__json *hooks, const struct hf__json *old) {
+static struct options options_of(const struct hf__json *hooks, const struct hf__json *old,
+                                 struct hfd_causes *causes) {
         struct options options = {0};
 
         if (!old)
@@ -85,8 +87,8 @@ static struct options options_of(const struct hf__json *hooks, const struct hf__
                         hf__json_first(hf__json_get(m, "admissionReviewVersions")) &&
                         !knows_review(m);
         }
-        options.same_names = has_same_names(old);
-        options.same_conditions = has_same_conditions(hooks, old);
+        options.same_names = has_same_names(old, causes);
+        options.same_conditions = has_same_conditions(hooks, old, causes);
         return options;
 }
 
@@ -177,10 +179,8 @@ static void validate_versions(const struct hf__json *hook, bool unknown, const c
                 hfd_cause_required(causes, field, "must specify one of v1, v1beta1");
                 return;
         }
-        if (hf__json_index_init(&seen, versions, NULL) != 0) {
-                hfd_cause_forbidden(causes, field, "out of memory");
+        if (!hfd_causes_check(causes, hf__json_index_init(&seen, versions, NULL)))
                 return;
-        }
         for (const struct hf__json *m = hf__json_first(versions); m && i < VERSIONS_MAX;
              m = hf__json_next(m), i++) {
                 struct hf__json_index_entry *entry = hf__json_index_find(&seen, text_of(m));
@@ -230,15 +230,13 @@ void hfd_webhooks_validate_object(const struct hf__json *object, const struct hf
                                   struct hfd_causes *causes) {
         const struct hf__json *hooks = hf__json_get(object, "webhooks");
         const struct options options =
-                options_of(hooks, old ? hf__json_get(old, "webhooks") : NULL);
+                options_of(hooks, old ? hf__json_get(old, "webhooks") : NULL, causes);
         struct hf__json_index names;
         char field[FIELD_MAX], path[FIELD_MAX];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, hooks, "name") != 0) {
-                hfd_cause_forbidden(causes, "webhooks", "out of memory");
+        if (!hfd_causes_check(causes, hf__json_index_init(&names, hooks, "name")))
                 return;
-        }
         for (const struct hf__json *m = hf__json_first(hooks); m && causes->n < HFD_CAUSES_MAX;
              m = hf__json_next(m), i++) {
                 const char *name = text_of(hf__json_get(m, "name"));

@@ -134,8 +134,8 @@ static void refuse_root(const struct hf__json *props, const char *path, struct h
                         hf__strbuf_printf(&detail, "%s%s", n++ > 0 ? " " : "", root_fields[i].name);
         hf__strbuf_puts(&detail, "] fields are allowed at the root of the schema if the status "
                                  "subresource is enabled");
-        hfd_cause_invalid(causes, path, shown.error == 0 ? shown.data : "",
-                          detail.error == 0 ? detail.data : "");
+        hfd_cause_invalid(causes, path, hfd_causes_check(causes, shown.error) ? shown.data : "",
+                          hfd_causes_check(causes, detail.error) ? detail.data : "");
         hf__strbuf_done(&shown);
         hf__strbuf_done(&detail);
 }
@@ -175,7 +175,7 @@ static void check_contents(const struct hf__json *props, const char *path,
                 return;
         /* Not stored: it would refuse every object, and nobody would know why. */
         if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
-                hfd_cause_invalid(causes, path, "\"\"", "out of memory");
+                hfd_causes_no_memory(causes);
         hfd_custom_rules_free(rules);
 }
 

@@ -31,7 +31,7 @@ static const char *const part_keys[N_PARTS] = {"schema", "subresources", "additi
 struct check {
         const struct hf__json *spec, *old; /* old: the spec before an update, or NULL */
         const struct hf__json *versions;
-        struct hf__json_index names, old_names; /* of the versions; empty if memory ran out */
+        struct hf__json_index names, old_names; /* of the versions */
         bool common[N_PARTS]; /* the part is the same in all versions, so it is in the spec */
         bool established;     /* before the update */
         struct hfd_causes *causes;
@@ -55,15 +55,17 @@ static void init_check(struct check *c, const struct hf__json *object, const str
                             .old = hf__json_get(old, "spec"),
                             .causes = causes};
         c->versions = hf__json_get(c->spec, "versions");
-        (void)hf__json_index_init(&c->names, c->versions, "name");
-        (void)hf__json_index_init(&c->old_names, hf__json_get(c->old, "versions"), "name");
+        (void)hfd_causes_check(causes, hf__json_index_init(&c->names, c->versions, "name"));
+        (void)hfd_causes_check(causes,
+                               hf__json_index_init(&c->old_names, hf__json_get(c->old, "versions"),
+                                                   "name"));
         for (size_t part = 0; part < N_PARTS; part++) {
                 const struct hf__json *first =
                         hf__json_get(hf__json_first(c->versions), part_keys[part]);
                 c->common[part] = true;
                 for (const struct hf__json *m = hf__json_first(c->versions); m;
                      m = hf__json_next(m))
-                        if (!hf__json_equal(hf__json_get(m, part_keys[part]), first))
+                        if (!hfd_causes_equal(causes, hf__json_get(m, part_keys[part]), first))
                                 c->common[part] = false;
         }
         for (const struct hf__json *m = hf__json_first(hf__json_path(old, "status.conditions")); m;
@@ -89,8 +91,8 @@ static bool is_unchanged(const struct check *c, const struct hf__json *version, 
         const struct hf__json_index_entry *old =
                 hf__json_index_find(&c->old_names, hfd_definition_text(version, "name"));
 
-        return old && hf__json_equal(hf__json_get(old->item, part_keys[part]),
-                                     hf__json_get(version, part_keys[part]));
+        return old && hfd_causes_equal(c->causes, hf__json_get(old->item, part_keys[part]),
+                                       hf__json_get(version, part_keys[part]));
 }
 
 /* ---- group, scope, schemas ---- */
@@ -237,7 +239,8 @@ static void refuse_versions(const struct check *c, const char *detail) {
         }
         if (c->versions)
                 hf__strbuf_putc(&shown, ']');
-        hfd_cause_invalid(c->causes, "spec.versions", shown.error == 0 ? shown.data : "", detail);
+        hfd_cause_invalid(c->causes, "spec.versions",
+                          hfd_causes_check(c->causes, shown.error) ? shown.data : "", detail);
         hf__strbuf_done(&shown);
 }
 

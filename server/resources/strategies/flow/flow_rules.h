@@ -5,7 +5,6 @@
 struct hf__json;
 struct hfd_causes;
 
-/* The spec of an object that cannot be changed must equal wanted. wanted NULL = memory ran out;
- * then nothing is compared, and the controller restores the object later. */
+/* The spec of an object that cannot be changed must equal wanted. wanted NULL = memory ran out. */
 void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__json *wanted,
                              const char *detail, struct hfd_causes *causes);

@@ -299,9 +299,12 @@ void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__jso
         const struct hf__json *spec = hf__json_get(object, "spec");
         struct hf__strbuf printed = {0};
 
-        if (!wanted || hf__json_equal(spec, wanted))
+        if (!wanted)
+                hfd_causes_no_memory(causes);
+        if (!wanted || hfd_causes_equal(causes, spec, wanted))
                 return;
         hf__json_print(spec, &printed); /* a long one is shown in part, or not at all */
+        (void)hfd_causes_check(causes, printed.error);
         hfd_cause_invalid(causes, "spec", printed.data ? printed.data : "{}", detail);
         hf__strbuf_done(&printed);
 }

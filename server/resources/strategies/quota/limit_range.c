@@ -235,11 +235,9 @@ static void validate_item(struct item *item) {
                                                 ? NULL
                                                 : hf__json_get(item->json, map_names[i]),
                                         NULL);
-        if (r != 0)
-                hfd_cause_forbidden(item->causes, field, "out of memory");
-        else if (strcmp(item->type, "PersistentVolumeClaim") == 0 &&
-                 !hf__json_index_find(&item->maps[MIN], "storage") &&
-                 !hf__json_index_find(&item->maps[MAX], "storage"))
+        if (hfd_causes_check(item->causes, r) && strcmp(item->type, "PersistentVolumeClaim") == 0 &&
+            !hf__json_index_find(&item->maps[MIN], "storage") &&
+            !hf__json_index_find(&item->maps[MAX], "storage"))
                 hfd_cause_required(item->causes, field,
                                    "either minimum or maximum storage value is required, but "
                                    "neither was provided");
@@ -298,9 +296,7 @@ void hfd_limit_range_validate(const struct hf__json *object, const struct hf__js
         int r = hf__json_index_init(&types, limits, "type");
         size_t i = 0;
 
-        if (r != 0)
-                hfd_cause_forbidden(causes, "spec.limits", "out of memory");
-        for (const struct hf__json *m = hf__json_first(limits); m && r == 0;
+        for (const struct hf__json *m = hf__json_first(limits); m && hfd_causes_check(causes, r);
              m = hf__json_next(m), i++) {
                 const char *type = hf__json_string(m, "type");
                 struct item item = {.json = m,

@@ -190,6 +190,7 @@ static void validate_selector(const struct hf__json *object, struct hfd_causes *
                 scopes |= scope;
         }
         hf__json_print(selector, &printed); /* a long one is shown in part, or not at all */
+        (void)hfd_causes_check(causes, printed.error);
         validate_fit(object, scopes, EXPRESSIONS, printed.data ? printed.data : "{}", causes);
         hf__strbuf_done(&printed);
         hfd_quote_list(hf__json_path(object, "spec.scopes"), value, sizeof value);

@@ -123,12 +123,12 @@ static void validate_ephemeral(const struct hf__json *object, const struct hf__j
         struct hf__json_index names;
         char why[400];
 
-        if (hf__json_index_init(&names, list, "name") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, list, "name")))
                 for (const struct hf__json *m = hf__json_first(hf__json_path(old, field)); m;
                      m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "name");
                         const struct hf__json_index_entry *now = hf__json_index_find(&names, name);
-                        if (now && hf__json_equal(now->item, m))
+                        if (now && hfd_causes_equal(causes, now->item, m))
                                 continue;
                         (void)snprintf(why, sizeof why,
                                        "existing ephemeral containers \"%.300s\" may not be %s\n",

@@ -4,6 +4,7 @@
  * whole pod. No amount may be removed, and the QoS class stays. The texts, and the order of the
  * rules, are those of kube-apiserver.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -53,12 +54,15 @@ static bool validate_order(const struct hf__json *spec, const struct hf__json *o
 
 /* ---- amounts ---- */
 
-static bool has_removed(const struct hf__json *amounts, const struct hf__json *old) {
+static bool has_removed(const struct hf__json *amounts, const struct hf__json *old,
+                        struct hfd_causes *causes) {
         struct hf__json_index names;
-        bool removed = hf__json_index_init(&names, amounts, NULL) != 0;
+        bool removed = false;
 
-        for (const struct hf__json *m = hf__json_first(old); m && !removed; m = hf__json_next(m))
-                removed = !hf__json_index_find(&names, hf__json_key(m));
+        if (hfd_causes_check(causes, hf__json_index_init(&names, amounts, NULL)))
+                for (const struct hf__json *m = hf__json_first(old); m && !removed;
+                     m = hf__json_next(m))
+                        removed = !hf__json_index_find(&names, hf__json_key(m));
         hf__json_index_done(&names);
         return removed;
 }
@@ -68,7 +72,8 @@ static void refuse_removed(const struct hf__json *resources, const struct hf__js
         char path[HFD_FIELD_PATH_MAX];
 
         for (size_t i = 0; i < 2; i++)
-                if (has_removed(hf__json_get(resources, maps[i]), hf__json_get(old, maps[i])))
+                if (has_removed(hf__json_get(resources, maps[i]), hf__json_get(old, maps[i]),
+                                causes))
                         hfd_cause_forbidden(causes, hfd_field_path(path, field, maps[i]), why[i]);
 }
 
@@ -129,7 +134,7 @@ static int validate_pod_level(struct hf__json *masked, const struct hf__json *sp
                 hf__json_drop(masked, "resources");
                 rest = NULL;
         }
-        if (r == 0 && !hf__json_equal(rest, had))
+        if (r == 0 && !hfd_causes_equal(causes, rest, had))
                 hfd_cause_forbidden(causes, "spec",
                                     "only cpu and memory resources are mutable at pod-level");
         return r;
@@ -167,14 +172,14 @@ static bool restarts_on_resize(const struct hf__json *container) {
 /* container: masked here. init: "spec.initContainers[0]"; NULL = a regular container. */
 static int validate_container(struct hf__json *container, const struct hf__json *old,
                               const char *init, struct hfd_causes *causes) {
-        bool modified = !hf__json_equal(container, old);
+        bool modified = !hfd_causes_equal(causes, container, old);
         struct hf__json *resources = hf__json_get(container, "resources");
 
         if (!modified)
                 return 0;
         int r = mask(resources, hf__json_get(old, "resources"));
         hf__json_drop(resources, "claims"); /* as in Kubernetes, which does not keep them */
-        if (r == 0 && !hf__json_equal(container, old))
+        if (r == 0 && !hfd_causes_equal(causes, container, old))
                 hfd_cause_forbidden(causes, init ? init : "spec",
                                     init ? "only cpu and memory resources for init or sidecar "
                                            "containers are mutable"
@@ -242,7 +247,7 @@ static int validate(struct hf__json *masked, const struct hf__json *object,
         if (r != 0 || !validate_order(spec, old_spec, causes))
                 return r;
         r = validate_containers(masked, old_spec, causes);
-        if (r == 0 && causes->n == 0 && !hf__json_equal(masked, old_spec))
+        if (r == 0 && causes->n == 0 && !hfd_causes_equal(causes, masked, old_spec))
                 hfd_cause_forbidden(causes, "spec", "only cpu and memory resources are mutable");
         return r;
 }
@@ -261,8 +266,6 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
                 hfd_cause_forbidden(causes, "spec",
                                     "Pod running on node without support for resize");
         struct hf__json *masked = hf__json_dup(hf__json_get(object, "spec"));
-        /* If memory runs out, the write must not pass. */
-        if (!masked || validate(masked, object, old, causes) != 0)
-                hfd_cause_forbidden(causes, "spec", "out of memory");
+        (void)hfd_causes_check(causes, masked ? validate(masked, object, old, causes) : -ENOMEM);
         hf__json_free(masked);
 }

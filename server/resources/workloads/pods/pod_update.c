@@ -37,8 +37,10 @@ static void validate_tolerations(const struct hf__json *list, const struct hf__j
         size_t n = hf__json_count(list), i = 0;
         const struct hf__json **sorted = calloc(n + 1, sizeof(const struct hf__json *));
 
-        if (!sorted)
-                return; /* the write fails soon */
+        if (!sorted) {
+                hfd_causes_no_memory(causes);
+                return;
+        }
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
                 sorted[i++] = m;
         qsort(sorted, n, sizeof(const struct hf__json *), compare);
@@ -60,7 +62,7 @@ static void validate_gates(const struct hf__json *list, const struct hf__json *o
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX], why[400];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, old, "name") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, old, "name")))
                 for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "name");
                         hfd_field_index(path, "spec.schedulingGates", i++);
@@ -83,7 +85,8 @@ static void refuse_selector(const struct hf__json *selector, struct hfd_causes *
                 hf__json_print(selector, &shown);
         else
                 hf__strbuf_puts(&shown, "null");
-        hfd_cause_invalid(causes, "spec.nodeSelector", shown.error == 0 ? shown.data : "",
+        hfd_cause_invalid(causes, "spec.nodeSelector",
+                          hfd_causes_check(causes, shown.error) ? shown.data : "",
                           "only additions to spec.nodeSelector are allowed (no mutations or "
                           "deletions)");
         hf__strbuf_done(&shown);
@@ -95,12 +98,12 @@ static void validate_selector(const struct hf__json *selector, const struct hf__
         struct hf__json_index labels;
         bool kept = true;
 
-        if (hf__json_index_init(&labels, selector, NULL) == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&labels, selector, NULL)))
                 for (const struct hf__json *m = hf__json_first(old); m && kept;
                      m = hf__json_next(m)) {
                         const struct hf__json_index_entry *same =
                                 hf__json_index_find(&labels, hf__json_key(m));
-                        kept = same && hf__json_equal(same->item, m);
+                        kept = same && hfd_causes_equal(causes, same->item, m);
                 }
         hf__json_index_done(&labels);
         if (!kept)
@@ -176,8 +179,9 @@ static void validate_rest(const struct hf__json *spec, const struct hf__json *ol
 
         drop_mutable(rest, gated, grace);
         drop_mutable(old_rest, gated, grace);
-        /* If memory runs out, the write fails soon. */
-        if (rest && old_rest && !hf__json_equal(rest, old_rest))
+        if ((spec && !rest) || (old && !old_rest))
+                hfd_causes_no_memory(causes);
+        else if (rest && old_rest && !hfd_causes_equal(causes, rest, old_rest))
                 hfd_cause_forbidden(causes, "spec",
                                     "pod updates may not change fields other than "
                                     "`spec.containers[*].image`,`spec.initContainers[*].image`,"

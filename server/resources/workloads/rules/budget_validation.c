@@ -58,7 +58,7 @@ static void refuse_both(const struct hf__json *spec, struct hfd_causes *causes) 
                         hf__strbuf_puts(&shown, "null");
         }
         hf__strbuf_puts(&shown, "}");
-        hfd_cause_invalid(causes, "spec", shown.error == 0 ? shown.data : "{}",
+        hfd_cause_invalid(causes, "spec", hfd_causes_check(causes, shown.error) ? shown.data : "{}",
                           "minAvailable and maxUnavailable cannot be both set");
         hf__strbuf_done(&shown);
 }
@@ -68,7 +68,7 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
         static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
                 refuse_both(spec, causes);
@@ -92,7 +92,7 @@ static void validate_target(const struct hf__json *target, const struct hf__json
         (void)hfd_require_text(target, "spec.scaleTargetRef", "kind", causes);
         (void)hfd_require_text(target, "spec.scaleTargetRef", "name", causes);
         if (strchr(version, '/') || hf__json_has_text(target, "kind", "ReplicationController") ||
-            (old && hf__json_equal(target, hf__json_path(old, "spec.scaleTargetRef"))))
+            (old && hfd_causes_equal(causes, target, hf__json_path(old, "spec.scaleTargetRef"))))
                 return;
         hfd_cause_invalid_text(causes, "spec.scaleTargetRef.apiVersion", version,
                                "apiVersion must specify API group");
@@ -115,7 +115,7 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
         bool has_least = hf__json_i64(spec, "minReplicas", &least);
         char shown[24];
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         (void)hf__json_i64(spec, "maxReplicas", &most);
         (void)snprintf(shown, sizeof shown, "%" PRId64, most);

@@ -117,8 +117,9 @@ static void validate_update(const struct hf__json *object, const struct hf__json
 
         drop_mutable(rest, is_bound, is_placed, has_class);
         drop_mutable(old_rest, is_bound, is_placed, has_class);
-        /* If memory runs out, the write fails soon. */
-        if (rest && old_rest && !hf__json_equal(rest, old_rest))
+        if ((spec && !rest) || (was && !old_rest))
+                hfd_causes_no_memory(causes);
+        else if (rest && old_rest && !hfd_causes_equal(causes, rest, old_rest))
                 hfd_cause_forbidden(causes, "spec",
                                     "spec is immutable after creation except resources.requests "
                                     "and volumeAttributesClassName for bound claims");
@@ -128,14 +129,15 @@ static void validate_update(const struct hf__json *object, const struct hf__json
             hfd_quantity_compare(&size, &capacity) <= 0)
                 hfd_cause_forbidden(causes, "spec.resources.requests.storage",
                                     "field can not be less than status.capacity");
-        if (!hf__json_equal(hf__json_get(spec, "volumeMode"), hf__json_get(was, "volumeMode")))
+        if (!hfd_causes_equal(causes, hf__json_get(spec, "volumeMode"),
+                              hf__json_get(was, "volumeMode")))
                 hfd_cause_invalid_text(causes, "volumeMode", hfd_text_of(spec, "volumeMode"),
                                        "field is immutable");
 }
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes) {
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         validate_spec(hf__json_get(object, "spec"), causes);
         if (old)

@@ -168,7 +168,7 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         if (!hf__json_first(rules) && !backend)
                 hfd_cause_invalid(causes, "spec", "null",

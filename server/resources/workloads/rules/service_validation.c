@@ -78,6 +78,8 @@ static void refuse_repeated(const struct hf__json *ports, const char *member,
         bool of_node = strcmp(member, "nodePort") == 0;
         size_t i = 0;
 
+        if (!seen)
+                hfd_causes_no_memory(causes);
         for (const struct hf__json *m = hf__json_first(ports); m && seen; m = hf__json_next(m)) {
                 int64_t number = 0;
                 hfd_field_index(path, "spec.ports", i++);
@@ -105,7 +107,7 @@ static void validate_ports(const struct hf__json *spec, struct hfd_causes *cause
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, ports, "name") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, ports, "name")))
                 for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m)) {
                         hfd_field_index(path, "spec.ports", i);
                         validate_port(m, path, requires_name, &names, i++, causes);
@@ -220,7 +222,7 @@ static void validate_kept_address(const struct hf__json *spec, const struct hf__
         if (!hf__json_first(list))
                 hfd_cause_invalid(causes, "spec.clusterIPs[0]", shown,
                                   "primary clusterIP can not be unset");
-        else if (!hf__json_equal(hf__json_first(list), hf__json_first(had)))
+        else if (!hfd_causes_equal(causes, hf__json_first(list), hf__json_first(had)))
                 hfd_cause_invalid(causes, "spec.clusterIPs[0]", shown, "may not change once set");
 }
 
@@ -250,7 +252,7 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
                                             NULL};
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         if (old)
                 validate_kept_address(spec, hf__json_get(old, "spec"), causes);

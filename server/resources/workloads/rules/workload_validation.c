@@ -41,7 +41,7 @@ static void refuse_change(const struct hf__json *value, const char *field,
         struct hf__strbuf shown = {0};
 
         hf__json_print(value, &shown);
-        hfd_cause_invalid(causes, field, shown.error == 0 ? shown.data : "{}",
+        hfd_cause_invalid(causes, field, hfd_causes_check(causes, shown.error) ? shown.data : "{}",
                           "field is immutable");
         hf__strbuf_done(&shown);
 }
@@ -60,7 +60,8 @@ static void validate_selector(const struct hf__json *object, const struct hf__js
         if (selector && !hfd_label_selector_is_empty(selector) &&
             !hfd_label_selector_matches(selector, labels))
                 refuse_template_labels(labels, causes);
-        if (old && selector && !hf__json_equal(selector, hf__json_path(old, "spec.selector")))
+        if (old && selector &&
+            !hfd_causes_equal(causes, selector, hf__json_path(old, "spec.selector")))
                 refuse_change(selector, "spec.selector", causes);
 }
 
@@ -82,13 +83,15 @@ static void validate_always_restarted(const struct hf__json *object, struct hfd_
                                            "\"Always\"");
 }
 
-bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old) {
-        return old && hf__json_equal(hf__json_get(object, "spec"), hf__json_get(old, "spec"));
+bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        return old &&
+               hfd_causes_equal(causes, hf__json_get(object, "spec"), hf__json_get(old, "spec"));
 }
 
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         validate_replicas(object, causes);
         validate_selector(object, old, causes);
@@ -102,7 +105,7 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
         const struct hf__json *selector = hf__json_path(object, "spec.selector"),
                               *labels = hf__json_path(object, "spec.template.metadata.labels");
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         validate_replicas(object, causes);
         if (!hf__json_first(selector))
@@ -135,14 +138,14 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
         static const char *const counts[] = {"parallelism", "completions", "backoffLimit",
                                              "activeDeadlineSeconds", "ttlSecondsAfterFinished"};
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
                 hfd_require_range(spec, "spec", counts[i], 0, INT32_MAX,
                                   "must be greater than or equal to 0", causes);
         validate_job_template(hf__json_get(spec, "template"), "spec.template", causes);
-        if (old &&
-            !hf__json_equal(hf__json_get(spec, "template"), hf__json_path(old, "spec.template")))
+        if (old && !hfd_causes_equal(causes, hf__json_get(spec, "template"),
+                                     hf__json_path(old, "spec.template")))
                 hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
 }
 
@@ -151,7 +154,7 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
         const struct hf__json *spec = hf__json_get(object, "spec");
         static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
 
-        if (hfd_spec_is_kept(object, old))
+        if (hfd_spec_is_kept(object, old, causes))
                 return;
         (void)hfd_require_text(spec, "spec", "schedule", causes);
         hfd_require_one_of(spec, "spec", "concurrencyPolicy", policies, causes);

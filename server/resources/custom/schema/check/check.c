@@ -195,7 +195,8 @@ static bool check_items(const struct scope *scope, const struct hfd_custom_node 
         struct hfd_correlation correlation;
         bool valid = true;
 
-        hfd_correlation_init(&correlation, scope->structure, scope->old);
+        hfd_correlation_init(&correlation, scope->structure, scope->old,
+                             scope->check->report.causes);
         for (const struct hf__json *m = hf__json_first(checked->value); m;
              m = hf__json_next(m), place.index++) {
                 if (!node->items)
@@ -287,8 +288,9 @@ static bool check_required(const struct scope *scope, const struct hfd_custom_no
         if (!limit)
                 return true;
         const bool few = limit->n <= FEW;
-        if (!few && hf__json_index_init(&index, checked->value, NULL) != 0)
-                index.n = 0; /* then all names are missing */
+        if (!few) /* without memory all names are missing */
+                (void)hfd_causes_check(scope->check->report.causes,
+                                       hf__json_index_init(&index, checked->value, NULL));
         for (uint32_t i = 0; i < limit->n; i++) {
                 const char *name = limit->as.names[i];
                 if (few ? hf__json_get(checked->value, name) != NULL
@@ -309,7 +311,8 @@ static bool check_members(const struct scope *scope, const struct hfd_custom_nod
         struct hfd_correlation correlation;
         bool valid = true;
 
-        hfd_correlation_init(&correlation, scope->structure, scope->old);
+        hfd_correlation_init(&correlation, scope->structure, scope->old,
+                             scope->check->report.causes);
         for (const struct hf__json *m = hf__json_first(checked->value); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
                 const struct hfd_custom_property *property = hfd_custom_property(node, key);
@@ -372,7 +375,7 @@ bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node
 
         if (check_node(&scope, node, checked))
                 return true;
-        if (!old || !hf__json_equal(checked->value, old))
+        if (!old || !hfd_causes_equal(check->report.causes, checked->value, old))
                 return false;
         check->report.causes->n = n_before;
         return true;
@@ -388,4 +391,7 @@ void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const ch
         check->run.bytes_limit = SIZE_MAX;
 }
 
-void hfd_check_done(struct hfd_check *check) { hf__arena_deinit(&check->arena); }
+void hfd_check_done(struct hfd_check *check) {
+        (void)hfd_causes_check(check->report.causes, check->run.failed);
+        hf__arena_deinit(&check->arena);
+}

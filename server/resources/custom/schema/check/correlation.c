@@ -12,12 +12,15 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/causes.h"
 
 void hfd_correlation_init(struct hfd_correlation *correlation,
-                          const struct hfd_custom_node *structure, const struct hf__json *old) {
+                          const struct hfd_custom_node *structure, const struct hf__json *old,
+                          struct hfd_causes *causes) {
         memset(correlation, 0, sizeof *correlation);
         correlation->structure = structure;
         correlation->old = old;
+        correlation->causes = causes;
         correlation->next = hf__json_first(old);
 }
 
@@ -39,10 +42,13 @@ const struct hf__json *hfd_correlation_member(struct hfd_correlation *correlatio
         if (!member || strcmp(hf__json_key(member), key) != 0) {
                 if (!correlation->index) {
                         correlation->index = calloc(1, sizeof *correlation->index);
-                        if (!correlation->index)
+                        if (!correlation->index) {
+                                hfd_causes_no_memory(correlation->causes);
                                 return NULL;
-                        /* Without memory it is empty, and nothing is found. */
-                        (void)hf__json_index_init(correlation->index, correlation->old, NULL);
+                        }
+                        (void)hfd_causes_check(correlation->causes,
+                                               hf__json_index_init(correlation->index,
+                                                                   correlation->old, NULL));
                 }
                 const struct hf__json_index_entry *entry =
                         hf__json_index_find(correlation->index, key);
@@ -64,13 +70,17 @@ const struct hf__json *hfd_correlation_element(struct hfd_correlation *correlati
                 return NULL;
         if (!correlation->identities) {
                 correlation->identities = calloc(1, sizeof *correlation->identities);
-                if (!correlation->identities)
+                if (!correlation->identities) {
+                        hfd_causes_no_memory(correlation->causes);
                         return NULL;
-                if (hfd_identities_init(correlation->identities, correlation->old,
-                                        structure->fields->list_keys) != 0)
+                }
+                int r = hfd_identities_init(correlation->identities, correlation->old,
+                                            structure->fields->list_keys);
+                if (!hfd_causes_check(correlation->causes, r))
                         correlation->identities->n = 0;
         }
-        if (hfd_identity_print(element, structure->fields->list_keys, &text) == 0)
+        if (hfd_causes_check(correlation->causes,
+                             hfd_identity_print(element, structure->fields->list_keys, &text)))
                 found = hfd_identities_find(correlation->identities, text.data);
         hf__strbuf_done(&text);
         return hf__json_is_object(found) ? found : NULL;

@@ -9,19 +9,23 @@
 #include "server/resources/custom/schema/check/canonical.h"
 #include "server/resources/custom/schema/compile/node.h"
 
+struct hfd_causes;
+
 struct hfd_correlation {
         const struct hf__json *old;              /* the old value; NULL = none corresponds */
         const struct hf__json *next;             /* of its members: the one after that found last */
         struct hf__json_index *index;            /* owned; NULL = not needed yet */
         struct hfd_identities *identities;       /* the same */
         const struct hfd_custom_node *structure; /* NULL = not known */
+        struct hfd_causes *causes;               /* borrowed; get a shortage of memory */
 };
 
 /* structure: the node of the value in the structure of the schema. */
 void hfd_correlation_init(struct hfd_correlation *correlation,
-                          const struct hfd_custom_node *structure, const struct hf__json *old);
+                          const struct hfd_custom_node *structure, const struct hf__json *old,
+                          struct hfd_causes *causes);
 void hfd_correlation_done(struct hfd_correlation *correlation);
-/* The old member or element. NULL: there is none, or out of memory. */
+/* The old member or element. NULL: there is none, or memory ran out, which the causes say. */
 const struct hf__json *hfd_correlation_member(struct hfd_correlation *correlation, const char *key);
 const struct hf__json *hfd_correlation_element(struct hfd_correlation *correlation,
                                                const struct hf__json *element);

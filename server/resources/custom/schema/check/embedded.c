@@ -109,9 +109,10 @@ static int check_meta(const struct hfd_report *report, const struct hfd_place *p
         if (r == 0 && !hf__json_get(metadata, "name"))
                 r = hf__json_set_string(object, "metadata.name", "fakename");
         if (r == 0 && found) {
-                found->n = 0;
+                hfd_causes_init(found);
                 hfd_meta_validate(&resource, object, NULL, found);
                 add_causes(report, place->up, found);
+                r = found->error;
         }
         free(found);
         hf__json_free(object);
@@ -135,7 +136,7 @@ static void check_metadata(const struct hfd_report *report, const struct hfd_pla
         if (r == HF_E_INVALID)
                 report_field(report, place, value, reason);
         else if (r != 0 || check_meta(report, place, copy) != 0)
-                report_field(report, place, value, "out of memory");
+                hfd_causes_no_memory(report->causes);
         hf__json_free(copy);
 }
 

@@ -48,8 +48,9 @@ static size_t find_repeated(const struct hfd_identities *identities,
         return n;
 }
 
-static bool check_unique(const struct hfd_report *report, const struct hf__json *array,
-                         const char *const *keys, const struct hfd_place *place) {
+static bool check_unique(const struct hfd_report *report, bool records,
+                         const struct hf__json *array, const char *const *keys,
+                         const struct hfd_place *place) {
         struct hfd_identities identities;
         const struct hfd_identity **repeated = NULL;
         size_t n = 0;
@@ -62,9 +63,9 @@ static bool check_unique(const struct hfd_report *report, const struct hf__json 
                 repeated = malloc(identities.n * sizeof(void *));
         if (repeated)
                 n = find_repeated(&identities, repeated);
-        if (!repeated && report)
-                hfd_report_message(report, "out of memory");
-        for (size_t i = 0; i < n && report; i++)
+        else
+                hfd_causes_no_memory(report->causes);
+        for (size_t i = 0; i < n && records; i++)
                 report_repeated(report, place, repeated[i]);
         bool valid = repeated && n == 0;
         free(repeated);
@@ -72,8 +73,9 @@ static bool check_unique(const struct hfd_report *report, const struct hf__json 
         return valid;
 }
 
-static bool check_map(const struct hfd_report *report, const struct hfd_custom_node *node,
-                      const struct hf__json *array, const struct hfd_place *place) {
+static bool check_map(const struct hfd_report *report, bool records,
+                      const struct hfd_custom_node *node, const struct hf__json *array,
+                      const struct hfd_place *place) {
         struct hfd_place element = {.up = place};
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
 
@@ -81,7 +83,7 @@ static bool check_map(const struct hfd_report *report, const struct hfd_custom_n
              m = hf__json_next(m), element.index++) {
                 if (hf__json_is_object(m) || hf__json_is_null(m))
                         continue;
-                if (report) {
+                if (records) {
                         hfd_report_field(report, &element, field);
                         hfd_report_value(m, text);
                         hfd_cause_invalid(report->causes, field, text,
@@ -89,47 +91,49 @@ static bool check_map(const struct hfd_report *report, const struct hfd_custom_n
                 }
                 return false;
         }
-        return check_unique(report, array, node->fields->list_keys, place);
+        return check_unique(report, records, array, node->fields->list_keys, place);
 }
 
-static bool check_elements(const struct hfd_report *report, const struct hfd_custom_node *node,
-                           const struct hf__json *array, const struct hfd_place *place) {
+static bool check_elements(const struct hfd_report *report, bool records,
+                           const struct hfd_custom_node *node, const struct hf__json *array,
+                           const struct hfd_place *place) {
         bool valid = true;
         size_t i = 0;
 
         if (node->list_type == HFD_LIST_SET)
-                valid = check_unique(report, array, NULL, place);
+                valid = check_unique(report, records, array, NULL, place);
         else if (node->list_type == HFD_LIST_MAP && node->fields->list_keys)
-                valid = check_map(report, node, array, place);
-        for (const struct hf__json *m = hf__json_first(array); m && (valid || report);
+                valid = check_map(report, records, node, array, place);
+        for (const struct hf__json *m = hf__json_first(array); m && (valid || records);
              m = hf__json_next(m), i++) {
                 const struct hfd_place below = {.up = place, .index = i};
                 if (!node->items)
                         break;
-                valid = hfd_check_list_types(report, node->items, m, &below) && valid;
+                valid = hfd_check_list_types(report, records, node->items, m, &below) && valid;
         }
         return valid;
 }
 
-bool hfd_check_list_types(const struct hfd_report *report, const struct hfd_custom_node *node,
-                          const struct hf__json *value, const struct hfd_place *place) {
+bool hfd_check_list_types(const struct hfd_report *report, bool records,
+                          const struct hfd_custom_node *node, const struct hf__json *value,
+                          const struct hfd_place *place) {
         bool valid = true;
 
         if (!node)
                 return true;
         if (hf__json_is_array(value))
-                return check_elements(report, node, value, place);
+                return check_elements(report, records, node, value, place);
         if (!hf__json_is_object(value))
                 return true;
-        for (const struct hf__json *m = hf__json_first(value); m && (valid || report);
+        for (const struct hf__json *m = hf__json_first(value); m && (valid || records);
              m = hf__json_next(m)) {
                 const struct hfd_custom_property *property =
                         hfd_custom_property(node, hf__json_key(m));
                 const struct hfd_place below = {.up = place,
                                                 .key = hf__json_key(m),
                                                 .in = property ? node->fields : NULL};
-                valid = hfd_check_list_types(report, property ? property->node : node->values, m,
-                                             &below) &&
+                valid = hfd_check_list_types(report, records,
+                                             property ? property->node : node->values, m, &below) &&
                         valid;
         }
         return valid;

@@ -180,7 +180,7 @@ bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
         /* As in Kubernetes, null is no value of an enum, even if it is in the list. */
         for (const struct hf__json *m = hf__json_first(limit->as.values);
              m && !hf__json_is_null(checked->value); m = hf__json_next(m))
-                if (hf__json_equal(m, checked->value))
+                if (hfd_causes_equal(check->report.causes, m, checked->value))
                         return true;
         if (checked->records)
                 hfd_report_enum(&check->report, checked->place, checked->value, limit->as.values);

@@ -20,7 +20,7 @@ static void check_default(struct hfd_structure *structure, const struct hf__json
         const size_t n_before = structure->causes->n;
         struct hfd_check check;
 
-        if (!hf__json_equal(value, node->default_value))
+        if (!hfd_causes_equal(structure->causes, value, node->default_value))
                 hfd_structure_refuse(structure, path, "default", value,
                                      "must not have unknown fields");
         hfd_structure_path_print(path, "default", prefix);

@@ -4,6 +4,7 @@
  * properties, items and additionalProperties; a value validation is what is below allOf, anyOf,
  * oneOf and not. Types, descriptions, defaults and extensions belong to the structure only.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,10 +44,10 @@ static void check_pattern(struct hfd_structure *structure, const struct hf__json
         int r = hfd_custom_pattern_compile(&arena, pattern, &n_bytes, &regex, message,
                                            sizeof message);
         hf__arena_deinit(&arena);
-        if (r == 0)
+        if (hfd_causes_check(structure->causes, r) || r == -ENOMEM)
                 return;
         (void)snprintf(detail, sizeof detail, "must be a valid regular expression, but isn't: %s",
-                       r < 0 ? "out of memory" : message);
+                       message);
         hfd_structure_refuse_text(structure, path, "pattern", pattern, detail);
 }
 

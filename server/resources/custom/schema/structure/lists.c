@@ -106,7 +106,8 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
                               *items = hf__json_get(props, "items"),
                               *properties = hf__json_get(items, "properties");
         struct hf__json_index index;
-        int r = hf__json_index_init(&index, keys, NULL);
+        bool is_indexed =
+                hfd_causes_check(structure->causes, hf__json_index_init(&index, keys, NULL));
 
         for (const struct hf__json *m = hf__json_first(keys); m; m = hf__json_next(m)) {
                 const char *key = hf__json_is_string(m) ? hf__json_text(m) : "";
@@ -121,7 +122,7 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
                                                   "must be a scalar type if parent array's "
                                                   "x-kubernetes-list-type is map");
                 const struct hf__json_index_entry *first =
-                        r == 0 ? hf__json_index_find(&index, key) : NULL;
+                        is_indexed ? hf__json_index_find(&index, key) : NULL;
                 if (first && first->item != m)
                         hfd_structure_refuse(structure, path, LIST_KEYS, keys,
                                              "must not contain duplicate entries");
@@ -137,7 +138,9 @@ static void check_presence(struct hfd_structure *structure, const struct hf__jso
                               *keys = hf__json_get(props, LIST_KEYS);
         struct hf__json_index required;
 
-        (void)hf__json_index_init(&required, hf__json_get(items, "required"), NULL);
+        (void)hfd_causes_check(structure->causes,
+                               hf__json_index_init(&required, hf__json_get(items, "required"),
+                                                   NULL));
         for (const struct hf__json *m = hf__json_first(keys); m; m = hf__json_next(m)) {
                 const char *key = hf__json_is_string(m) ? hf__json_text(m) : "";
                 const struct hf__json *property = hfd_structure_member(structure, properties, key);

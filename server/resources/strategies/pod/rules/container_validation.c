@@ -65,7 +65,7 @@ static void validate_ports(const struct hf__json *ports, const char *field,
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, ports, "name") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, ports, "name")))
                 for (const struct hf__json *m = hf__json_first(ports); m; m = hf__json_next(m)) {
                         validate_port(m, hfd_field_index(path, field, i), &names, i, causes);
                         i++;
@@ -81,7 +81,7 @@ static void validate_mounts(const struct pod *pod, const struct hf__json *mounts
         struct hf__json_index paths;
         size_t i = 0;
 
-        if (hf__json_index_init(&paths, mounts, "mountPath") == 0)
+        if (hfd_causes_check(pod->causes, hf__json_index_init(&paths, mounts, "mountPath")))
                 for (const struct hf__json *m = hf__json_first(mounts); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "name"),
                                    *at = hfd_text_of(m, "mountPath");
@@ -134,11 +134,8 @@ static void validate_resources(const struct hf__json *resources, const char *fie
         struct hf__json_index by_name;
         char path[HFD_FIELD_PATH_MAX];
 
-        if (hf__json_index_init(&by_name, limits, NULL) != 0) {
-                hf__json_index_done(&by_name);
-                return;
-        }
-        for (size_t i = 0; i < 2; i++)
+        bool is_indexed = hfd_causes_check(causes, hf__json_index_init(&by_name, limits, NULL));
+        for (size_t i = 0; i < 2 && is_indexed; i++)
                 for (const struct hf__json *m = hf__json_first(hf__json_get(resources, maps[i])); m;
                      m = hf__json_next(m)) {
                         const char *name = hf__json_key(m);
@@ -161,7 +158,7 @@ static void validate_resize_policy(const struct hf__json *list, const char *fiel
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hf__json_index_init(&names, list, "resourceName") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, list, "resourceName")))
                 for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "resourceName"),
                                    *policy = hfd_text_of(m, "restartPolicy");
@@ -355,7 +352,7 @@ void hfd_containers_validate(const struct hf__json *spec, const char *field,
         struct pod pod;
         char path[HFD_FIELD_PATH_MAX];
 
-        if (init_pod(&pod, spec, causes) == 0) {
+        if (hfd_causes_check(causes, init_pod(&pod, spec, causes))) {
                 hfd_field_path(path, field, "containers");
                 if (!hf__json_first(containers))
                         hfd_cause_required(causes, path, "");

@@ -56,7 +56,9 @@ void hfd_require_one_of(const struct hf__json *object, const char *field, const 
         }
         if (*text)
                 hfd_cause_unsupported_text(causes, path, text,
-                                           supported.error == 0 ? supported.data : "");
+                                           hfd_causes_check(causes, supported.error)
+                                                   ? supported.data
+                                                   : "");
         else
                 hfd_cause_required(causes, path, "");
         hf__strbuf_done(&supported);

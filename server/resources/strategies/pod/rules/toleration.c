@@ -29,7 +29,7 @@ static void refuse_value_of_exists(const struct hf__json *t, const char *field,
                 hf__strbuf_printf(&value, ",\"TolerationSeconds\":%lld}", (long long)seconds);
         else
                 hf__strbuf_puts(&value, ",\"TolerationSeconds\":null}");
-        hfd_cause_invalid(causes, field, value.error == 0 ? value.data : "",
+        hfd_cause_invalid(causes, field, hfd_causes_check(causes, value.error) ? value.data : "",
                           "value must be empty when `operator` is 'Exists'");
         hf__strbuf_done(&value);
 }

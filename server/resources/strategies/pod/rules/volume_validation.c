@@ -198,7 +198,7 @@ void hfd_volumes_validate(const struct hf__json *spec, const char *field,
         size_t i = 0;
 
         hfd_field_path(list, field, "volumes");
-        if (hf__json_index_init(&names, volumes, "name") == 0)
+        if (hfd_causes_check(causes, hf__json_index_init(&names, volumes, "name")))
                 for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "name");
                         const struct hf__json_index_entry *first =

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of built-in kinds when memory runs out: each allocation fails once. What a rule then
+ * cannot check is a shortage, which the write answers with 500. An object, or a change, that is
+ * refused with memory is never accepted, and one that is accepted with memory is not refused.
+ */
+#undef NDEBUG
+#include <assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "base/json_blocks.h"
+#include "base/strbuf.h"
+#include "custom_schema_fixture.h"
+#include "failing_memory.h"
+#include "server/resources/causes.h"
+#include "server/resources/rows/resource_table.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/validation/meta_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+#define MANY 12 /* an index of so many children allocates */
+
+typedef void (*rules_fn)(const struct hf__json *object, const struct hf__json *old,
+                         struct hfd_causes *causes);
+
+struct rule_case {
+        rules_fn rules;
+        /* ' stands for ". In item, # is a number; @ in the objects is the list of MANY items. */
+        const char *item, *object, *old;
+        const char *cause; /* the field and the beginning of the text; NULL = it is accepted */
+};
+
+static void resize(const struct hf__json *object, const struct hf__json *old,
+                   struct hfd_causes *causes) {
+        hfd_pod_part_rules.validate(HFD_SUB_RESIZE, object, old, causes);
+}
+
+static void ephemeral(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        hfd_pod_part_rules.validate(HFD_SUB_EPHEMERAL_CONTAINERS, object, old, causes);
+}
+
+static void metadata(const struct hf__json *object, const struct hf__json *old,
+                     struct hfd_causes *causes) {
+        hfd_meta_validate(hfd_resource_find("", "v1", "configmaps"), object, old, causes);
+}
+
+/* ---- texts ---- */
+
+/* The members of a valid container, and the end of a valid spec of a pod. */
+#define CONTAINER(name)                                                                            \
+        "'name':'" name "','image':'i','imagePullPolicy':'Always','terminationMessagePolicy':"     \
+        "'File'"
+#define GRACE     "'terminationGracePeriodSeconds':30"
+#define END       "'restartPolicy':'Always','dnsPolicy':'Default'," GRACE
+#define POD(more) "{'spec':{'containers':[{" CONTAINER("a") "}]," more "," END "}}"
+/* clang-format off */
+#define POD_OF(container)                                                                          \
+        "{'spec':{'containers':[{" CONTAINER("a") "," container "}]," END "}}"
+#define SERVICE(ports)                                                                             \
+        "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
+/* clang-format on */
+#define CLAIM(modes, more)                                                                         \
+        "{'spec':{'accessModes':['" modes "'],'resources':{'requests':{'storage':'1'}}" more "}}"
+#define VERSION                                                                                    \
+        "'served':true,'schema':{'openAPIV3Schema':{'type':'object','properties':{'a':{'type':"    \
+        "'array','items':{'type':'object','required':['k'],'properties':{'k':{'type':'string',"    \
+        "'pattern':'a+'}}},'x-kubernetes-list-type':'map','x-kubernetes-list-map-keys':['k']}},"   \
+        "'x-kubernetes-validations':[{'rule':'size(self.a) > 0','fieldPath':'.a'}]}}"
+#define DEFINITION(versions)                                                                       \
+        "{'metadata':{'name':'ws.example.com'},'spec':{'group':'example.com','scope':"             \
+        "'Namespaced','names':{'plural':'ws','singular':'w','kind':'W','listKind':'WList'},"       \
+        "'conversion':{'strategy':'None'},'versions':[" versions                                   \
+        "]},'status':{'storedVersions':['v0']}}"
+#define HOOK                                                                                       \
+        "'clientConfig':{'url':'https://a.example.com'},'sideEffects':'None',"                     \
+        "'admissionReviewVersions':['v1'],'failurePolicy':'Fail','matchPolicy':'Exact',"           \
+        "'namespaceSelector':{},'objectSelector':{},'timeoutSeconds':1"
+#define POLICY(more)                                                                               \
+        "{'metadata':{'name':'p'},'spec':{'failurePolicy':'Fail','matchConstraints':{'"            \
+        "matchPolicy':'Exact',"                                                                    \
+        "'namespaceSelector':{},'objectSelector':{},'resourceRules':[{'apiGroups':['*'],"          \
+        "'apiVersions':['*'],'resources':['*'],'operations':['CREATE'],'scope':'*'}]}," more "}}"
+
+static const struct rule_case cases[] = {
+        /* pods */
+        {hfd_pod_validate, "{'name':'v#','emptyDir':{}}",
+         POD("'volumes':[@,{'name':'v0','emptyDir':{}}]"), NULL,
+         "spec.volumes[12].name: Duplicate value"},
+        {hfd_pod_validate, "{'containerPort':1,'protocol':'TCP','name':'p#'}",
+         POD_OF("'ports':[@,{'containerPort':1,'protocol':'TCP','name':'p0'}]"), NULL,
+         "spec.containers[0].ports[12].name: Duplicate value"},
+        {hfd_pod_validate, "{'name':'v','mountPath':'/#'}",
+         "{'spec':{'containers':[{" CONTAINER(
+                 "a") ",'volumeMounts':[@,{'name':'v','mountPath':"
+                      "'/0'}]}],'volumes':[{'name':'v','emptyDir':{}}]," END "}}",
+         NULL, "spec.containers[0].volumeMounts[12].mountPath: Invalid value"},
+        {hfd_pod_validate, "'example.com/r#':'1'",
+         POD_OF("'resources':{'limits':{@},'requests':{'example.com/r0':'2'}}"), NULL,
+         "spec.containers[0].resources.requests: Invalid value"},
+        {hfd_pod_validate, "{" CONTAINER("c#") "}",
+         "{'spec':{'containers':[@,{" CONTAINER("c0") "}]," END "}}", NULL,
+         "spec.containers[12].name: Duplicate value"},
+        {hfd_pod_validate, "{'resourceName':'cpu','restartPolicy':'NotRequired'}",
+         POD_OF("'resizePolicy':[@]"), NULL, "spec.containers[0].resizePolicy[1]: Duplicate value"},
+        {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
+         POD("'tolerations':[@,{'operator':'Exists','value':'v'}]"), NULL,
+         "spec.tolerations[12].operator: Invalid value: {\"Key\""},
+        {hfd_pod_validate, NULL, POD("'hostname':'a'"), POD("'hostname':'b'"),
+         "spec: Forbidden: pod updates may not change"},
+        {hfd_pod_validate, "{'key':'k#','operator':'Exists'}",
+         POD("'tolerations':[{'key':'k1','operator':'Exists'}]"), POD("'tolerations':[@]"),
+         "spec.tolerations: Forbidden"},
+        {hfd_pod_validate, "{'name':'g#'}", POD("'schedulingGates':[{'name':'h'}]"),
+         POD("'schedulingGates':[@]"), "spec.schedulingGates[0].name: Forbidden"},
+        {hfd_pod_validate, "'k#':'v'",
+         POD("'schedulingGates':[{'name':'g'}],'nodeSelector':{@,'more':'v'}"),
+         POD("'schedulingGates':[{'name':'g'}],'nodeSelector':{'gone':'v'}"),
+         "spec.nodeSelector: Invalid value: {\"k0\""},
+        {hfd_pod_validate, "'k#':'v'", POD("'nodeSelector':{@,'a':'v'}"),
+         POD("'nodeSelector':{'a':'v',@}"), NULL},
+        {ephemeral, "{" CONTAINER("e#") "}", POD("'ephemeralContainers':[@]"),
+         POD("'ephemeralContainers':[{" CONTAINER("gone") "}]"),
+         "spec.ephemeralContainers: Forbidden: existing"},
+        {resize, "'example.com/r#':'1'", POD_OF("'resources':{'limits':{@}}"),
+         POD_OF("'resources':{'limits':{'cpu':'1',@}}"), "spec.containers[0].resources.limits"},
+        {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}},'tty':true"),
+         POD_OF("'resources':{'limits':{'cpu':'1'}}"), "spec: Forbidden: only cpu and memory"},
+        {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}}"),
+         POD_OF("'resources':{'limits':{'cpu':'1'}}"), NULL},
+        /* workloads */
+        {hfd_claim_validate, NULL, CLAIM("ReadWriteOnce", ""), CLAIM("ReadOnlyMany", ""),
+         "spec: Forbidden: spec is immutable"},
+        {hfd_claim_validate, "'k#':'v'", CLAIM("x", ",'selector':{'matchLabels':{@,'a':'v'}}"),
+         CLAIM("x", ",'selector':{'matchLabels':{'a':'v',@}}"), NULL},
+        {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",
+         SERVICE("@,{'name':'p0','port':9,'protocol':'TCP','targetPort':1}"), NULL,
+         "spec.ports[12].name: Duplicate value"},
+        {hfd_service_validate, NULL,
+         SERVICE("{'name':'a','port':1,'protocol':'TCP','targetPort':1,'nodePort':30000},"
+                 "{'name':'b','port':2,'protocol':'TCP','targetPort':1,'nodePort':30000}"),
+         NULL, "spec.ports[1].nodePort: Duplicate value"},
+        {hfd_service_validate, NULL,
+         SERVICE("{'name':'a','port':1,'protocol':'TCP','targetPort':1},"
+                 "{'name':'b','port':1,'protocol':'TCP','targetPort':1}"),
+         NULL, "spec.ports[1]: Duplicate value"},
+        {hfd_budget_validate, NULL, "{'spec':{'minAvailable':1,'maxUnavailable':1}}", NULL,
+         "spec: Invalid value: {\"MinAvailable\":1"},
+        /* other kinds */
+        {hfd_configmap_validate, "'k#':'YQ=='", "{'binaryData':{@},'data':{'k0':'a'}}", NULL,
+         "data[k0]: Invalid value"},
+        {hfd_configmap_validate, "'k#':'a'", "{'data':{@,'a':'a'},'immutable':true}",
+         "{'data':{'a':'a',@},'immutable':true}", NULL},
+        {hfd_limit_range_validate, "{'type':'example.com/t#','max':{'cpu':'1'}}",
+         "{'spec':{'limits':[@,{'type':'example.com/t0','max':{'cpu':'1'}}]}}", NULL,
+         "spec.limits[12].type: Duplicate value"},
+        {hfd_limit_range_validate, "'example.com/r#':'1'",
+         "{'spec':{'limits':[{'type':'Container','max':{@},'min':{'example.com/r0':'2'}}]}}", NULL,
+         "spec.limits[0].min[example.com/r0]: Invalid value"},
+        {hfd_definition_validate, "{'name':'v#','storage':false," VERSION "}",
+         DEFINITION("{'name':'v0','storage':true," VERSION "},@"), NULL,
+         "spec.versions: Invalid value"},
+        {hfd_webhooks_validate_object, "{'name':'a#.b.c'," HOOK "}",
+         "{'webhooks':[@,{'name':'a0.b.c'," HOOK "}]}", NULL, "webhooks[12].name: Duplicate value"},
+        {hfd_validating_policy_validate, "{'key':'k#','valueExpression':'\\'a\\''}",
+         POLICY("'auditAnnotations':[@,{'key':'k0','valueExpression':'\\'a\\''}]"), NULL,
+         "spec.auditAnnotations[12].key: Duplicate value"},
+        {hfd_validating_policy_validate, "{'name':'c#','expression':'true'}",
+         POLICY("'validations':[{'expression':'true'}],'matchConditions':[@,{'name':'c0',"
+                "'expression':'true'}]"),
+         NULL, "spec.matchConditions[12].name: Duplicate value"},
+        {hfd_validating_policy_validate, NULL,
+         POLICY("'variables':[{'name':'v','expression':'1 + 1'}],'validations':[{'expression':"
+                "'variables.v == '}]"),
+         NULL, "spec.validations[0].expression: Invalid value"},
+        {hfd_flow_schema_validate, NULL,
+         "{'metadata':{'name':'exempt'},'spec':{'priorityLevelConfiguration':{'name':'exempt'},"
+         "'matchingPrecedence':1,'rules':[]}}",
+         NULL, "spec: Invalid value: {\"priorityLevelConfiguration\""},
+        {hfd_priority_level_validate, NULL,
+         "{'metadata':{'name':'catch-all'},'spec':{'type':'Limited','limited':{'limitResponse':{"
+         "'type':'Reject'},'nominalConcurrencyShares':99,'lendablePercent':0}}}",
+         NULL, "spec: Invalid value: {\"type\""},
+        {hfd_flow_schema_validate, "{'type':'t#'}",
+         "{'metadata':{'name':'a'},'spec':{'priorityLevelConfiguration':{'name':'a'},"
+         "'matchingPrecedence':9},'status':{'conditions':[@,{'type':'t0'}]}}",
+         NULL, "status.conditions[12].type: Duplicate value"},
+        /* metadata */
+        {metadata, "'a/f#'", "{'metadata':{'deletionTimestamp':'t','finalizers':[@]}}",
+         "{'metadata':{'deletionTimestamp':'t','finalizers':[@]}}", NULL},
+        {metadata, "'a/f#'", "{'metadata':{'deletionTimestamp':'t','finalizers':['a/new',@]}}",
+         "{'metadata':{'deletionTimestamp':'t','finalizers':[@]}}",
+         "metadata.finalizers: Forbidden: no new finalizers"},
+        {metadata, NULL,
+         "{'metadata':{'name':'a','namespace':'b','ownerReferences':["
+         "{'apiVersion':'v1','kind':'K','name':'a','uid':'u','controller':true},"
+         "{'apiVersion':'v1','kind':'K','name':'b','uid':'w','controller':true}]}}",
+         NULL, "metadata.ownerReferences: Invalid value: [{\"apiVersion\""},
+};
+
+/* The value of a text of a case. */
+static struct hf__json *value_of(const char *text, const char *item) {
+        struct hf__strbuf out = {0};
+
+        for (const char *c = text; c && *c; c++) {
+                if (*c != '@') {
+                        hf__strbuf_putc(&out, *c);
+                        continue;
+                }
+                for (int i = 0; i < MANY; i++) {
+                        hf__strbuf_puts(&out, i > 0 ? "," : "");
+                        for (const char *k = item; *k; k++)
+                                if (*k == '#')
+                                        hf__strbuf_printf(&out, "%d", i);
+                                else
+                                        hf__strbuf_putc(&out, *k);
+                }
+        }
+        assert_int_equal(out.error, 0);
+        struct hf__json *json = json_of(out.data);
+        hf__strbuf_done(&out);
+        return json;
+}
+
+/* ---- one case ---- */
+
+static const struct rule_case *current;
+static struct hf__json *object, *old;
+static struct hfd_causes expected, found;
+static int n_shortages; /* of all cases */
+
+static bool has_cause(const struct hfd_causes *causes, const char *wanted) {
+        char line[1000];
+
+        for (size_t i = 0; i < causes->n; i++) {
+                (void)snprintf(line, sizeof line, "%s: %s", causes->items[i].field,
+                               causes->items[i].text);
+                if (strncmp(line, wanted, strlen(wanted)) == 0)
+                        return true;
+        }
+        return false;
+}
+
+static void print_causes(const struct hfd_causes *causes) {
+        for (size_t i = 0; i < causes->n; i++)
+                print_error("%s: %s\n", causes->items[i].field, causes->items[i].text);
+}
+
+static void life(int n) {
+        hfd_causes_init(&found);
+        failing_memory_arm(n);
+        current->rules(object, old, &found);
+        failing_memory_disarm();
+        n_shortages += failing_memory_hit();
+        if (found.error != 0) {
+                assert_true(is_shortage(found.error));
+                assert_true(failing_memory_hit());
+                return;
+        }
+        bool same = found.n == expected.n;
+        for (size_t i = 0; i < found.n && same; i++)
+                same = strcmp(found.items[i].field, expected.items[i].field) == 0 &&
+                       strcmp(found.items[i].text, expected.items[i].text) == 0;
+        if (!same) {
+                print_causes(&found);
+                fail_msg("allocation %d, expected %s", n,
+                         current->cause ? current->cause : "no cause");
+        }
+}
+
+static void test_a_shortage_neither_accepts_nor_refuses(void **state) {
+        (void)state;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                current = &cases[i];
+                object = value_of(current->object, current->item);
+                old = value_of(current->old, current->item);
+                hfd_causes_init(&expected);
+                current->rules(object, old, &expected);
+                assert_int_equal(expected.error, 0);
+                if (current->cause ? !has_cause(&expected, current->cause) : expected.n > 0) {
+                        print_causes(&expected);
+                        fail_msg("case %zu has no cause %s", i,
+                                 current->cause ? current->cause : "at all");
+                }
+                failing_memory_try_all(life, 0);
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+        assert_true(n_shortages > 100);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_shortage_neither_accepts_nor_refuses),
+        };
+
+        hf__json_blocks_init(); /* allocations of cJSON fail, too */
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
