@@ -117,6 +117,14 @@ def test_operations_have_bodies_and_responses(api):
     assert set(references(listed[JSON + ";stream=watch"])) == {META + "WatchEvent"} and PROTOBUF + ";stream=watch" in listed
 
 
+def test_objects_of_all_namespaces_have_a_path(api):
+    for document in (api.ask("GET", "/openapi/v2").json, api.ask("GET", "/openapi/v3/api/v1").json):
+        everywhere, one = document["paths"]["/api/v1/configmaps"], document["paths"]["/api/v1/namespaces/{namespace}/configmaps"]
+        assert set(everywhere) == {"get"}
+        assert {k: v for k, v in everywhere["get"].items() if k != "operationId"} == {k: v for k, v in one["get"].items() if k != "operationId"}
+        assert set(document["paths"]["/api/v1/namespaces"]) == {"get", "post"}  # has no namespace: one path
+
+
 def test_the_server_does_what_the_operations_say(api):
     """Each content type of a body is read, and each type of a response is sent."""
     paths = api.ask("GET", "/openapi/v3/api/v1").json["paths"]

@@ -84,6 +84,7 @@ struct place {
         bool v2;
         const struct hfd_resource *resource;
         const struct hfd_discovery_subresource *part;
+        bool everywhere; /* the path of the objects of all namespaces */
 };
 
 /* The kind of the bodies, which may be another one for a subresource. */
@@ -250,10 +251,11 @@ static void put_operation(const struct place *place, const struct operation *ope
         const struct hfd_resource *resource = place->resource, *kind = kind_of(place);
         struct hf__strbuf *s = place->s;
 
-        hf__strbuf_printf(s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s%s%s\",", operation->method,
+        hf__strbuf_printf(s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s%s%s%s\",", operation->method,
                           operation->action, *resource->group ? resource->group : "core",
                           resource->version, resource->plural, place->part ? "_" : "",
-                          place->part ? place->part->name : "");
+                          place->part ? place->part->name : "",
+                          place->everywhere ? "_for_all_namespaces" : "");
         if (place->v2 && operation->body != NO_BODY)
                 put_types(place, "consumes", operation->body);
         if (place->v2)
@@ -278,20 +280,20 @@ void hfd_openapi_put_prefix(struct hf__strbuf *s, const struct hfd_resource *res
 /* Appends `"/api/v1/namespaces/{namespace}/configmaps/{name}":{"parameters":[...],`. */
 static void begin_path(const struct place *place, bool with_name) {
         const struct hfd_resource *resource = place->resource;
+        bool namespaced = resource->namespaced && !place->everywhere;
         struct hf__strbuf *s = place->s;
 
         hf__strbuf_puts(s, "\"/");
         hfd_openapi_put_prefix(s, resource);
-        hf__strbuf_printf(s, "%s/%s%s%s%s\":{",
-                          resource->namespaced ? "/namespaces/{namespace}" : "", resource->plural,
-                          with_name ? "/{name}" : "", place->part ? "/" : "",
+        hf__strbuf_printf(s, "%s/%s%s%s%s\":{", namespaced ? "/namespaces/{namespace}" : "",
+                          resource->plural, with_name ? "/{name}" : "", place->part ? "/" : "",
                           place->part ? place->part->name : "");
-        if (!resource->namespaced && !with_name)
+        if (!namespaced && !with_name)
                 return;
         hf__strbuf_puts(s, "\"parameters\":[");
-        if (resource->namespaced)
+        if (namespaced)
                 put_parameter(place, "namespace", "path", "string");
-        if (resource->namespaced && with_name)
+        if (namespaced && with_name)
                 hf__strbuf_putc(s, ',');
         if (with_name)
                 put_parameter(place, "name", "path", "string");
@@ -343,9 +345,13 @@ static void put_part_path(const struct place *place) {
 }
 
 void hfd_openapi_put_paths(struct hf__strbuf *s, bool v2, const struct hfd_resource *resource) {
-        struct place place = {s, v2, resource, NULL};
+        struct place place = {s, v2, resource, NULL, false};
         struct hfd_discovery_subresource part;
 
+        place.everywhere = resource->namespaced && has_operation(resource, LIST_ALL);
+        if (place.everywhere)
+                put_path(&place, LIST_ALL, CREATE);
+        place.everywhere = false;
         put_path(&place, LIST_ALL, GET_ONE);
         put_path(&place, GET_ONE, N_OPERATIONS);
         place.part = &part;
