@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -179,6 +180,15 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
         if (r != 0)
                 pthread_mutex_destroy(mutex);
         return r;
+}
+
+/* Says what a failed assertion says. Returns 0. */
+int hf__mutex_assert_done(int error, const char *what, const char *file, int line) {
+        if (error != 0) {
+                (void)fprintf(stderr, "%s:%d: %s failed: error %d\n", file, line, what, error);
+                abort();
+        }
+        return error;
 }
 
 /*

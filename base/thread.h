@@ -7,8 +7,9 @@
  * thread is ever detached: the code that starts a thread joins it.
  *
  * Every mutex of the library is initialised by hf__mutex_init. In builds with assertions it is
- * error-checking: locking it twice or unlocking another thread's lock fails, and
- * hf__mutex_assert_held can check which thread holds it. Thread: any, for every function here.
+ * error-checking: locking it twice or unlocking another thread's lock ends the process, and
+ * hf__mutex_assert_held can check which thread holds it. Every file that locks or unlocks a mutex
+ * includes this header. Thread: any, for every function here.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -48,6 +49,20 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
  * function call but no system call if the assertion holds, and nothing with NDEBUG.
  */
 #define hf__mutex_assert_held(mutex) assert(hf__mutex_is_held(mutex))
+
+/*
+ * In builds with assertions, pthread_mutex_lock and pthread_mutex_unlock check their result: no
+ * caller looks at it, and a lock that fails guards nothing. They keep their names, so that no call
+ * can do without the check. With NDEBUG they are the functions themselves.
+ */
+int hf__mutex_assert_done(int error, const char *what, const char *file, int line);
+#ifndef NDEBUG
+#define pthread_mutex_lock(mutex)                                                                  \
+        hf__mutex_assert_done(pthread_mutex_lock(mutex), "pthread_mutex_lock", __FILE__, __LINE__)
+#define pthread_mutex_unlock(mutex)                                                                \
+        hf__mutex_assert_done(pthread_mutex_unlock(mutex), "pthread_mutex_unlock", __FILE__,       \
+                              __LINE__)
+#endif
 
 /* For hf__mutex_assert_held only. With NDEBUG it cannot know the owner and always returns true. */
 bool hf__mutex_is_held(pthread_mutex_t *mutex);

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "base/time_format.h"
 
 #define EVENT_TIMEOUT (2 * HF_NSEC_PER_SEC)

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "client/informer_private.h"
 
 /*

@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/host.h"
+#include "base/thread.h"
 #include "client/informer_private.h"
 
 /* Releases the lock during the call, so that the handler may read the informer. */

@@ -14,6 +14,7 @@
 #include <holdfast/workqueue.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "client/informer_private.h"
 
 int hf_informer_get(struct hf_informer *informer, const char *ns, const char *name,

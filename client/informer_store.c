@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "client/json_span.h"

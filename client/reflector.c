@@ -32,6 +32,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "client/informer_barrier.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"

@@ -31,6 +31,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "client/informer_barrier.h"
 #include "client/informer_private.h"
 #include "client/json_span.h"

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "client/informer_private.h"
 
 #define MAX_QUEUED_BYTES ((size_t)64 << 20)

@@ -19,6 +19,7 @@
 #include <sys/random.h>
 
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "leader/controller_set.h"
 #include "leader/electors.h"
 #include "leader/holder_watch.h"

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "leader/lease_history.h"
 
 #define COMPONENT "elector"

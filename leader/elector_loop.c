@@ -47,6 +47,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "leader/elector_actions.h"
 #include "leader/elector_core_lease.h"
 #include "leader/holder_watch.h"

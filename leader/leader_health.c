@@ -22,6 +22,7 @@
 #include <holdfast/health.h>
 #include <holdfast/metrics.h>
 
+#include "base/thread.h"
 #include "leader/electors.h"
 
 #define LIVE_CHECK "leaderElection"

@@ -7,6 +7,7 @@
  *      store-watch healthz, readyz           the cache is not far behind the store
  *      store-room  healthz, readyz           the store has not refused a write for lack of room
  *      crd-informer-synced  readyz           the custom resources that were defined are served
+ *      informer-sync        readyz           the roles and the configuration of admission are known
  *      shutdown    readyz                    the shutdown has not begun
  *
  * Invariants. A check runs on an HTTP worker and must not block. Names are those of kube-apiserver
@@ -14,6 +15,7 @@
  */
 #include "server/health_checks.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include <holdfast/health.h>
@@ -88,6 +90,20 @@ static bool check_definitions(void *ctx, char *reason, size_t max_reason) {
         return synced;
 }
 
+/* Before, nobody but an administrator has a right, and writes of clients are refused. */
+static bool check_configuration(void *ctx, char *reason, size_t max_reason) {
+        struct hfd_server *server = ctx;
+        bool knows_roles = hfd_authorizer_knows_roles(server->authorizer),
+             is_ready = atomic_load(&server->admission.ready);
+
+        if (!knows_roles)
+                (void)snprintf(reason, max_reason, "the roles are being read");
+        else if (!is_ready)
+                (void)snprintf(reason, max_reason,
+                               "the configuration of admission is being read");
+        return knows_roles && is_ready;
+}
+
 static bool check_shutdown(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         bool stopping = hfd_lifecycle_signalled(&server->lifecycle, HFD_SHUTDOWN_INITIATED);
@@ -114,6 +130,8 @@ int hfd_health_checks_add(struct hfd_server *server) {
         if (r == 0)
                 r = hf_health_add(health, "crd-informer-synced", HF_READYZ, check_definitions,
                                   server);
+        if (r == 0)
+                r = hf_health_add(health, "informer-sync", HF_READYZ, check_configuration, server);
         if (r == 0)
                 r = hf_health_add(health, "shutdown", HF_READYZ, check_shutdown, server);
         return r;

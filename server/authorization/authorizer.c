@@ -86,6 +86,15 @@ struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer) {
         return index;
 }
 
+bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer) {
+        if (!hfd_authorizer_has_mode(authorizer, HFD_MODE_RBAC))
+                return true;
+        pthread_mutex_lock(&authorizer->mu);
+        bool known = authorizer->index;
+        pthread_mutex_unlock(&authorizer->mu);
+        return known;
+}
+
 /* As in Kubernetes, a server that allows everything does so only for users who are known. */
 static bool is_always_allowed(const struct hfd_authorizer *authorizer,
                               const struct hfd_subject *subject) {

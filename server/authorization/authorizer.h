@@ -49,6 +49,8 @@ bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_s
 /* A reference to the current index. NULL: it is not complete yet, or the mode RBAC is off. */
 struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer);
 bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode);
+/* Whether decisions count all roles and bindings: there is an index, or none is needed. */
+bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer);
 
 /* An open watch, which ends when its user loses the right to it. Part of the watch; zero = not
  * tracked. */

@@ -362,16 +362,20 @@ def test_failures_and_annotations_are_in_the_audit_log(tmp_path):
     (tmp_path / "policy.yaml").write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: Metadata, resources: [{resources: [configmaps]}]}\n")
     log = tmp_path / "audit.log"
     with MemoryServer(f"--audit-policy-file={tmp_path / 'policy.yaml'}", f"--audit-log-path={log}") as server:
+        assert "[+]informer-sync ok" in server.ask("GET", "/readyz?verbose").text  # so no write is refused for want of the configuration
+
         def post(kind, spec):
             body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "audited"}, "spec": spec}
-            assert server.ask("POST", f"{API}/{PLURALS[kind]}", body).code == 201
+            posted = server.ask("POST", f"{API}/{PLURALS[kind]}", body)
+            assert posted.code == 201, posted.text
         post("ValidatingAdmissionPolicy", {"matchConstraints": {"resourceRules": [RULE]}, "validations": [{"expression": "true"}, {"expression": "'ok' in object.data"}],
                                            "auditAnnotations": [{"key": "who", "valueExpression": "'name is ' + object.metadata.name"},
                                                                 {"key": "none", "valueExpression": "null"}]})
         post("ValidatingAdmissionPolicyBinding", {"policyName": "audited", "validationActions": ["Audit"]})
 
         def annotations():
-            assert server.ask("POST", CONFIGMAPS + "?dryRun=All", configmap("seen", {"a": ""})).code == 201
+            posted = server.ask("POST", CONFIGMAPS + "?dryRun=All", configmap("seen", {"a": ""}))
+            assert posted.code == 201, posted.text
             events = [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")] if log.exists() else []
             return next((e["annotations"] for e in events if "audited/who" in e.get("annotations", {})), None)
         found = wait_until("the annotations", annotations)

@@ -18,7 +18,13 @@
 #include <cmocka.h>
 
 #include "api_fixture.h"
+#include "base/json.h"
 #include "base/strbuf.h"
+#include "server/controllers/roles/role_aggregation.h"
+#include "server/resources/causes.h"
+#include "server/resources/custom/schema/structural.h"
+#include "server/resources/rows/resource_table.h"
+#include "server/resources/strategies/strategies.h"
 
 #define DOUBLINGS 5
 #define REPEATS   2 /* the faster one counts */
@@ -67,6 +73,19 @@ static void expect_result(struct api_fixture *f, const struct part *part, const 
                 fail_msg("%s, %s: %d, %s", part->name, what, r, f->last.status.message);
 }
 
+/* Fails if the cost has grown too much while the input was doubled DOUBLINGS times. */
+static void judge(const char *name, size_t n, double first, double last) {
+        double bound = CACHES;
+
+        for (int k = 0; k < DOUBLINGS; k++)
+                bound *= RATIO_MAX;
+        print_message("%-16s n=%zu: %.1f ms; n=%zu: %.1f ms\n", name, n, first * 1e3,
+                      n << DOUBLINGS, last * 1e3);
+        if (last > bound * first)
+                fail_msg("%s: %d doublings cost %.1f times the time, not %.1f", name, DOUBLINGS,
+                         last / first, bound);
+}
+
 /* Creates, updates and patches as dry runs. Processor seconds of the faster run. */
 static double measure(struct api_fixture *f, const struct part *part, size_t n) {
         char *body = make_body(part, "x", n, false), *reversed = make_body(part, "x", n, true);
@@ -108,6 +127,10 @@ static void test_work_grows_as_the_input_does(void **state) {
                 {"finalizers", &api_configmaps, ",\"finalizers\":[", "\"a.b/k", "\"", "]}", 0},
                 {"ownerReferences", &api_configmaps, ",\"ownerReferences\":[",
                  "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"name\":\"a\",\"uid\":\"", "\"}", "]}", 0},
+                {"controllers", &api_configmaps, ",\"ownerReferences\":[",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"A\",\"name\":\"a\",\"controller\":true,\"uid\":"
+                 "\"",
+                 "\"}", "]}", HF_E_INVALID},
                 {"managedFields", &api_configmaps, ",\"managedFields\":[", "{\"manager\":\"m",
                  "\"}", "]}", 0},
                 {"duplicate keys", &api_configmaps, "},\"data\":{", "\"k", "\":\"\",\"same\":\"\"",
@@ -126,21 +149,150 @@ static void test_work_grows_as_the_input_does(void **state) {
                 /* As large as a body may be: 3 MiB. */
                 size_t n_element = strlen(parts[i].before) + strlen(parts[i].after) + 8;
                 size_t n = ((size_t)3 << 20) / n_element >> DOUBLINGS;
-                double first = measure(f, &parts[i], n), bound = CACHES, last;
-                for (int k = 0; k < DOUBLINGS; k++)
-                        bound *= RATIO_MAX;
-                last = measure(f, &parts[i], n << DOUBLINGS);
-                print_message("%-16s n=%zu: %.1f ms; n=%zu: %.1f ms\n", parts[i].name, n,
-                              first * 1e3, n << DOUBLINGS, last * 1e3);
-                if (last > bound * first)
-                        fail_msg("%s: %d doublings cost %.1f times the time, not %.1f",
-                                 parts[i].name, DOUBLINGS, last / first, bound);
+                double first = measure(f, &parts[i], n);
+                judge(parts[i].name, n, first, measure(f, &parts[i], n << DOUBLINGS));
         }
 }
 
+/* ---- single rules ---- */
+
+static void check_conditions(const struct hf__json *json) {
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_flow_validate_status(json, NULL, &causes);
+        assert_int_equal(causes.n, 0);
+}
+
+static void check_keys(const struct hf__json *json) {
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_structural_validate(json, "s", &causes);
+        assert_int_equal(causes.n, HFD_CAUSES_MAX);
+}
+
+static void aggregate(const struct hf__json *json) {
+        const char text[] = "{\"aggregationRule\":{\"clusterRoleSelectors\":[{}]}}";
+        struct hf__json *role, *rules;
+
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &role, NULL), 0);
+        assert_int_equal(hfd_role_aggregation_rules(role, json, &rules), 0);
+        assert_int_equal(hf__json_count(rules),
+                         hf__json_count(hf__json_get(hf__json_first(json), "rules")));
+        hf__json_free(rules);
+        hf__json_free(role);
+}
+
+/* What is checked, and as text: with n elements. */
+struct rule {
+        const char *name;
+        void (*check)(const struct hf__json *json);
+        const char *open, *before, *after, *close;
+};
+
+static double measure_rule(const struct rule *rule, size_t n) {
+        struct hf__strbuf s = {0};
+        struct hf__json *json;
+        double fastest = 1e9;
+
+        hf__strbuf_puts(&s, rule->open);
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(&s, "%s%s%zu%s", i ? "," : "", rule->before, i, rule->after);
+        hf__strbuf_puts(&s, rule->close);
+        assert_int_equal(s.error, 0);
+        assert_int_equal(hf__json_parse(s.data, s.n, &json, NULL), 0);
+        for (int i = 0; i < REPEATS; i++) {
+                double began = cpu_now();
+                rule->check(json);
+                double spent = cpu_now() - began;
+                if (spent < fastest)
+                        fastest = spent;
+        }
+        hf__json_free(json);
+        hf__strbuf_done(&s);
+        return fastest;
+}
+
+static void test_rules_grow_as_their_lists_do(void **state) {
+        static const struct rule rules[] = {
+                {"conditions", check_conditions, "{\"status\":{\"conditions\":[", "{\"type\":\"t",
+                 "\"}", "]}}"},
+                {"keys of lists", check_keys,
+                 "{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"items\":{"
+                 "\"type\":"
+                 "\"object\",\"properties\":{}},\"x-kubernetes-list-type\":\"map\","
+                 "\"x-kubernetes-list-map-keys\":[",
+                 "\"k", "\"", "]}}}"},
+                {"aggregated rules", aggregate, "[{\"metadata\":{\"name\":\"a\"},\"rules\":[",
+                 "{\"verbs\":[\"v", "\"]}", "]}]"},
+        };
+
+        (void)state;
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+                double first = measure_rule(&rules[i], 1000);
+                judge(rules[i].name, 1000, first, measure_rule(&rules[i], 1000 << DOUBLINGS));
+        }
+}
+
+/* ---- the overhead of a pod ---- */
+
+static const struct hf_resource pods = {"", "v1", "pods"},
+                                classes = {"node.k8s.io", "v1", "runtimeclasses"},
+                                accounts = {"", "v1", "serviceaccounts"};
+
+static void put_amounts(struct hf__strbuf *s, size_t n, const char *amount) {
+        for (size_t i = 0; i < n; i++)
+                hf__strbuf_printf(s, "%s\"example.com/r%zu\":\"%s\"", i ? "," : "", i, amount);
+}
+
+/* The pod has the amounts of its class in another form. */
+static double measure_overhead(struct api_fixture *f, size_t n) {
+        struct hf__strbuf class = {0}, pod = {0};
+        double fastest = 1e9;
+
+        hf__strbuf_printf(&class,
+                          "{\"metadata\":{\"name\":\"c%zu\"},\"handler\":\"h\",\"overhead\":{"
+                          "\"podFixed\":{",
+                          n);
+        put_amounts(&class, n, "1");
+        hf__strbuf_puts(&class, "}}}");
+        api_fixture_make(f, classes, NULL, class.data);
+        hf__strbuf_printf(&pod,
+                          "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"runtimeClassName\":\"c%zu\","
+                          "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}],\"overhead\":{",
+                          n);
+        put_amounts(&pod, n, "1000m");
+        hf__strbuf_puts(&pod, "}}}");
+        for (int i = 0; i < REPEATS; i++) {
+                double began = cpu_now();
+                int r = api_fixture_request(f, HF_VERB_CREATE, pods, "default", NULL, "dryRun=All",
+                                            pod.data);
+                if (r != 0)
+                        fail_msg("%d: %s", r, f->last.status.message);
+                double spent = cpu_now() - began;
+                if (spent < fastest)
+                        fastest = spent;
+        }
+        hf__strbuf_done(&class);
+        hf__strbuf_done(&pod);
+        return fastest;
+}
+
+static void test_the_overhead_of_a_pod_is_compared_in_linear_time(void **state) {
+        struct api_fixture *f = *state;
+
+        api_fixture_make(f, accounts, "default", "{\"metadata\":{\"name\":\"default\"}}");
+        double first = measure_overhead(f, 500);
+        judge("overhead", 500, first, measure_overhead(f, 500 << DOUBLINGS));
+}
+
 int main(void) {
+        hfd_resources_add_workloads();
         const struct CMUnitTest tests[] = {
                 API_TEST(test_work_grows_as_the_input_does),
+                cmocka_unit_test(test_rules_grow_as_their_lists_do),
+                API_TEST(test_the_overhead_of_a_pod_is_compared_in_linear_time),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,16 @@
 #else
 #define LIBRARY_ASSERTS true
 #endif
+#if defined(__SANITIZE_THREAD__)
+#define FINDS_RACES true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FINDS_RACES true
+#endif
+#endif
+#ifndef FINDS_RACES
+#define FINDS_RACES false
+#endif
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +26,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <holdfast/error.h>
@@ -109,6 +120,40 @@ static void test_a_mutex_knows_whether_it_is_held(void **state) {
         assert_int_equal(pthread_mutex_destroy(&mutex), 0);
 }
 
+static void lock_twice(pthread_mutex_t *mutex) {
+        pthread_mutex_lock(mutex);
+        pthread_mutex_lock(mutex);
+}
+
+static void unlock_unlocked(pthread_mutex_t *mutex) { pthread_mutex_unlock(mutex); }
+
+/* Whether misuse(mutex) ends the process, here a child. */
+static bool ends_process(void (*misuse)(pthread_mutex_t *mutex)) {
+        pthread_mutex_t mutex;
+        int status;
+
+        assert_int_equal(hf__mutex_init(&mutex), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+                (void)signal(SIGABRT, SIG_DFL); /* cmocka's handler would end the test */
+                misuse(&mutex);
+                _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(pthread_mutex_destroy(&mutex), 0);
+        return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void test_a_wrong_use_of_a_mutex_ends_the_process(void **state) {
+        /* Without asserts, locking twice would wait for ever. The thread sanitizer has a report of
+         * its own. */
+        if (!LIBRARY_ASSERTS || FINDS_RACES)
+                return;
+        assert_true(ends_process(lock_twice));
+        assert_true(ends_process(unlock_unlocked));
+}
+
 static void test_a_mutex_comes_with_a_condition_to_wait_for(void **state) {
         const struct hf_clock *clock = hf_host_clock(&host);
         pthread_mutex_t mutex;
@@ -130,6 +175,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stack_that_is_too_small_is_refused),
                 cmocka_unit_test(test_a_joined_thread_leaves_no_stack_behind),
                 cmocka_unit_test(test_a_mutex_knows_whether_it_is_held),
+                cmocka_unit_test(test_a_wrong_use_of_a_mutex_ends_the_process),
                 cmocka_unit_test(test_a_mutex_comes_with_a_condition_to_wait_for),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/thread.h"
 #include "server/admission/policy/mutating.h"
 #include "server/admission/policy/policy_case.h"
 #include "server/admission/policy/policy_index.h"
@@ -241,10 +242,10 @@ int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
         plugin->cacher = cacher;
         plugin->pool = pool;
         plugin->mutating = mutating;
-        r = pthread_mutex_init(&plugin->mu, NULL);
+        r = hf__mutex_init(&plugin->mu);
         if (r != 0) {
                 free(plugin);
-                return -r;
+                return r;
         }
         *ret_plugin = plugin;
         return 0;

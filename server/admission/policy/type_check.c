@@ -21,6 +21,7 @@
 #include "server/resources/expressions/expressions.h"
 
 #define KINDS_MAX   10
+#define LOOKUPS_MAX 10000 /* of combinations of a group, a version and a resource */
 #define WARNING_MAX (32U << 10)
 
 struct checking {
@@ -29,7 +30,7 @@ struct checking {
         struct hf__arena arena;                     /* of the types */
         const struct hfd_resource *rows[KINDS_MAX]; /* references, sorted */
         struct hfd_expressions *sets[KINDS_MAX];    /* with the variables */
-        size_t n_rows;
+        size_t n_rows, n_lookups;
         bool has_params;
         const struct hf__cel_type *params_type; /* NULL: dyn */
         struct hf__json *warnings;
@@ -42,11 +43,17 @@ static const char *text_of(const struct hf__json *json) {
         return hf__json_is_string(json) ? hf__json_text(json) : "";
 }
 
+/* The combinations are as many as the product of three lists. */
+static bool may_look_up(const struct checking *c) {
+        return c->n_rows < KINDS_MAX && c->n_lookups < LOOKUPS_MAX;
+}
+
 static void add_row(struct checking *c, const char *group, const char *version,
                     const char *plural) {
         const struct hfd_resource *row;
 
-        if (c->n_rows == KINDS_MAX || strpbrk(plural, "*/"))
+        c->n_lookups++;
+        if (strpbrk(plural, "*/"))
                 return;
         row = hfd_custom_table_find(c->table, group, version, plural);
         for (size_t i = 0; row && i < c->n_rows; i++)
@@ -65,10 +72,12 @@ static void add_rule(struct checking *c, const struct hf__json *rule) {
 
         if (hf__json_has_element(groups, "*") || hf__json_has_element(versions, "*"))
                 return;
-        for (const struct hf__json *g = hf__json_first(groups); g; g = hf__json_next(g))
-                for (const struct hf__json *v = hf__json_first(versions); v; v = hf__json_next(v))
+        for (const struct hf__json *g = hf__json_first(groups); g && may_look_up(c);
+             g = hf__json_next(g))
+                for (const struct hf__json *v = hf__json_first(versions); v && may_look_up(c);
+                     v = hf__json_next(v))
                         for (const struct hf__json *m = hf__json_first(resources);
-                             m && c->n_rows < KINDS_MAX; m = hf__json_next(m))
+                             m && may_look_up(c); m = hf__json_next(m))
                                 add_row(c, text_of(g), text_of(v), text_of(m));
 }
 

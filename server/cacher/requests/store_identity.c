@@ -28,6 +28,7 @@
 
 #include <holdfast/metrics.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_lag.h"
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"

@@ -16,6 +16,7 @@
 
 #include <holdfast/metrics.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/storage/keys.h"

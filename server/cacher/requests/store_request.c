@@ -17,6 +17,7 @@
 
 #include <holdfast/metrics.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_lag.h"
 #include "server/cacher/requests/store_room.h"

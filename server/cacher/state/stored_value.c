@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/storage/sealed.h"

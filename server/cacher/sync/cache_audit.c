@@ -18,6 +18,7 @@
 
 #include <holdfast/metrics.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 
 #include "base/mailbox.h"
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_lag.h"
 #include "server/cacher/requests/store_request.h"

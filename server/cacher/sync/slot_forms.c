@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/watch/watchers.h"
 #include "server/resources/objects/custom_object.h"

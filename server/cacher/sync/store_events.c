@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/state/stored_value.h"

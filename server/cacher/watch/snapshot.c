@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/state/cacher_state.h"
 #include "server/cacher/state/stored_value.h"

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "server/cacher/watch/watcher.h"
 #include "server/cacher/watch/watcher_private.h"
 #include "server/resources/rows/resource_table.h"

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/controllers/base/string_list.h"
 #include "server/controllers/kinds/api_approval.h"
@@ -154,22 +155,26 @@ static size_t say_short_conflicts(struct naming *naming, struct hf__strbuf *out)
         const struct hf__json *wanted = hf__json_get(naming->wanted, "shortNames"),
                               *accepted = hf__json_get(naming->accepted, "shortNames");
         const struct hfd_definition_uses *uses = naming->uses;
-        size_t n = 0;
+        struct hf__json_index all, kept;
+        size_t n = 0, i = 0;
 
-        for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m)) {
+        int r = hf__json_index_init(&all, wanted, NULL),
+            r_kept = hf__json_index_init(&kept, accepted, NULL);
+        if (r != 0 || r_kept != 0)
+                out->error = -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(wanted); m && out->error == 0;
+             m = hf__json_next(m), i++) {
                 const char *name = hf__json_text(m);
-                const struct hf__json *earlier = hf__json_first(wanted);
-                if (!name || hf__json_has_element(accepted, name) ||
+                if (!name || hf__json_index_find(&all, name)->position < i ||
+                    hf__json_index_find(&kept, name) ||
                     !uses->resource(uses->ctx, naming->group, name))
-                        continue;
-                while (earlier != m && !hf__json_equal(earlier, m))
-                        earlier = hf__json_next(earlier);
-                if (earlier != m)
                         continue;
                 if (n++ > 0)
                         hf__strbuf_puts(out, ", ");
                 say_in_use(out, name);
         }
+        hf__json_index_done(&all);
+        hf__json_index_done(&kept);
         return n;
 }
 

@@ -4,14 +4,19 @@
  *
  * As in Kubernetes, an empty selector matches every role, and a role never selects itself. A
  * malformed selector matches nothing.
+ *
+ * Invariant: equal rules are found by their texts, because roles may have very many.
  */
 #include "server/controllers/roles/role_aggregation.h"
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
 
 static bool is_text(const struct hf__json *json, const char *text) {
         const char *value = hf__json_text(json);
@@ -48,37 +53,86 @@ static bool selector_matches(const struct hf__json *selector, const struct hf__j
         return true;
 }
 
-static bool has_rule(const struct hf__json *rules, const struct hf__json *rule) {
-        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m))
-                if (hf__json_equal(m, rule))
-                        return true;
-        return false;
+/* Appends the text of a rule. Equal rules have equal texts. */
+static int append_text(struct hf__json *texts, const struct hf__json *rule) {
+        static const char *const members[] = {"apiGroups", "nonResourceURLs", "resourceNames",
+                                              "resources", "verbs"};
+        struct hf__strbuf text = {0};
+
+        if (!hf__json_is_object(rule))
+                hf__json_print(rule, &text);
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+                hf__strbuf_putc(&text, ' ');
+                hf__json_print(hf__json_get(rule, members[i]), &text);
+        }
+        int r = text.error == 0 ? hf__json_append_string(texts, text.data) : text.error;
+        hf__strbuf_done(&text);
+        return r;
 }
 
-static int add_rules(struct hf__json *rules, const struct hf__json *role) {
+static int add_rules(struct hf__json *rules, struct hf__json *texts, const struct hf__json *role) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(role, "rules")); m && r == 0;
-             m = hf__json_next(m))
-                if (!has_rule(rules, m))
-                        r = hf__json_append(rules, hf__json_dup(m));
+             m = hf__json_next(m)) {
+                r = hf__json_append(rules, hf__json_dup(m));
+                if (r == 0)
+                        r = append_text(texts, m);
+        }
+        return r;
+}
+
+/* Removes each rule that an earlier one equals. */
+static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
+        struct hf__json_index index;
+        struct hf__json *rule = hf__json_first(rules);
+        size_t i = 0;
+
+        int r = hf__json_index_init(&index, texts, NULL);
+        for (const struct hf__json *text = hf__json_first(texts); text && r == 0;
+             text = hf__json_next(text), i++) {
+                struct hf__json *next = hf__json_next(rule);
+                if (hf__json_index_find(&index, hf__json_text(text))->position < i)
+                        hf__json_free(hf__json_detach(rules, rule));
+                rule = next;
+        }
+        hf__json_index_done(&index);
+        return r;
+}
+
+/* Adds the rules of the roles that the selector selects, and that are not taken yet. */
+static int add_selected(struct hf__json *rules, struct hf__json *texts, bool *taken,
+                        const struct hf__json *role, const struct hf__json *selector,
+                        const struct hf__json *all) {
+        const char *name = hf__json_string(role, "metadata.name");
+        size_t i = 0;
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(all); m && r == 0;
+             m = hf__json_next(m), i++) {
+                if (taken[i] || is_text(hf__json_path(m, "metadata.name"), name) ||
+                    !selector_matches(selector, hf__json_path(m, "metadata.labels")))
+                        continue;
+                taken[i] = true;
+                r = add_rules(rules, texts, m);
+        }
         return r;
 }
 
 int hfd_role_aggregation_rules(const struct hf__json *role, const struct hf__json *all,
                                struct hf__json **ret_rules) {
-        const char *name = hf__json_string(role, "metadata.name");
-        struct hf__json *rules = hf__json_array();
-        int r = rules ? 0 : -ENOMEM;
+        struct hf__json *rules = hf__json_array(), *texts = hf__json_array();
+        bool *taken = calloc(hf__json_count(all) + 1, sizeof *taken);
+        int r = rules && texts && taken ? 0 : -ENOMEM;
 
         for (const struct hf__json *selector =
                      hf__json_first(hf__json_path(role, "aggregationRule.clusterRoleSelectors"));
              selector && r == 0; selector = hf__json_next(selector))
-                for (const struct hf__json *m = hf__json_first(all); m && r == 0;
-                     m = hf__json_next(m))
-                        if (!is_text(hf__json_path(m, "metadata.name"), name) &&
-                            selector_matches(selector, hf__json_path(m, "metadata.labels")))
-                                r = add_rules(rules, m);
+                r = add_selected(rules, texts, taken, role, selector, all);
+        if (r == 0)
+                r = drop_repeated(rules, texts);
+        hf__json_free(texts);
+        free(taken);
         if (r != 0)
                 hf__json_free(rules);
         else

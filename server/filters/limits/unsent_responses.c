@@ -10,6 +10,7 @@
  * Invariants: bytes and n of an account are the sums of its entries, and the total is the sum of
  * the accounts.
  */
+#include "base/thread.h"
 #include "server/filters/limits/unsent.h"
 
 #include <assert.h>

@@ -19,6 +19,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/thread.h"
 #include "server/filters/limits/unsent.h"
 #include "server/filters/limits/unsent_accounts.h"
 #include "server/http/http.h"

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 
 static const char preserve[] = "x-kubernetes-preserve-unknown-fields";
 
@@ -22,13 +23,19 @@ static bool is_nullable(const struct hf__json *schema) {
 /* A null in such a property would be refused, or its absence. */
 static void drop_required(struct hf__json *schema) {
         struct hf__json *required = hf__json_get(schema, "required"), *next;
-        const struct hf__json *properties = hf__json_get(schema, "properties");
+        struct hf__json_index properties;
 
+        /* Without memory for the index, all are dropped. */
+        int r = hf__json_index_init(&properties, hf__json_get(schema, "properties"), NULL);
         for (struct hf__json *m = hf__json_first(required); m; m = next) {
+                const char *name = hf__json_text(m);
+                const struct hf__json_index_entry *property =
+                        r == 0 && name ? hf__json_index_find(&properties, name) : NULL;
                 next = hf__json_next(m);
-                if (hf__json_text(m) && is_nullable(hf__json_get(properties, hf__json_text(m))))
+                if (r != 0 || (property && is_nullable(property->item)))
                         hf__json_free(hf__json_detach(required, m));
         }
+        hf__json_index_done(&properties);
         if (required && (!hf__json_first(required) ||
                          is_nullable(hf__json_get(schema, "additionalProperties"))))
                 hf__json_remove(schema, "required");

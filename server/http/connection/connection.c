@@ -40,6 +40,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "server/http/connection/tls.h"
 
 /* Limits for one connection in one iteration of its worker, so that the others are served too. */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 void hfd_quota_turns_init(struct hfd_quota_turns *turns) {
         pthread_mutex_init(&turns->mu, NULL);
         turns->holders = NULL;

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/base/shared_table.h"
 #include "server/registry/convert/convert.h"

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/custom_schema.h"
@@ -344,7 +345,7 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
         struct hfd_custom_kind *kind = calloc(1, sizeof *kind + n * sizeof kind->versions[0]);
         if (!kind)
                 return -ENOMEM;
-        if (pthread_mutex_init(&kind->mu, NULL) != 0) {
+        if (hf__mutex_init(&kind->mu) != 0) {
                 free(kind);
                 return -ENOMEM;
         }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "server/resources/rows/resource_table.h"
 
 #define BUCKETS (2 * HFD_CUSTOM_SLOTS_MAX) /* a power of 2 */
@@ -33,7 +34,7 @@ struct hfd_custom_table {
 struct hfd_custom_table *hfd_custom_table_new(void) {
         struct hfd_custom_table *table = calloc(1, sizeof *table);
 
-        if (table && pthread_mutex_init(&table->mu, NULL) != 0) {
+        if (table && hf__mutex_init(&table->mu) != 0) {
                 free(table);
                 table = NULL;
         }

@@ -22,6 +22,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/protobuf_answer.h"
 #include "server/resources/objects/selectable_values.h"

@@ -188,6 +188,8 @@ static void refuse_second_controller(const struct hf__json *owners, const struct
         struct hf__strbuf list = {0};
         char detail[400];
 
+        if (causes->n == HFD_CAUSES_MAX)
+                return; /* the list would be printed for nothing, again and again */
         (void)snprintf(detail, sizeof detail,
                        "Only one reference can have Controller set to true. Found \"true\" in "
                        "references for %.100s and %.100s",

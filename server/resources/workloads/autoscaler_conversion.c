@@ -18,6 +18,7 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
@@ -160,6 +161,18 @@ static const struct hf__json *cpu_of(const struct hf__json *metric, const char *
 
 /* ---- the case of names ---- */
 
+/* Keeps the last one of members with the same name. 0 or -ENOMEM. */
+static int drop_repeated(struct hf__json *object) {
+        struct hf__json_index names;
+        int r = hf__json_index_init(&names, object, NULL);
+
+        for (size_t i = 1; i < names.n && r == 0; i++)
+                if (strcmp(names.entries[i - 1].text, names.entries[i].text) == 0)
+                        hf__json_free(hf__json_detach(object, names.entries[i - 1].item));
+        hf__json_index_done(&names);
+        return r;
+}
+
 /* A copy of spec.behavior whose names begin with capital letters, as the annotation has them, or
  * with small ones. Members that are null are left out. NULL = out of memory. */
 static struct hf__json *change_case(const struct hf__json *value, bool capital) {
@@ -181,8 +194,10 @@ static struct hf__json *change_case(const struct hf__json *value, bool capital) 
                         continue;
                 key[0] = (char)(capital ? toupper((unsigned char)key[0])
                                         : tolower((unsigned char)key[0]));
-                r = hf__json_put(out, key, change_case(m, capital));
+                r = hf__json_add(out, key, change_case(m, capital));
         }
+        if (r == 0 && hf__json_is_object(out))
+                r = drop_repeated(out);
         return r == 0 ? out : hf__json_free(out);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "server/resources/zones/zone.h"
 
 #define FOLDER         "/usr/share/zoneinfo/"

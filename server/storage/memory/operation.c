@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/storage/memory/watch.h"
 
 /* The reply to an operation, queued until the store's thread runs the callback. */

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
+
 #define EVENTS_MAX 256 /* in one callback; exceeded only to complete the last revision */
 
 struct hfd_memory_watch {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/storage/keys.h"
 #include "server/storage/sqlite/sqlite.h"
 

@@ -10,6 +10,7 @@
  */
 #include <assert.h>
 
+#include "base/thread.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 

@@ -28,6 +28,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/thread.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 

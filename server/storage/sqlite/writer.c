@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/mailbox.h"
+#include "base/thread.h"
 #include "server/storage/sqlite/engine/wal_file.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
@@ -137,15 +138,22 @@ static void put_restarts(struct hf__strbuf *out, const struct hf__json *pod, int
 
 static void put_gates(struct hf__strbuf *out, const struct hf__json *pod) {
         const struct hf__json *gates = hf__json_path(pod, "spec.readinessGates");
+        struct hf__json_index conditions;
         size_t met = 0;
 
         if (!hf__json_first(gates)) {
                 hf__strbuf_puts(out, "<none>");
                 return;
         }
-        for (const struct hf__json *m = hf__json_first(gates); m; m = hf__json_next(m))
-                met += hf__json_has_text(find_condition(pod, text_of(m, "conditionType")), "status",
-                                         "True");
+        int r = hf__json_index_init(&conditions, hf__json_path(pod, "status.conditions"), "type");
+        for (const struct hf__json *m = hf__json_first(gates); m && r == 0; m = hf__json_next(m)) {
+                const struct hf__json_index_entry *condition =
+                        hf__json_index_find(&conditions, text_of(m, "conditionType"));
+                met += condition && hf__json_has_text(condition->item, "status", "True");
+        }
+        hf__json_index_done(&conditions);
+        if (r != 0)
+                out->error = r;
         hf__strbuf_printf(out, "%zu/%zu", met, hf__json_count(gates));
 }
 

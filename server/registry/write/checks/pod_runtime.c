@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/cacher/cacher.h"
 #include "server/quota/usage.h"
@@ -20,8 +21,6 @@
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/quantity.h"
-
-#define AMOUNTS_MAX 64
 
 static bool is_new_pod(const struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
@@ -76,33 +75,40 @@ static bool same_amount(const struct hf__json *a, const struct hf__json *b) {
                !hfd_quantity_parse(hf__json_text(b), &y) && hfd_quantity_compare(&x, &y) == 0;
 }
 
-/* The amounts may be written in different ways. That is looked at only if there are few, because
- * the walk takes quadratic time. */
-static bool same_overhead(const struct hf__json *a, const struct hf__json *b) {
-        if (hf__json_equal(a, b))
-                return true;
-        if (hf__json_count(a) > AMOUNTS_MAX)
-                return false;
-        for (const struct hf__json *m = hf__json_first(a); m; m = hf__json_next(m))
-                if (!same_amount(m, hf__json_get(b, hf__json_key(m))))
-                        return false;
-        return hf__json_count(a) == hf__json_count(b);
+/* The amounts may be written in different ways. 0 or -ENOMEM. */
+static int same_overhead(const struct hf__json *a, const struct hf__json *b, bool *ret_same) {
+        struct hf__json_index of_b;
+        int r = hf__json_index_init(&of_b, b, NULL);
+
+        *ret_same = r == 0 && hf__json_count(a) == of_b.n;
+        for (const struct hf__json *m = hf__json_first(a); m && *ret_same; m = hf__json_next(m)) {
+                const struct hf__json_index_entry *amount =
+                        hf__json_index_find(&of_b, hf__json_key(m));
+                *ret_same = amount && same_amount(m, amount->item);
+        }
+        hf__json_index_done(&of_b);
+        return r;
 }
 
 static const struct hf__json *overhead_of(const struct hf__json *class) {
         return hf__json_path(class, "overhead.podFixed");
 }
 
-/* As same_overhead, and refuses the pod. */
+/* Whether the pod has the overhead of its class. False: the response was sent. */
 static bool check(struct hfd_write *w, const struct hf__json *class) {
-        const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead"),
-                              *of_class = overhead_of(class);
+        const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead");
         const char *why = NULL;
+        bool same = true;
 
-        if (!hf__json_get(class, "overhead") && of_pod)
+        if (!hf__json_get(class, "overhead") && of_pod) {
                 why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined "
                       "Overhead";
-        else if (hf__json_get(class, "overhead") && !same_overhead(of_class, of_pod))
+        } else if (hf__json_get(class, "overhead") &&
+                   same_overhead(overhead_of(class), of_pod, &same) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (!same)
                 why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
         if (why)
                 hfd_write_reply_forbidden(w, why);

@@ -20,6 +20,7 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/rule_schema.h"
 #include "server/resources/custom/rules/rule_texts.h"
+#include "server/resources/custom/schema/structure/structure.h"
 #include "server/resources/custom/rules/values/declared.h"
 
 #define RULES "x-kubernetes-validations"
@@ -28,7 +29,8 @@ struct walker {
         struct hfd_custom_rules *rules;
         struct hfd_declaring declaring;
         struct hfd_rule_issues issues;
-        bool failed; /* out of memory */
+        struct hfd_structure members; /* finds the declared properties */
+        bool failed;                  /* out of memory */
 };
 
 /* A part of the schema. */
@@ -175,7 +177,9 @@ static void walk_properties(struct walker *w, const struct part *part, struct hf
         for (const struct hf__json *p = hf__json_first(properties); p && !w->failed;
              p = hf__json_next(p)) {
                 const struct hf__json *props =
-                        properties == declared ? p : hf__json_get(declared, hf__json_key(p));
+                        properties == declared
+                                ? p
+                                : hfd_structure_member(&w->members, declared, hf__json_key(p));
                 struct hfd_rule_node *child =
                         props ? walk_part(w, part, p, props, hf__json_key(p)) : NULL;
 
@@ -278,7 +282,9 @@ static int make(struct hfd_custom_rules *rules, const struct hf__json *props, co
         /* Mistakes in expressions are reported only if the texts of all rules are complete. */
         if (causes && causes->n > n_causes)
                 w.issues.causes = NULL;
+        hfd_structure_init(&w.members, causes);
         rules->root = walk(&w, &root);
+        hfd_structure_done(&w.members);
         if (w.issues.causes)
                 hfd_rule_budget_check(&w.issues.budget, path, causes);
         if (w.issues.path.error != 0 || rules->arena.failed)

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "base/thread.h"
 #include "cel/library.h"
 #include "server/resources/custom/rules/values/format_functions.h"
 #include "server/resources/custom/rules/values/json_patch_functions.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/flow/flow_objects.h"
@@ -312,22 +313,24 @@ void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__jso
 void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_path(object, "status.conditions");
+        struct hf__json_index types;
         char field[FIELD_MAX];
+        bool has_empty = false;
         size_t i = 0;
 
-        for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
+        bool is_indexed = hfd_causes_check(causes, hf__json_index_init(&types, list, "type"));
+        for (const struct hf__json *m = hf__json_first(list); m && is_indexed;
+             m = hf__json_next(m), i++) {
                 const char *type = text_of(m, "type");
-                const struct hf__json *earlier = hf__json_first(list);
+                const struct hf__json_index_entry *first = hf__json_index_find(&types, type);
                 (void)snprintf(field, sizeof field, "status.conditions[%zu].type", i);
-                while (earlier != m && strcmp(text_of(earlier, "type"), type) != 0)
-                        earlier = hf__json_next(earlier);
-                if (earlier != m)
+                if (*type ? first && first->position < i : has_empty)
                         hfd_cause_duplicate_text(causes, field, type);
                 if (!*type)
                         hfd_cause_required(causes, field, "");
-                if (causes->n == HFD_CAUSES_MAX)
-                        return; /* further causes would be dropped */
+                has_empty = has_empty || !*type;
         }
+        hf__json_index_done(&types);
 }
 
 void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__json *old,

@@ -106,6 +106,8 @@ void hfd_report_invalid(const struct hfd_report *report, const struct hfd_place 
         char text[HFD_REPORT_VALUE_MAX], detail[DETAIL_MAX];
         va_list args;
 
+        if (report->causes->n == HFD_CAUSES_MAX)
+                return; /* the value may be large, and it is printed as a whole */
         va_start(args, format);
         (void)vsnprintf(detail, sizeof detail, format, args);
         va_end(args);
@@ -201,6 +203,8 @@ void hfd_report_enum(const struct hfd_report *report, const struct hfd_place *pl
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX], supported[DETAIL_MAX];
         size_t n_before = report->causes->n;
 
+        if (n_before == HFD_CAUSES_MAX)
+                return;
         body_field(report, place, field);
         hfd_report_value(value, text);
         print_enum(values, supported, sizeof supported);

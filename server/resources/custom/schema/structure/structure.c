@@ -82,6 +82,8 @@ void hfd_structure_refuse(struct hfd_structure *structure, const struct hfd_stru
                           const char *child, const struct hf__json *value, const char *detail) {
         char field[HFD_STRUCTURE_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
 
+        if (structure->causes->n == HFD_CAUSES_MAX)
+                return; /* the value may be large, and it is printed as a whole */
         hfd_structure_path_print(path, child, field);
         hfd_report_value(value, text);
         hfd_cause_invalid(structure->causes, field, text, detail);
