@@ -20,8 +20,8 @@ struct hfd_feed_config {
         hf_nsec pause_max;
         /*
          * Builds the index from the cacher and puts it in use. 0; -ENOMEM: it is called again after
-         * a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
-         * feed's, no lock.
+         * a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one that
+         * the feed waits for, no lock.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
