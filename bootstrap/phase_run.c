@@ -32,6 +32,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/thread.h"
 #include "bootstrap/phase_ledger.h"
 #include "bootstrap/phase_object.h"
 #include "bootstrap/phase_together.h"
@@ -147,10 +148,28 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         return 0;
 }
 
-/* Creates the step's object, and those of steps that may be done together with it. */
+struct together {
+        struct hf__phase_run *run;
+        const struct hf__plan *plan;
+        struct hf_status *why;
+};
+
+static int do_together(void *ctx) {
+        const struct together *together = ctx;
+
+        return hf__phase_together(together->run, together->plan, together->why);
+}
+
+/* Creates the step's object, and those of steps that may be done together with it. These need much
+ * stack and many blocks of memory, which a thread keeps as long as it lives, and this one waits for
+ * the rest of the term. So they are done on a thread that ends. A hand-over has no objects to
+ * create, and does not wait for that thread. */
 static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
-        return run->step->any_order && !run->found_object ? hf__phase_together(run, plan, why)
-                                                          : hf__phase_object_create(run, why);
+        struct together together = {.run = run, .plan = plan, .why = why};
+
+        return run->step->any_order && !run->found_object
+                       ? hf__thread_run(run->bootstrap->host, "hf-phase", do_together, &together)
+                       : hf__phase_object_create(run, why);
 }
 
 /* Records the step in the ledger, and creates the next step's object meanwhile. The record is sent

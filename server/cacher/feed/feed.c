@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread of a feed. A change while the thread works makes it run again, so its last result
- * always includes the last change.
+ * always includes the last change. Each run is on a thread of its own (hf__thread_run), because
+ * most objects that a feed reads change seldom, and each run parses all of them.
  *
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
@@ -85,6 +86,12 @@ static void pause_locked(struct hfd_feed *feed, hf_nsec until) {
                 (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, until);
 }
 
+static int run_make(void *ctx) {
+        struct hfd_feed *feed = ctx;
+
+        return feed->config.make(feed->config.ctx, feed->config.cacher);
+}
+
 static void *feed_main(void *ctx) {
         struct hfd_feed *feed = ctx;
         const struct hf_clock *clock = hf_host_clock(feed->host);
@@ -98,7 +105,7 @@ static void *feed_main(void *ctx) {
                 feed->changed = false;
                 pthread_mutex_unlock(&feed->mu);
                 hf_nsec began = hf_now(clock);
-                int r = feed->config.make(feed->config.ctx, feed->config.cacher);
+                int r = hf__thread_run(feed->host, feed->config.thread, run_make, feed);
                 hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
                 if (pause < PAUSE_MIN)
                         pause = PAUSE_MIN;

@@ -20,8 +20,8 @@ struct hfd_feed_config {
         hf_nsec pause_max;
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
-         * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: the
-         * feed's, no lock.
+         * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one
+         * for which the feed waits, no lock.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
