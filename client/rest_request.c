@@ -299,7 +299,7 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
 
 int hf__rest_request(struct hf_client *client, const struct hf_request *from, hf_response_fn done,
                      void *ctx, uint64_t *ret_id) {
-        struct rest_request *request;
+        struct rest_request *request = NULL;
 
         int r = request_new((struct hf__rest *)client, from, &request);
         if (r != 0)

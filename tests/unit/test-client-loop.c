@@ -191,6 +191,10 @@ static void test_a_response_comes_when_the_loop_runs(void **state) {
         assert_int_equal(hf_loop_dispatch(f.loop), 2);
         expect("second;first;", 0);
         assert_int_equal(hf_loop_dispatch(f.loop), 0);
+        assert_int_equal(request(NULL), 0);
+        held_respond(2, 0, NULL, ""); /* a body of no bytes */
+        assert_int_equal(hf_loop_dispatch(f.loop), 1);
+        expect(";", 0);
 }
 
 static void test_a_failure_comes_with_its_status(void **state) {

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/http/engine.h"
 #include "base/strbuf.h"
 #include "client/json_span.h"
 #include "client/resource_path.h"
@@ -111,6 +112,51 @@ static void test_a_server_is_reached_over_tls_or_not(void **state) {
         }
 }
 
+/* Which failures show that a server is away, so that requests begin at the next one; and which
+ * allow a read, a write, and a write of the Lease's lane to be sent there, too. */
+static void test_a_failure_shows_whether_a_server_is_away(void **state) {
+        static const char *const others[] = {"http://b"};
+        static const struct {
+                int outcome, code;
+                bool is_away, read, write, lease;
+        } cases[] = {{0, 429, true, false, false, true},
+                     {0, 500, false, false, false, false},
+                     {0, 502, true, true, false, false},
+                     {0, 503, true, true, false, false},
+                     {0, 504, true, false, false, false},
+                     {0, 404, false, false, false, false},
+                     {HF_E_UNAVAILABLE, 0, true, true, true, true},
+                     {HF_E_UNAUTHORIZED, 0, true, true, true, true},
+                     {HF_E_TIMEOUT, 0, true, true, false, false},
+                     {HF_E_TIMEOUT, 200, false, true, false, false},
+                     {HF_E_CANCELED, 0, false, false, false, false},
+                     {HF_E_TOO_LARGE, 200, false, false, false, false},
+                     {-ENOMEM, 0, false, false, false, false}};
+
+        for (size_t i = 0; i < 3 * sizeof cases / sizeof cases[0]; i++) {
+                const struct hf__http_result result = {.outcome = cases[i / 3].outcome,
+                                                       .code = cases[i / 3].code};
+                const bool may_go_on[] = {cases[i / 3].read, cases[i / 3].write,
+                                          cases[i / 3].lease};
+                const enum hf_lane lane = i % 3 == 2 ? HF_LANE_LEASE : HF_LANE_DEFAULT;
+                struct hf__rest_servers servers = {0};
+                struct hf__rest_route route;
+                assert_int_equal(hf__rest_servers_init(&servers, "http://a", others, 1, NULL), 0);
+                hf__rest_route_begin(&route, &servers);
+                assert_int_equal(hf__rest_route_failed(&route, &servers, &result, i % 3 != 0, lane,
+                                                       0),
+                                 false); /* without time */
+                hf__rest_route_begin(&route, &servers);
+                assert_int_equal(route.at, cases[i / 3].is_away);
+                assert_int_equal(hf__rest_route_failed(&route, &servers, &result, i % 3 != 0, lane,
+                                                       1),
+                                 may_go_on[i % 3]);
+                assert_true(hf__rest_route_next(&route, &servers));
+                assert_false(hf__rest_route_next(&route, &servers));
+                hf__rest_servers_done(&servers);
+        }
+}
+
 static bool member(const char *text, const char *key, struct hf__span *ret_value) {
         return hf__span_member((struct hf__span){text, strlen(text)}, key, ret_value);
 }
@@ -190,6 +236,7 @@ int main(void) {
                 cmocka_unit_test(test_subresource_paths_are_built),
                 cmocka_unit_test(test_watch_paths_are_built),
                 cmocka_unit_test(test_a_server_is_reached_over_tls_or_not),
+                cmocka_unit_test(test_a_failure_shows_whether_a_server_is_away),
                 cmocka_unit_test(test_a_string_without_escapes_is_plain),
                 cmocka_unit_test(test_members_are_found_in_a_text),
                 cmocka_unit_test(test_elements_are_iterated),

@@ -100,6 +100,7 @@ static void record(int i) {
 static void test_an_event_names_the_object_and_the_reason(void **state) {
         record(1);
         await_commits(1); /* a PUT that finds nothing, then a POST */
+        assert_true(strncmp(f.api->store.commits[0].key, "events/a/x.", 11) == 0);
         struct hf__json *json = last_event();
         assert_string_equal(hf__json_string(json, "kind"), "Event");
         assert_string_equal(hf__json_string(json, "metadata.namespace"), "a");

@@ -297,6 +297,9 @@ static void test_an_error_names_its_line(void **state) {
         assert_int_equal(hf__yaml_to_json(yaml, strlen(yaml), &out, &status), HF_E_INVALID);
         assert_non_null(strstr(status.message, "line 3"));
         assert_non_null(strstr(status.message, "found character that cannot start any token"));
+        hf__strbuf_reset(&out);
+        assert_int_equal(hf__yaml_to_json("x: 1\ny: *x\n", 11, &out, &status), HF_E_INVALID);
+        assert_string_equal(status.message, "line 2: aliases are not accepted");
         hf__strbuf_done(&out);
 }
 

@@ -317,6 +317,11 @@ static void test_object_keys_are_made_and_split(void **state) {
         longest[HF_NAME_MAX + 1] = '\0';
         assert_int_equal(hf_key_make(key, longest, "n"), -EINVAL);
         assert_int_equal(hf_key_make(key, "n", longest), -EINVAL);
+        char split[2 * sizeof longest];
+        (void)snprintf(split, sizeof split, "%s/n", longest);
+        assert_int_equal(hf_key_split(split, ns, name), -EINVAL);
+        (void)snprintf(split, sizeof split, "n/%s", longest);
+        assert_int_equal(hf_key_split(split, ns, name), -EINVAL);
         longest[HF_NAME_MAX] = '\0';
         assert_int_equal(hf_key_make(key, longest, longest), 0);
         assert_int_equal(strlen(key), HF_KEY_MAX - 1);

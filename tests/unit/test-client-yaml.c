@@ -333,6 +333,15 @@ static void test_duplicate_keys_have_lines(void **state) {
         expect_duplicates("a: 1\nb: {a: 1}\nc: [{a: 1}, {a: 1}]\n", NULL);
         expect_duplicates("a: 1\n\"1\": 1\n1: 2\n", NULL);
         expect_duplicates("a: 1\na: 2\n", ERRORS "\n  line 2: key \"a\" already set in map");
+        expect_duplicates("a: 1\nc: 1\nb: 1\na: 2\n",
+                          ERRORS "\n  line 4: key \"a\" already set in map");
+        struct hf__strbuf many = {0};
+        for (int i = 0; i < 300; i++)
+                hf__strbuf_printf(&many, "k%d: 1\n", i);
+        expect_duplicates(many.data, NULL);
+        hf__strbuf_puts(&many, "k7: 2\n");
+        expect_duplicates(many.data, ERRORS "\n  line 301: key \"k7\" already set in map");
+        hf__strbuf_done(&many);
         expect_duplicates("1: 1\n1: 2\n", ERRORS "\n  line 2: key 1 already set in map");
         expect_duplicates("a: 1\na:\n  b: 1\n  b: 2\n",
                           ERRORS "\n  line 4: key \"b\" already set in map"
