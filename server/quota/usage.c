@@ -20,18 +20,6 @@
 #define STORAGE       "requests.storage"
 #define STORAGE_CLASS ".storageclass.storage.k8s.io/"
 
-static const char *const plurals[] =
-        {[HFD_QUOTA_PODS] = "pods", [HFD_QUOTA_CLAIMS] = CLAIMS, [HFD_QUOTA_SERVICES] = "services"};
-
-enum hfd_quota_kind hfd_quota_kind(const char *group, const char *plural) {
-        for (unsigned i = HFD_QUOTA_PODS; !*group && i <= HFD_QUOTA_SERVICES; i++)
-                if (strcmp(plurals[i], plural) == 0)
-                        return (enum hfd_quota_kind)i;
-        return HFD_QUOTA_OBJECTS;
-}
-
-const char *hfd_quota_kind_plural(enum hfd_quota_kind kind) { return plurals[kind]; }
-
 /* ---- names ---- */
 
 static bool begins_with(const char *name, const char *prefix) {

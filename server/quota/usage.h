@@ -14,23 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/quota/quota_kind.h"
 #include "server/schema/quantity.h"
 
 struct hf__json;
 
 #define HFD_QUOTA_NAME_MAX 320 /* bytes of the name of a counted kind, with the NUL */
 
-/* What decides how an object is measured. */
-enum hfd_quota_kind {
-        HFD_QUOTA_OBJECTS, /* only their number matters */
-        HFD_QUOTA_PODS,
-        HFD_QUOTA_CLAIMS,
-        HFD_QUOTA_SERVICES,
-};
-
-enum hfd_quota_kind hfd_quota_kind(const char *group, const char *plural);
-/* The plural of a kind other than HFD_QUOTA_OBJECTS. */
-const char *hfd_quota_kind_plural(enum hfd_quota_kind kind);
 /* Whether objects of the kind, which is not HFD_QUOTA_OBJECTS, use the resource. */
 bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name);
 

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "server/controllers/kinds/definition_index.h"
 #include "server/controllers/kinds/gc_filter.h"
-#include "server/quota/usage.h"
+#include "server/quota/quota_kind.h"
 
 /*
  * Runs on an informer's thread for each object that is added or changed. Most objects have no

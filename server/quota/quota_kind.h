@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Which kinds a quota measures by more than their number. Pure. Thread: any. */
+
+/* What decides how an object is measured. */
+enum hfd_quota_kind {
+        HFD_QUOTA_OBJECTS, /* only their number matters */
+        HFD_QUOTA_PODS,
+        HFD_QUOTA_CLAIMS,
+        HFD_QUOTA_SERVICES,
+};
+
+enum hfd_quota_kind hfd_quota_kind(const char *group, const char *plural);
+/* The plural of a kind other than HFD_QUOTA_OBJECTS. */
+const char *hfd_quota_kind_plural(enum hfd_quota_kind kind);
