@@ -87,17 +87,21 @@ static bool own_link(struct hfd_object_tree *tree, struct hfd_object_node **link
         return true;
 }
 
-/* Calls own_link for the nodes from the root to path, or to the place where path would be. False:
- * out of memory. */
-static bool own_path(struct hfd_object_tree *tree, const char *path) {
+/* Calls own_link for the nodes from the root to path, or to the place where path would be.
+ * *ret_node: the node at path; NULL = there is none. False: out of memory. */
+static bool own_path(struct hfd_object_tree *tree, const char *path,
+                     struct hfd_object_node **ret_node) {
         struct hfd_object_node **link = &tree->root;
 
+        *ret_node = NULL;
         while (*link) {
                 if (!own_link(tree, link))
                         return false;
                 int order = compare_paths(path, *link);
-                if (order == 0)
+                if (order == 0) {
+                        *ret_node = *link;
                         break;
+                }
                 link = order < 0 ? &(*link)->left : &(*link)->right;
         }
         return true;
@@ -223,12 +227,13 @@ struct hfd_object *hfd_object_tree_find(const struct hfd_object_tree *tree, cons
 
 int hfd_object_tree_put(struct hfd_object_tree *tree, struct hfd_object *object,
                         struct hfd_object **ret_old) {
+        struct hfd_object_node *node;
+
         *ret_old = NULL;
-        if (!own_path(tree, object->path)) {
+        if (!own_path(tree, object->path, &node)) {
                 hfd_object_unref(object);
                 return -ENOMEM;
         }
-        struct hfd_object_node *node = find_node(tree, object->path);
         if (node) {
                 *ret_old = node->object;
                 node->object = object;
@@ -274,9 +279,8 @@ int hfd_object_tree_remove(struct hfd_object_tree *tree, const char *path,
         *ret_old = NULL;
         if (!node)
                 return 0;
-        if (!own_path(tree, path))
+        if (!own_path(tree, path, &node))
                 return -ENOMEM;
-        node = find_node(tree, path);
         if (!own_seam(tree, &node->left, &node->right))
                 return -ENOMEM;
         while (*link != node) {
