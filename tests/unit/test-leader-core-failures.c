@@ -89,6 +89,19 @@ static void test_the_newer_of_an_event_and_a_response_counts(void **state) {
         }
 }
 
+/* In a restored backup a smaller revision may be the newer one. */
+static void test_after_a_replaced_history_an_event_of_a_smaller_revision_counts(void **state) {
+        struct core_fixture f;
+        struct hf__record record = core_fixture_start_behind(&f, "bing", 15);
+
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        strcpy(record.holder, "bong");
+        strcpy(record.rv, "1");
+        record.rv_number = 1;
+        core_fixture_watched(&f, &record);
+        assert_string_equal(f.core.observed.holder, "bong");
+}
+
 /* ---- what records lack ---- */
 
 /* A record without a renewTime says nothing of how long nobody has led. */
@@ -200,6 +213,8 @@ int main(void) {
                 cmocka_unit_test(test_a_read_that_succeeds_does_not_end_the_delay_of_the_writes),
                 cmocka_unit_test(test_another_holder_ends_a_row_of_failures),
                 cmocka_unit_test(test_the_newer_of_an_event_and_a_response_counts),
+                cmocka_unit_test(
+                        test_after_a_replaced_history_an_event_of_a_smaller_revision_counts),
                 cmocka_unit_test(test_without_a_renew_time_no_gap_is_recorded),
                 cmocka_unit_test(test_a_lease_that_stays_absent_may_become_unsettled),
                 cmocka_unit_test(test_a_stop_that_could_not_read_claims_no_release),
