@@ -182,15 +182,6 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
         return r;
 }
 
-/* Says what a failed assertion says. Returns 0. */
-int hf__mutex_assert_done(int error, const char *what, const char *file, int line) {
-        if (error != 0) {
-                (void)fprintf(stderr, "%s:%d: %s failed: error %d\n", file, line, what, error);
-                abort();
-        }
-        return error;
-}
-
 /*
  * If the calling thread owns an error-checking mutex, pthread_mutex_timedlock returns EDEADLK
  * before it checks the time limit. If another thread owns the mutex, the call does not wait,

@@ -55,13 +55,13 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
  * caller looks at it, and a lock that fails guards nothing. They keep their names, so that no call
  * can do without the check. With NDEBUG they are the functions themselves.
  */
-int hf__mutex_assert_done(int error, const char *what, const char *file, int line);
 #ifndef NDEBUG
-#define pthread_mutex_lock(mutex)                                                                  \
-        hf__mutex_assert_done(pthread_mutex_lock(mutex), "pthread_mutex_lock", __FILE__, __LINE__)
-#define pthread_mutex_unlock(mutex)                                                                \
-        hf__mutex_assert_done(pthread_mutex_unlock(mutex), "pthread_mutex_unlock", __FILE__,       \
-                              __LINE__)
+static inline int hf__mutex_assert_done(int error) {
+        assert(error == 0);
+        return error;
+}
+#define pthread_mutex_lock(mutex)   hf__mutex_assert_done(pthread_mutex_lock(mutex))
+#define pthread_mutex_unlock(mutex) hf__mutex_assert_done(pthread_mutex_unlock(mutex))
 #endif
 
 /* For hf__mutex_assert_held only. With NDEBUG it cannot know the owner and always returns true. */

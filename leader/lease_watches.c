@@ -228,7 +228,6 @@ static struct subscription *take_all_locked(struct shared_watch *shared) {
                 list = subscription;
         }
         hf__key_index_done(&shared->subscriptions);
-        shared->subscriptions = (struct hf__key_index){0};
         if (shared->collection->current == shared)
                 shared->collection->current = NULL;
         shared->over = true;

@@ -89,6 +89,19 @@ static void test_the_newer_of_an_event_and_a_response_counts(void **state) {
         }
 }
 
+/* In a restored backup a smaller revision may be the newer one. */
+static void test_after_a_replaced_history_an_event_of_a_smaller_revision_counts(void **state) {
+        struct core_fixture f;
+        struct hf__record record = core_fixture_start_behind(&f, "bing", 15);
+
+        core_fixture_step(&f, HF__EV_STALE_TERM);
+        strcpy(record.holder, "bong");
+        strcpy(record.rv, "1");
+        record.rv_number = 1;
+        core_fixture_watched(&f, &record);
+        assert_string_equal(f.core.observed.holder, "bong");
+}
+
 /* ---- what records lack ---- */
 
 /* A record without a renewTime says nothing of how long nobody has led. */
@@ -143,6 +156,21 @@ static void test_a_stop_that_could_not_read_claims_no_release(void **state) {
         }
 }
 
+/* The release of a hand-over has used up its time almost: the stop has a time of its own. */
+static void test_a_stop_during_the_release_of_a_hand_over_has_its_full_time(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_hand_over(&f, "bing");
+        core_fixture_step(&f, HF__EV_JOINED);
+        assert_int_equal(f.core.state, HF_RELEASING);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_STOPPED, 9 * SEC));
+        hf_nsec from = f.now;
+        core_fixture_step(&f, HF__EV_STOP);
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_STOPPED, 10 * SEC));
+        assert_int_equal(f.now - from, 10 * SEC); /* two request timeouts */
+}
+
 /* ---- the moment of an end ---- */
 
 /* At its expiry a Lease no longer names the candidate that the coordinator chose. */
@@ -185,9 +213,12 @@ int main(void) {
                 cmocka_unit_test(test_a_read_that_succeeds_does_not_end_the_delay_of_the_writes),
                 cmocka_unit_test(test_another_holder_ends_a_row_of_failures),
                 cmocka_unit_test(test_the_newer_of_an_event_and_a_response_counts),
+                cmocka_unit_test(
+                        test_after_a_replaced_history_an_event_of_a_smaller_revision_counts),
                 cmocka_unit_test(test_without_a_renew_time_no_gap_is_recorded),
                 cmocka_unit_test(test_a_lease_that_stays_absent_may_become_unsettled),
                 cmocka_unit_test(test_a_stop_that_could_not_read_claims_no_release),
+                cmocka_unit_test(test_a_stop_during_the_release_of_a_hand_over_has_its_full_time),
                 cmocka_unit_test(test_a_named_candidate_is_too_late_at_the_expiry),
                 cmocka_unit_test(test_a_term_of_a_lease_duration_is_long),
         };

@@ -191,7 +191,9 @@ static void stop(struct guest *g) {
         assert_int_equal(hf_electors_stop_poll(g->electors, NULL), HF_E_BUSY);
         RUN_UNTIL(g, g->stopped);
         assert_int_equal(g->stop_result, 0);
-        assert_int_equal(hf_electors_stop_poll(g->electors, NULL), 0);
+        struct hf_status status = {.error = 7, .message = "untouched"};
+        assert_int_equal(hf_electors_stop_poll(g->electors, &status), 0);
+        assert_string_equal(status.message, "untouched");
 }
 
 static void guest_free(struct guest *g) {
@@ -254,6 +256,21 @@ static void test_a_stop_that_cannot_begin_may_be_begun_again(void **state) {
         g->host.thread_stack_bytes = 0;
         stop(g);
         RUN_UNTIL(g, g->state == HF_STOPPED);
+        guest_free(g);
+}
+
+static void test_a_stop_that_fails_says_why(void **state) {
+        struct guest *g = guest_new(0);
+        struct hf_status status = {0};
+
+        RUN_UNTIL(g, g->n_written > 0 && g->state == HF_LEADING);
+        fake_api_client_refuse_writes(g->client, HF_E_FORBIDDEN, 0);
+        assert_int_equal(hf_electors_stop_begin(g->electors, g->loop, on_stopped, g), 0);
+        RUN_UNTIL(g, g->stopped);
+        assert_int_equal(g->stop_result, HF_E_TIMEOUT);
+        assert_int_equal(hf_electors_stop_poll(g->electors, NULL), HF_E_TIMEOUT);
+        assert_int_equal(hf_electors_stop_poll(g->electors, &status), HF_E_TIMEOUT);
+        assert_non_null(strstr(status.message, "could not be released"));
         guest_free(g);
 }
 
@@ -382,6 +399,7 @@ int main(void) {
                 cmocka_unit_test(test_a_leader_runs_and_stops_in_the_hosts_loop),
                 cmocka_unit_test(test_a_controller_of_the_loop_needs_all_its_functions),
                 cmocka_unit_test(test_a_stop_that_cannot_begin_may_be_begun_again),
+                cmocka_unit_test(test_a_stop_that_fails_says_why),
                 cmocka_unit_test(test_freed_electors_report_no_stop),
                 cmocka_unit_test(test_a_drain_that_takes_too_long_becomes_an_abort),
                 cmocka_unit_test(test_a_lost_term_is_followed_by_another),

@@ -266,6 +266,7 @@ static void migration_life(int n) {
         if (r != 0 && !is_shortage(r))
                 fail_msg("allocation %d: %s", n, hf_strerror(r));
         assert_int_equal(electors->n, r == 0 ? 1 : 0);
+        assert_true(r != 0 || electors->list[0]->lock);
         hf_electors_free(electors);
         hf_client_free(&client->base);
         fake_api_free(api);
