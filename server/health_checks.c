@@ -99,8 +99,7 @@ static bool check_configuration(void *ctx, char *reason, size_t max_reason) {
         if (!knows_roles)
                 (void)snprintf(reason, max_reason, "the roles are being read");
         else if (!is_ready)
-                (void)snprintf(reason, max_reason,
-                               "the configuration of admission is being read");
+                (void)snprintf(reason, max_reason, "the configuration of admission is being read");
         return knows_roles && is_ready;
 }
 

@@ -118,8 +118,8 @@ struct hfd_server {
         struct hfd_webhooks *mutating_webhooks, *validating_webhooks;
         struct hfd_policy_plugin *mutating_policies, *validating_policies;
         struct hf_client *loopback, *metadata_loopback; /* the second one for metadata only */
-        struct hfd_compactor *compactor; /* main calls hfd_compactor_tick */
-        struct hfd_audit *audit;         /* NULL = there is no audit policy */
+        struct hfd_compactor *compactor;                /* main calls hfd_compactor_tick */
+        struct hfd_audit *audit;                        /* NULL = there is no audit policy */
         struct hfd_filters *filters;
         struct hfd_healthz *healthz;
         struct hfd_openapi_handler *openapi;

@@ -20,8 +20,8 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/rule_schema.h"
 #include "server/resources/custom/rules/rule_texts.h"
-#include "server/resources/custom/schema/structure/structure.h"
 #include "server/resources/custom/rules/values/declared.h"
+#include "server/resources/custom/schema/structure/structure.h"
 
 #define RULES "x-kubernetes-validations"
 
