@@ -117,7 +117,9 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         reflector->watch = NULL;
         if (stable)
                 reflector->watch_failures = 0;
-        if (source->error != 0 || !stable) /* else at once: watch_at has passed */
+        if (source->error == 0 && stable)
+                reflector->watch_at = now; /* a waiting thread may have begun the watch earlier */
+        else
                 watch_failed(informer, source->error, &source->status);
 }
 

@@ -172,6 +172,31 @@ static void test_a_waiter_shortens_a_long_pause(void **state) {
         reflector_fixture_free(f);
 }
 
+/* A pause that a waiting thread has cut short does not go on after the watch. */
+static void test_a_shortened_pause_is_over(void **state) {
+        struct reflector_fixture *f = reflector_fixture_new_watching(true);
+        struct waiter waiter = {.is_term = true};
+
+        for (hf_nsec pause = 100; pause < 20000; pause *= 2) {
+                reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, pause);
+                reflector_fixture_time(f, "watch 7", REFLECTOR_NEVER);
+        }
+        reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, 25600);
+        step_wait(f, &waiter, "20", NULL, 800);
+        /* It begins the watch, and at once the list for the waiting thread. */
+        reflector_fixture_time(f,
+                               "list "
+                               "limit=500&resourceVersion=20&resourceVersionMatch=NotOlderThan",
+                               REFLECTOR_NEVER);
+        reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("20", REFLECTOR_THING("a", "5", "1")), NULL,
+                               REFLECTOR_NEVER);
+        assert_waited(&waiter, 0);
+        reflector_fixture_event(f, HF_EVENT_MODIFIED, REFLECTOR_THING("a", "21", "2"), "21", NULL,
+                                REFLECTOR_NEVER);
+        reflector_fixture_watch_end(f, 0, NULL, "watch 21", REFLECTOR_NEVER);
+        reflector_fixture_free(f);
+}
+
 /* The watch mostly brings the revision soon, and the cost of a probe grows with the collection. */
 static void test_a_probe_gives_the_watch_some_time_first(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(true);
@@ -274,6 +299,7 @@ int main(void) {
                 cmocka_unit_test(test_who_begins_to_wait_later_is_probed_for_at_once),
                 cmocka_unit_test(test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly),
                 cmocka_unit_test(test_a_waiter_shortens_a_long_pause),
+                cmocka_unit_test(test_a_shortened_pause_is_over),
                 cmocka_unit_test(test_a_probe_gives_the_watch_some_time_first),
                 cmocka_unit_test(test_a_probe_of_more_than_a_page_comes_later),
                 cmocka_unit_test(test_a_watch_that_is_lost_during_a_probe_makes_a_new_list),

@@ -272,7 +272,9 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
  * order of their revisions, so without all of them the client must list again.
  */
 static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapshot) {
-        hfd_delivery_request_end_locked(delivery, is_snapshot ? HF_E_GONE : 0);
+        hfd_delivery_request_end_locked(delivery, 0);
+        if (is_snapshot && delivery->end_error == 0) /* also if a clean end was requested before */
+                delivery->end_error = HF_E_GONE;
         delivery->drops_queue = true;
 }
 
