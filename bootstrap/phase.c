@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decides whether a phase has anything left to do, for the leader's controller and for the hook. */
+/*
+ * Decides whether a phase has anything left to do, for the leader's controller and for the hook.
+ *
+ * Invariant: a phase is settled only if the ledger that was read says so. A ledger in a newer
+ * format counts as settled, because this program must not undo what a newer one did.
+ */
 #include "bootstrap/phase.h"
 
 #include "bootstrap/plan.h"
 
+/* The ledger is a ConfigMap. */
 const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
 
 bool hf__phase_settled_by(const struct hf__phase *phase, const struct hf__ledger *ledger) {
         static const struct hf__seen nothing;
         struct hf__plan plan;
 
-        if (ledger->newer_format) /* written by a newer program, which this one does not undo */
+        if (ledger->newer_format)
                 return true;
         hf__plan_next(ledger, phase->name, &phase->steps, phase->bootstrap->version, &nothing,
                       &plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The bootstrap object and its phases: the state that the parts of this module with I/O share.
+ * The bootstrap object and its phases: the state that the files of this folder that do I/O share.
  * bootstrap.c describes the model.
  */
 #include <pthread.h>
@@ -28,12 +28,12 @@ struct hf__phase {
         char full_name[64];   /* "bootstrap-<name>": controller, hook and check */
         const char *after[1]; /* the previous phase's full name; NULL = it is the first */
         struct hf__steps steps;
-        hf_nsec hook_patience;
+        hf_nsec hook_patience; /* as in struct hf_bootstrap_phase */
         struct hf__phase_metrics metrics;
         bool has_check; /* the readiness check is registered; set by hf_bootstrap_install */
 
         /* used only by the phase's thread in the current term; terms do not overlap */
-        hf_nsec give_way_after;
+        hf_nsec give_way_after; /* releases the Lease after failing so long; doubles each time */
 
         /*
          * Set once this process has seen in the ledger that nothing is left to do, and never
@@ -52,8 +52,8 @@ struct hf_bootstrap {
         char version[HF__VERSION_MAX + 1];
         char ledger_ns[HF_NAME_MAX + 1], ledger_name[HF_NAME_MAX + 1];
         struct hf_client *client; /* borrowed; NULL = the client of the hooks */
-        bool one_revision;
-        hf_nsec give_way_after;
+        bool one_revision;        /* as in struct hf_bootstrap_config */
+        hf_nsec give_way_after;   /* the first one of each phase */
         void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
                             const struct hf_bootstrap_info *info);
         void *ctx;                  /* borrowed */

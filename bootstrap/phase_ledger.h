@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests for the ledger of a phase in a term. Thread: the phase's. Each blocks until the
- * response has arrived or the term's abort token fires, and returns 0, an hf_error or -errno with
- * the reason in `why`.
+ * The requests for the ledger of a phase in a term. Thread: the phase's. All but
+ * hf__phase_ledger_start_record block until the response has arrived or the term's abort token
+ * fires. All return 0, an hf_error or -errno, with the reason in `why`.
  */
 #include "bootstrap/phase_run.h"
 #include "client/call.h"
@@ -11,10 +11,12 @@
 /* Reads the ledger. A missing ledger counts as an empty one. HF_E_INVALID: the object is not a
  * ledger, or has a newer format and does not show the phase as complete. */
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
-/* All change the ledger and write it at the resourceVersion that was read. All report the progress
- * that they made. A record is written in two halves: start does not block, and end waits
- * for the response, and consumes the call. Between them nothing else may use the ledger's object,
- * and run->step stays. */
+/*
+ * Each of the following changes the ledger, writes it at the resourceVersion that was read, and
+ * reports the progress that it made. A record is written in two halves: start sends the request and
+ * does not block; end waits for the response and frees the call. Between the two, nothing else may
+ * use the ledger's object or change run->step.
+ */
 int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
                                   struct hf__call **ret_call, struct hf_status *why);
 int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan *plan,
@@ -28,6 +30,7 @@ struct hf__created {
  * Reports what was recorded; the caller has reported what was applied. */
 int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__created *created,
                                     size_t n, struct hf_status *why);
+/* Marks the phase complete. */
 int hf__phase_ledger_complete(struct hf__phase_run *run, struct hf_status *why);
 /* Whether the ledger was deleted, or another phase has created it again and this phase is not in
  * it. Returns false if the ledger cannot be read. */

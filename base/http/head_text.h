@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the text may stand in a URL or in the value of a header: not empty, at most `max` bytes,
- * no control characters. A line break would let the text add headers to every request. */
+/* Whether the text is safe in the value of a header: not empty, at most `max` bytes, no control
+ * characters. A line break would let the text add headers to every request. A URL needs more
+ * checks: a space passes here. */
 bool hf__http_is_head_text(const char *text, size_t max);

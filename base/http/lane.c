@@ -8,9 +8,11 @@
  * another thread may get the same descriptor number at once, and hf__lanes_flush, for example,
  * would set an option of that thread's socket.
  *
- * Invariant: a socket that curl has closed is neither in the tables nor in the epoll set.
+ * Invariant: the socket of a connection that curl has closed is neither in the tables nor in the
+ * epoll set. (curl's resolver closes its own descriptors without telling; set_epoll_events copes
+ * with that.)
  *
- * The three larger workarounds here are for faults of libcurl 7.88:
+ * Three workarounds for faults of libcurl 7.88:
  *
  * - It can hold back received bytes of one stream (its buffer was full while it served another
  *   stream) without asking to be called again. If nothing more arrives on the connection, the
@@ -18,11 +20,11 @@
  *   of the pool that have received data: immediately after a piece that may have filled a buffer,
  *   otherwise REREAD_DELAY after input, and again as long as that delivers more data.
  *
- * - It opens connections that it does not need: most of a thousand concurrent requests get one of
- *   their own. So a pool limits the connections to each origin. The limit grows with the
- *   number of requests, by one connection for each STREAMS_PER_CONNECTION, and is removed
- *   for the rest of the pool's life when a request cannot share a connection or when a response
- *   arrives in HTTP/1.x. After such a response the requests that wait for a connection begin again.
+ * - It opens connections that it does not need: of a thousand concurrent requests, most get a
+ *   connection of their own. So a pool limits the connections to each origin. The limit grows with
+ * the number of requests, by one connection for each STREAMS_PER_CONNECTION, and is removed for the
+ * rest of the pool's life when a request cannot share a connection or when a response arrives in
+ * HTTP/1.x. After such a response the requests that wait for a connection begin again.
  *
  * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
  *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked (TCP_CORK: the

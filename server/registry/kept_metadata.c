@@ -2,8 +2,9 @@
 /*
  * Walks through the metadata of both versions, as text and without parsing them.
  *
- * Invariant: members in another order, or written in another way, count as a change, which costs
- * only time.
+ * Invariant: the result is true only if the metadata are certainly the same, because a wrong true
+ * loses an event. Members in another order, or written in another way, count as a change, which
+ * costs no more than an event that nobody needs.
  */
 #include "server/registry/kept_metadata.h"
 
@@ -21,7 +22,7 @@ static bool is_one_of(struct hf__span key, const char *const *names, size_t n) {
         return false;
 }
 
-/* Finds the next key whose value is compared. Returns as hf__span_next_key. */
+/* Finds the next key whose value must be compared. Returns what hf__span_next_key returns. */
 static int next_key(struct hf__span metadata, size_t *at, struct hf__span *ret_key) {
         static const char *const left_out[] = {"resourceVersion", "managedFields"};
         int r = hf__span_next_key(metadata, at, ret_key);
@@ -35,8 +36,8 @@ static int next_key(struct hf__span metadata, size_t *at, struct hf__span *ret_k
         return r;
 }
 
-/* Moves *at to the end of the value. False: the text has another one there. (If it has a longer one
- * that begins in the same way, the next search for a key fails.) */
+/* Moves *at past the value. False: the text has a different value there. (If its value is longer
+ * and only begins in the same way, the next hf__span_next_key fails.) */
 static bool skip_equal(struct hf__span text, size_t *at, struct hf__span value) {
         if (text.n - *at < value.n || memcmp(text.data + *at, value.data, value.n) != 0)
                 return false;
@@ -44,7 +45,8 @@ static bool skip_equal(struct hf__span text, size_t *at, struct hf__span value) 
         return true;
 }
 
-/* The text from the brace on with which the metadata begins. */
+/* The object's text from the opening brace of its metadata on: resourceVersion is its first member.
+ */
 static struct hf__span metadata_of(const struct hfd_object *object) {
         size_t begin = object->splice_at - (size_t)1;
 
@@ -52,7 +54,8 @@ static struct hf__span metadata_of(const struct hfd_object *object) {
 }
 
 static bool metadata_equal(struct hf__span old, struct hf__span new) {
-        static const char *const needed[] = {"ownerReferences", "finalizers", "deletionTimestamp"};
+        static const char *const needs_every_version[] = {"ownerReferences", "finalizers",
+                                                          "deletionTimestamp"};
         struct hf__span old_key, key, value;
         size_t old_at = 0, at = 0;
 
@@ -61,12 +64,14 @@ static bool metadata_equal(struct hf__span old, struct hf__span new) {
                 if (r <= 0 || old_r <= 0)
                         return r == 0 && old_r == 0;
                 if (key.n != old_key.n || memcmp(key.data, old_key.data, key.n) != 0 ||
-                    is_one_of(key, needed, sizeof needed / sizeof needed[0]) ||
+                    is_one_of(key, needs_every_version,
+                              sizeof needs_every_version / sizeof needs_every_version[0]) ||
                     hf__span_value(new, &at, &value) != 0 || !skip_equal(old, &old_at, value))
                         return false;
         }
 }
 
+/* Packed bytes would have to be unpacked first, so they count as a change. */
 bool hfd_kept_metadata(const struct hfd_object *before, const struct hfd_object *after) {
         return before->resource == after->resource && before->bytes && after->bytes &&
                !hfd_is_packed(before->bytes) && !hfd_is_packed(after->bytes) &&

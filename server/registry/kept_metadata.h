@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether a change concerns those who read the metadata of objects only. Most changes do not: the
- * renewal of a Lease, or a status. Pure. Thread: any.
+ * Tells whether a change leaves the metadata of an object as they are, so that a watch for metadata
+ * only (loopback.h) can leave it out. Most changes do: the renewal of a Lease, or a status. Pure.
+ * Thread: any.
  */
 #include <stdbool.h>
 
 struct hfd_object;
 
 /*
- * Whether two versions of an object have the same metadata, apart from resourceVersion and
- * managedFields. False in doubt, and for an object with owners, with finalizers or with a
- * deletionTimestamp, of which every version is needed: what the garbage collector does with it
- * names the resourceVersion. Takes time in proportion to the metadata.
+ * Whether both versions have the same metadata, apart from resourceVersion and managedFields. False
+ * in doubt. Also false if the object has ownerReferences, finalizers or a deletionTimestamp: the
+ * garbage collector deletes such objects with the resourceVersion as a precondition, so it must see
+ * every version. Takes time in proportion to the metadata.
  */
 bool hfd_kept_metadata(const struct hfd_object *before, const struct hfd_object *after);

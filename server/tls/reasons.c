@@ -2,9 +2,12 @@
 /*
  * Loads the texts of OpenSSL's errors when one is needed (reasons.h).
  *
- * OpenSSL loads them once or never. Afterwards only the functions of its parts load them, which are
- * deprecated because nobody else needs them. The parts are those whose errors end an operation that
- * is done here; the last error of the queue is reported, not its causes in other parts.
+ * OpenSSL's own initialization loads the texts once or, after hfd_tls_reasons_defer, never. What is
+ * left is one function for each part of OpenSSL (ASN1, EVP, SSL and so on). They are deprecated,
+ * because OpenSSL normally loads the texts itself.
+ *
+ * Invariant: load_texts names each part whose errors are reported. An error of another part is
+ * reported without a text.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 
@@ -22,8 +25,8 @@ void hfd_tls_reasons_defer(void) {
                                NULL);
 }
 
-static void load(void) {
-        (void)ERR_load_ERR_strings(); /* the system's, and those that all parts share */
+static void load_texts(void) {
+        (void)ERR_load_ERR_strings(); /* the texts of errno, and those that all parts share */
         (void)ERR_load_ASN1_strings();
         (void)ERR_load_BIO_strings();
         (void)ERR_load_BN_strings();
@@ -40,12 +43,13 @@ static void load(void) {
 void hfd_tls_reasons_load(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        (void)pthread_once(&once, load);
+        (void)pthread_once(&once, load_texts);
 }
 
 const char *hfd_tls_reason(unsigned long code) {
         if (code == 0)
                 return NULL;
+        /* This finds the text if the texts were not deferred, or are loaded already. */
         const char *reason = ERR_reason_error_string(code);
         if (reason)
                 return reason;

@@ -31,16 +31,16 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  * writer has set, and that the body does not name, stays. If nothing differs, nothing is written.
  *
  * An update has the resourceVersion that was read. After a conflict, or if another writer creates
- * the object first, everything begins again, up to 5 times. If the body has a
+ * or deletes the object in between, it begins again: at most 5 attempts in all. If the body has a
  * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written;
- * such a body never creates an object. The deadline, if it is given, holds for each request;
- * `token` ends all attempts.
+ * such a body never creates an object. The deadline, if it is given, holds for each request by
+ * itself; `token` ends all attempts.
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
- * malloc'ed and NUL-terminated, and the caller frees it. Returns 0 or an error of hf_client_do;
- * HF_E_CONFLICT: 5 attempts failed, or the object that the body names does not exist or was
- * replaced by another one; HF_E_INVALID: the body is not a JSON object; HF_E_NOT_FOUND: `desired`
- * has a subresource, and the object does not exist. reterr_status may be NULL.
+ * malloc'ed and NUL-terminated, and the caller frees it. Returns 0, -EINVAL, -ENOMEM or an error of
+ * hf_client_do; HF_E_CONFLICT: 5 attempts failed, or the object that the body names does not exist
+ * or was replaced by another one; HF_E_INVALID: the body is not a JSON object; HF_E_NOT_FOUND:
+ * `desired` has a subresource, and the object does not exist. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_upsert(struct hf_client *client, const struct hf_request *desired,
                             struct hf_cancel *token, enum hf_upsert_result *ret_result,

@@ -9,7 +9,9 @@
  *      /api/VERSION/namespaces/NS/RESOURCE/NAME/SUB
  *      /apis/GROUP/VERSION/...                the same below a group
  *      /api/v1/namespaces/NAME                the Namespace object: its name is in `name`, and ns
- *                                             is "". The subresources are `status` and `finalize`
+ *                                             is "" (kube-apiserver has it in both; the filter of
+ *                                             authorization adds it). The subresources are
+ *                                             `status` and `finalize`
  *
  * SUB may be missing, or NAME and SUB. Every other path, discovery included (/api, /api/v1, /apis,
  * /apis/GROUP, /apis/GROUP/VERSION), is a non-resource path. Segments are percent-decoded. A path
@@ -28,9 +30,9 @@ struct hfd_request_path {
         char group[HF_NAME_MAX + 1];      /* "" = the core group */
         char version[HFD_LABEL_MAX + 1];  /* "v1" */
         char resource[HFD_LABEL_MAX + 1]; /* "configmaps" */
-        char subresource[HF_NAME_MAX +
-                         1];      /* "status"; what follows the name, slashes included; "" = none */
-        char ns[HF_NAME_MAX + 1]; /* "" = cluster scope, or all namespaces */
+        /* "status"; all that follows the name, with slashes; "" = none */
+        char subresource[HF_NAME_MAX + 1];
+        char ns[HF_NAME_MAX + 1];   /* "" = cluster scope, or all namespaces */
         char name[HF_NAME_MAX + 1]; /* "" = the collection */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of requests. Names and labels are wire format: dashboards and alerts depend on them.
+ * Metrics of requests. Invariant: their names and labels stay as they are, because dashboards and
+ * alerts depend on them. A label is an element of a table below, never a text from a client.
  *
  * A counter is created on first use and kept in a table. So a counter that exists is found with two
  * atomic loads, without the mutex and the search of hf_metrics_get, and a scrape shows only
  * combinations that have occurred. The table has a row for each verb and resource, also created on
- * first use, because most of them never occur. If two threads create the same counter, the metrics
- * registry returns the same one to both, so storing it twice is harmless.
+ * first use, because most pairs of a verb and a resource never occur. If two threads create the
+ * same counter, the metrics registry returns the same one to both, so storing it twice is harmless.
  */
 #include "server/filters/request/request_metrics.h"
 
@@ -22,7 +23,8 @@
 
 /* The sets of label values. The last element of each set represents all other values. */
 
-/* A verb of the API, and kube-apiserver's label for it. It counts HEAD as GET. */
+/* A verb of the API, and its label. As in kube-apiserver, HEAD counts as GET. Unlike there, an
+ * apply counts as PATCH, because only the verb is known here. */
 static const struct {
         const char *verb, *label;
 } verbs[] = {
@@ -33,7 +35,8 @@ static const struct {
         {"delete", "DELETE"}, {"deletecollection", "DELETECOLLECTION"},
         {"head", "GET"},      {"", "other"},
 };
-/* Resources, and "" for requests that are not for a resource. */
+/* The resources with a label of their own; all others count as "other". "" is for requests that are
+ * not for a resource. */
 static const char *const resources[] = {"",
                                         "namespaces",
                                         "configmaps",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes OpenAPI documents, and keeps them.
+ * Makes OpenAPI documents, and caches them.
  *
- * Invariants: a document is cached under a fingerprint of everything in it that can change while
- * the process runs, which is the definitions of custom resources. So a document from the cache
- * always fits the rows that a request has found. The protobuf form is made from the JSON form.
+ * Invariants: a cached document is found by a fingerprint of all that can change in it while the
+ * process runs: the definitions of custom resources. So it always matches the rows of the request.
+ * The protobuf form is made from the JSON form, so both have the same contents.
  */
 #include "server/handlers/openapi/document_maker.h"
 
@@ -46,12 +46,14 @@ int hfd_document_key(const struct hfd_served_rows *rows,
         return r;
 }
 
+/* Makes a document, if it is not cached, and make_json of the index needs it. The recursion ends
+ * there, because only the index asks for hashes. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,
                    char ret_hash[HFD_OPENAPI_HASH_MAX]);
 
-/* Compresses a document, whose ETag is in ret_document, and keeps it. The caller has a reference to
- * ret_document->packed, which is NULL if memory is short. */
+/* Compresses a document, whose ETag is in ret_document, and caches it. The caller owns a reference
+ * to ret_document->packed, which is NULL if memory is short. */
 static void keep(struct hfd_document_cache *cache, const struct hfd_document_key *key,
                  const struct hf__buf *plain, struct hfd_document *ret_document) {
         ret_document->packed = hfd_gzip_pack(plain);
@@ -60,7 +62,7 @@ static void keep(struct hfd_document_cache *cache, const struct hfd_document_key
                 hfd_document_cache_add(cache, key->name, key->fingerprint, ret_document);
 }
 
-/* Makes a document as JSON, and keeps it. Returns it without compression. The caller has a
+/* Makes a document as JSON, and caches it. Returns it uncompressed. The caller owns a
  * reference to it and to ret_document->packed. NULL: out of memory. */
 static struct hf__buf *make_json(struct hfd_document_cache *cache,
                                  const struct hfd_served_rows *rows,
@@ -78,11 +80,11 @@ static struct hf__buf *make_json(struct hfd_document_cache *cache,
         return plain;
 }
 
-/* The same for a document that may be cached. */
-static struct hf__buf *find_json(struct hfd_document_cache *cache,
-                                 const struct hfd_served_rows *rows,
-                                 const struct hfd_openapi_document *document,
-                                 struct hfd_document *ret_document) {
+/* Gets the JSON form from the cache, or makes it. Otherwise like make_json. */
+static struct hf__buf *get_json(struct hfd_document_cache *cache,
+                                const struct hfd_served_rows *rows,
+                                const struct hfd_openapi_document *document,
+                                struct hfd_document *ret_document) {
         struct hfd_document_key key;
 
         if (hfd_document_key(rows, document, &key) != 0)
@@ -109,7 +111,7 @@ struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
         if (!document->protobuf)
                 return make_json(cache, rows, document, key, ret_document);
         as_json.protobuf = false;
-        struct hf__buf *json = find_json(cache, rows, &as_json, ret_document);
+        struct hf__buf *json = get_json(cache, rows, &as_json, ret_document);
         if (!json)
                 return NULL;
         hf__buf_unref(ret_document->packed);
@@ -120,8 +122,9 @@ struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
         return plain;
 }
 
-/* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so the document is made if it is
- * not cached. The index is cached itself, so this happens only after a change. */
+/* An hfd_openapi_hash_fn. The hash is the ETag without its quotes, so a document that is not cached
+ * must be made. The index itself is cached, so this is rare: at the first request, after a change,
+ * or after the cache has dropped the document. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,
                    char ret_hash[HFD_OPENAPI_HASH_MAX]) {

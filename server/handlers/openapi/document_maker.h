@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Makes OpenAPI documents in both forms and keeps them in a cache (document_cache.h). A document is
- * made when it is asked for: in milliseconds, and in time and memory in proportion to its size.
+ * Makes OpenAPI documents, as JSON or protobuf, and adds them to the cache (document_cache.h). A
+ * document is made when it is first asked for. That takes milliseconds; time and memory are in
+ * proportion to its size.
  * Thread: any.
  */
 #include "server/handlers/openapi/document_cache.h"
@@ -21,9 +22,9 @@ struct hfd_document_key {
 int hfd_document_key(const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document, struct hfd_document_key *ret_key);
 /*
- * Makes a document, whose key is `key`, and keeps it. Returns it without compression. The caller
- * has a reference to it and to ret_document->packed, which is NULL if memory is short. NULL: out of
- * memory.
+ * Makes a document, whose key is `key`, and adds it to the cache. Returns it uncompressed. The
+ * caller owns a reference to it and to ret_document->packed, which is NULL if memory is short.
+ * NULL: out of memory.
  */
 struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
                                   const struct hfd_served_rows *rows,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes messages of protobuf from JSON.
+ * Writes JSON as protobuf messages.
  *
- * Invariant: a message is written in two passes that call the same functions in the same order. The
- * first one only measures: it notes the length of each inner message, in the order in which they
- * begin. The second one writes these lengths. So nothing is copied or moved, however deep the
- * messages are nested.
+ * Invariant: both passes call the same functions in the same order. The first one only measures,
+ * and notes the length of each inner message, in the order in which they begin. The second one
+ * writes, and takes the lengths from there. So nested messages need no buffers of their own, except
+ * those of fields with `split` (put_object_text).
  */
 #include "server/handlers/openapi/message.h"
 
@@ -19,11 +19,13 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
+/* Field numbers of gnostic's named pairs, and of Any. */
 enum { PAIR_NAME = 1, PAIR_VALUE = 2, ANY_YAML = 2 };
+/* Wire types of protobuf. */
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2 };
 
 struct writer {
-        struct hf__strbuf *out; /* NULL = it measures */
+        struct hf__strbuf *out; /* NULL in the measuring pass */
         size_t *lengths;        /* owned; of the inner messages */
         size_t n, space;        /* n: how many messages have begun in this pass */
         size_t total;           /* bytes of the message that is being measured */
@@ -115,10 +117,11 @@ static void end(struct writer *w, unsigned number, struct opened opened) {
 /* ---- YAML ---- */
 
 /*
- * The number of a character that may stand in a string of JSON but not, as it is, in one of YAML:
- * it has no such character, or takes it for the end of a line. 0 = another one. *ret_n: its bytes.
+ * JSON allows some characters raw in a string that YAML does not allow there, or reads as a line
+ * break. If the bytes at p are one of these, returns its code point, and in *ret_n its bytes;
+ * otherwise 0.
  */
-static unsigned special(const unsigned char *p, size_t *ret_n) {
+static unsigned unquotable(const unsigned char *p, size_t *ret_n) {
         *ret_n = 1;
         if (*p == 0x7f)
                 return 0x7f;
@@ -135,7 +138,8 @@ static unsigned special(const unsigned char *p, size_t *ret_n) {
         return 0;
 }
 
-/* Appends an Any. JSON is YAML. */
+/* Appends an Any. Its YAML is the JSON text, because JSON is valid YAML once the unquotable
+ * characters are escaped. */
 static void put_yaml(struct writer *w, unsigned number, const struct hf__json *json) {
         struct hf__strbuf text = {0};
         size_t n, done = 0;
@@ -143,7 +147,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
         hf__strbuf_reset(&w->yaml);
         hf__json_print(json, &text);
         for (size_t i = 0; i < text.n; i++) {
-                unsigned code = special((const unsigned char *)text.data + i, &n);
+                unsigned code = unquotable((const unsigned char *)text.data + i, &n);
                 if (code == 0)
                         continue;
                 hf__strbuf_add(&w->yaml, text.data + done, i - done);
@@ -173,9 +177,9 @@ static void put_message(struct writer *w, unsigned number, const struct hfd_mess
         end(w, number, inner);
 }
 
-/* Appends one field. A value of another type than that of the field is left out. */
-static void put_one(struct writer *w, const struct hfd_message_field *field,
-                    const struct hf__json *json) {
+/* Appends one value of a field. Leaves it out if it has another type than the field. */
+static void put_value(struct writer *w, const struct hfd_message_field *field,
+                      const struct hf__json *json) {
         const char *text = hf__json_text(json);
         int64_t integer;
 
@@ -209,11 +213,11 @@ static void put_one(struct writer *w, const struct hfd_message_field *field,
 static void put_field(struct writer *w, const struct hfd_message_field *field,
                       const struct hf__json *json) {
         if (field->form == HFD_FORM_YAML || !hf__json_is_array(json)) {
-                put_one(w, field, json);
+                put_value(w, field, json);
                 return;
         }
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m))
-                put_one(w, field, m);
+                put_value(w, field, m);
 }
 
 static bool fits(const struct hfd_message_field *field, const struct hf__json *json) {
@@ -292,7 +296,8 @@ void hfd_message_put(struct hf__strbuf *s, const struct hfd_message *message,
 
 /* ---- documents ---- */
 
-/* What follows the value at p, which is well-formed JSON: a string, an object or an array. */
+/* Returns the end of the value at p. The JSON is well-formed, and the value is a string, an object
+ * or an array: the top levels of a document have nothing else. */
 static const char *skip_value(const char *p) {
         size_t depth = 0;
 
@@ -311,7 +316,7 @@ static const char *skip_value(const char *p) {
         return p;
 }
 
-/* Appends one member of an object, the text from p to before end. */
+/* Appends one member of an object. Its text, with the name, is [p, end). */
 static void put_member_text(struct hf__strbuf *s, const struct hfd_message *message, const char *p,
                             const char *end) {
         struct hf__strbuf text = {0};
@@ -331,7 +336,10 @@ static void put_member_text(struct hf__strbuf *s, const struct hfd_message *mess
         hf__json_free(json);
 }
 
-static void put_text(struct hf__strbuf *s, const struct hfd_message *message, const char *p) {
+/* Appends the object whose text begins at p, one member after another, so that only one of them is
+ * parsed at a time. A field with `split` is done in the same way. */
+static void put_object_text(struct hf__strbuf *s, const struct hfd_message *message,
+                            const char *p) {
         for (p++; *p != '}';) {
                 const char *name_end = skip_value(p), *value = name_end + 1;
                 const char *value_end = skip_value(value);
@@ -339,7 +347,7 @@ static void put_text(struct hf__strbuf *s, const struct hfd_message *message, co
                         find_field(message, p + 1, (size_t)(name_end - p - 2));
                 if (field && field->split) {
                         struct hf__strbuf inner = {0};
-                        put_text(&inner, field->message, value);
+                        put_object_text(&inner, field->message, value);
                         struct writer w = {.out = s};
                         put_bytes(&w, field->number, inner.data ? inner.data : "", inner.n);
                         if (inner.error != 0)
@@ -356,7 +364,7 @@ struct hf__buf *hfd_message_document(const struct hfd_message *message,
                                      const struct hf__buf *text) {
         struct hf__strbuf s = {0};
 
-        put_text(&s, message, text->data);
+        put_object_text(&s, message, text->data);
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
         hf__strbuf_done(&s);
         return buf;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * OpenAPI documents as protobuf: the messages of gnostic, which have a field for each member of the
+ * OpenAPI documents as protobuf: gnostic's messages, which have one field for each member of the
  * JSON form, with the same name. A table describes a message, and one writer turns any JSON into
  * it, so the two forms of a document cannot contradict each other.
  *
@@ -26,7 +26,7 @@ enum hfd_message_form {
         HFD_FORM_YAMLS    /* one Any for each element of an array */
 };
 
-/* In a oneof: for which values the field is the one. */
+/* Which values select this field of a oneof. */
 enum hfd_message_when {
         HFD_WHEN_ANY,
         HFD_WHEN_REFERENCE, /* an object with $ref */
@@ -36,29 +36,30 @@ enum hfd_message_when {
         HFD_WHEN_NUMBER
 };
 
-/* An array becomes one field for each of its elements, except as YAML. */
+/* An array is written as a repeated field, once for each element. Only HFD_FORM_YAML takes the
+ * whole array as one value. */
 struct hfd_message_field {
         const char *name; /* of the member */
         unsigned char number;
         unsigned char form; /* enum hfd_message_form */
         unsigned char when; /* enum hfd_message_when */
-        bool split;         /* the value has many members, so it is read member by member */
+        bool split;         /* its value, an object, is large: it is read member by member */
         const struct hfd_message *message; /* of HFD_FORM_MESSAGE */
 };
 
 /*
- * A message is of one of three forms: a struct with the fields of the table, a map, which has a
+ * A message is one of three kinds: a struct with the fields of the table, a map, which has a
  * pair {1: key, 2: value} for each member that is not in the table, or a oneof, in which the whole
- * value becomes one of the fields. What no table has is left out.
+ * value becomes one of the fields. Members that no table names are left out.
  */
 struct hfd_message {
         const struct hfd_message_field *fields;
         size_t n_fields;
         unsigned char
                 extensions;  /* the field for members x-..., pairs of a name and YAML; 0 = none */
-        unsigned char pairs; /* of a map: the field for its pairs; 0 = it is none */
+        unsigned char pairs; /* of a map: the field for its pairs; 0 = the message is no map */
         const struct hfd_message *values; /* of a map */
-        bool is_oneof;                    /* the first field that fits; empty if none fits */
+        bool is_oneof;                    /* the first field that fits is written, if any */
 };
 
 #define HFD_MESSAGE_FIELDS(table) .fields = (table), .n_fields = sizeof(table) / sizeof(table)[0]

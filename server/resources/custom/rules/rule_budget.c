@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds up estimated costs.
+ * Adds up the estimated costs of the CEL rules of one definition, and refuses a definition that is
+ * too expensive. Limits and messages are those of kube-apiserver.
  *
  * Invariant: sums and products stay at UINT64_MAX rather than overflow.
  */
@@ -11,7 +12,7 @@
 
 #include "server/resources/causes.h"
 
-#define TOTAL_MAX UINT64_C(100000000)
+#define TOTAL_MAX UINT64_C(100000000) /* of all expressions of a schema; as in kube-apiserver */
 
 uint64_t hfd_rule_cost_times(uint64_t cost, uint64_t times) {
         if (cost == 0)
@@ -19,6 +20,7 @@ uint64_t hfd_rule_cost_times(uint64_t cost, uint64_t times) {
         return UINT64_MAX / cost < times ? UINT64_MAX : cost * times;
 }
 
+/* Adds the cause. A factor just above 1 gets all its digits, so that it never says "1.0x". */
 static void refuse(struct hfd_causes *causes, const char *path, const char *what, uint64_t cost,
                    uint64_t limit) {
         double factor = (double)cost / (double)limit;
@@ -31,13 +33,13 @@ static void refuse(struct hfd_causes *causes, const char *path, const char *what
                 snprintf(shown, sizeof shown, "%.1f", factor);
         snprintf(text, sizeof text,
                  "%s exceeds budget by factor of %sx (try simplifying the rule, or adding "
-                 "maxItems, "
-                 "maxProperties, and maxLength where arrays, maps, and strings are declared)",
+                 "maxItems, maxProperties, and maxLength where arrays, maps, and strings are "
+                 "declared)",
                  what, shown);
         hfd_cause_forbidden(causes, path, text);
 }
 
-/* Keeps the cost if it is one of the largest. */
+/* Keeps the cost in budget->top, in order, if it is one of the largest. */
 static void remember(struct hfd_rule_budget *budget, const char *path, uint64_t cost) {
         const size_t max = sizeof budget->top / sizeof budget->top[0];
         size_t at = budget->n;
@@ -59,6 +61,7 @@ void hfd_rule_budget_add(struct hfd_rule_budget *budget, const char *what, const
         if (cost > HFD_RULE_COST_MAX)
                 refuse(causes, path, what, cost, HFD_RULE_COST_MAX);
         budget->total = cost > UINT64_MAX - budget->total ? UINT64_MAX : budget->total + cost;
+        /* Less than a hundredth of the total is not worth a cause of its own. */
         if (cost >= TOTAL_MAX / 100)
                 remember(budget, path, cost);
 }
