@@ -21,24 +21,26 @@ static bool is_nullable(const struct hf__json *schema) {
 }
 
 /* A null in such a property would be refused, or its absence. */
-static void drop_required(struct hf__json *schema) {
+static int drop_required(struct hf__json *schema) {
         struct hf__json *required = hf__json_get(schema, "required"), *next;
         struct hf__json_index properties;
 
-        /* Without memory for the index, all are dropped. */
         int r = hf__json_index_init(&properties, hf__json_get(schema, "properties"), NULL);
+        if (r != 0)
+                return r;
         for (struct hf__json *m = hf__json_first(required); m; m = next) {
                 const char *name = hf__json_text(m);
                 const struct hf__json_index_entry *property =
-                        r == 0 && name ? hf__json_index_find(&properties, name) : NULL;
+                        name ? hf__json_index_find(&properties, name) : NULL;
                 next = hf__json_next(m);
-                if (r != 0 || (property && is_nullable(property->item)))
+                if (property && is_nullable(property->item))
                         hf__json_free(hf__json_detach(required, m));
         }
         hf__json_index_done(&properties);
         if (required && (!hf__json_first(required) ||
                          is_nullable(hf__json_get(schema, "additionalProperties"))))
                 hf__json_remove(schema, "required");
+        return 0;
 }
 
 static void drop_members(struct hf__json *schema) {
@@ -59,21 +61,22 @@ static void drop_members(struct hf__json *schema) {
 }
 
 /* The recursion is as deep as the definition is nested, which its validation limits. */
-static void reduce(struct hf__json *schema) {
+static int reduce(struct hf__json *schema) {
         if (!hf__json_is_object(schema))
-                return;
+                return 0;
         drop_members(schema);
-        drop_required(schema);
-        for (struct hf__json *m = hf__json_first(hf__json_get(schema, "properties")); m;
+        int r = drop_required(schema);
+        for (struct hf__json *m = hf__json_first(hf__json_get(schema, "properties")); m && r == 0;
              m = hf__json_next(m))
-                reduce(m);
-        reduce(hf__json_get(schema, "items"));
-        reduce(hf__json_get(schema, "additionalProperties"));
+                r = reduce(m);
+        if (r == 0)
+                r = reduce(hf__json_get(schema, "items"));
+        if (r == 0)
+                r = reduce(hf__json_get(schema, "additionalProperties"));
+        return r;
 }
 
-bool hfd_openapi_custom_v2(struct hf__json *props) {
-        if (hf__json_is_true(hf__json_get(props, preserve)))
-                return false;
-        reduce(props);
-        return true;
+int hfd_openapi_custom_v2(struct hf__json *props, bool *ret_has_fields) {
+        *ret_has_fields = !hf__json_is_true(hf__json_get(props, preserve));
+        return *ret_has_fields ? reduce(props) : 0;
 }

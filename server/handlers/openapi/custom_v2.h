@@ -8,7 +8,7 @@ struct hf__json;
 /*
  * Removes from the openAPIV3Schema of a version what v2 cannot say or old clients do not
  * understand, by Kubernetes' rules: junctors, nullable with all that depends on the type, and the
- * members of what may have unknown fields. False: the kind is only an object, and none of its
- * fields may be named.
+ * members of what may have unknown fields. *ret_has_fields false: the kind is only an object, and
+ * none of its fields may be named. 0 or -ENOMEM.
  */
-bool hfd_openapi_custom_v2(struct hf__json *props);
+int hfd_openapi_custom_v2(struct hf__json *props, bool *ret_has_fields);

@@ -149,7 +149,20 @@ static void send_document(struct request *request, const struct hfd_document *do
         }
 }
 
-/* Makes the document, sends it, and keeps it. Frees request. */
+/* Sends the document if it is in the cache, and then frees request. */
+static bool serve_cached(struct request *request) {
+        struct hfd_document document;
+
+        if (!hfd_document_cache_find(request->handler->cache, request->key.name,
+                                     request->key.fingerprint, &document))
+                return false;
+        send_document(request, &document, NULL);
+        hf__buf_unref(document.packed);
+        free_request(request);
+        return true;
+}
+
+/* Makes the document, sends it, and caches it. Frees request. */
 static void serve_new(struct request *request) {
         struct hfd_document document;
         struct hf__buf *plain = hfd_document_make(request->handler->cache, request->rows,
@@ -182,7 +195,7 @@ static enum hfd_work_result make_step(struct hfd_work_task *task) {
         if (hfd_work_is_cancelled(request->handler->registry->work, task) ||
             atomic_load_explicit(&context->departure.gone, memory_order_relaxed))
                 refuse(request, HF_E_CANCELED);
-        else
+        else if (!serve_cached(request)) /* another request may have made it meanwhile */
                 serve_new(request);
         return HFD_WORK_DONE;
 }
@@ -244,19 +257,12 @@ static bool find_document(struct request *request) {
 
 /* Frees request. */
 static void serve(struct request *request) {
-        struct hfd_document document;
-
         if (!find_document(request)) {
                 free_request(request);
         } else if (hfd_document_key(request->rows, &request->document, &request->key) != 0) {
                 send_no_memory(request);
                 free_request(request);
-        } else if (hfd_document_cache_find(request->handler->cache, request->key.name,
-                                           request->key.fingerprint, &document)) {
-                send_document(request, &document, NULL);
-                hf__buf_unref(document.packed);
-                free_request(request);
-        } else {
+        } else if (!serve_cached(request)) {
                 make_on_pool(request);
         }
 }

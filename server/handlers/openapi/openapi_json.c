@@ -183,8 +183,9 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
 
         if (hfd_custom_version_props(version, &props) != 0)
                 return -ENOMEM;
-        int r = 0;
-        if (props && (!w->v2 || hfd_openapi_custom_v2(props))) {
+        bool has_fields = props != NULL;
+        int r = props && w->v2 ? hfd_openapi_custom_v2(props, &has_fields) : 0;
+        if (r == 0 && has_fields) {
                 r = hfd_openapi_publish_embedded(props, w->v2);
                 put_custom_members(w, version, props);
         } else {

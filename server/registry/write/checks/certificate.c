@@ -298,13 +298,16 @@ static bool may_use_signer(const struct hfd_request *request, const char *verb,
         return !request->requester || may(request, verb, signer) || may(request, verb, any);
 }
 
-static bool changes_result(const struct hf__json *object, const struct hf__json *old) {
+/* 0: it does not; 1: it does; or -ENOMEM. */
+static int changes_result(const struct hf__json *object, const struct hf__json *old) {
         static const char *const parts[] = {"status.certificate", "status.conditions"};
+        bool equal = true;
+        int r = 0;
 
-        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-                if (!hf__json_equal(hf__json_path(object, parts[i]), hf__json_path(old, parts[i])))
-                        return true;
-        return false;
+        for (size_t i = 0; r == 0 && equal && i < sizeof parts / sizeof parts[0]; i++)
+                r = hf__json_are_equal(hf__json_path(object, parts[i]),
+                                       hf__json_path(old, parts[i]), &equal);
+        return r != 0 ? r : !equal;
 }
 
 /* 0: it does not; 1: it does; or -ENOMEM. */
@@ -329,7 +332,9 @@ bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
                 return true;
         const char *signer = text_at(w->object, "spec.signerName");
         int asks = old ? 0 : asks_for_masters(w->object, signer);
-        if (asks < 0) {
+        int changes =
+                old && request->subresource == HFD_SUB_STATUS ? changes_result(w->object, old) : 0;
+        if (asks < 0 || changes < 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
@@ -342,8 +347,7 @@ bool hfd_write_may_certify(struct hfd_write *w, const struct hf__json *old) {
                 (void)snprintf(why, sizeof why,
                                "user not permitted to approve requests with signerName \"%s\"",
                                signer);
-        else if (old && request->subresource == HFD_SUB_STATUS && changes_result(w->object, old) &&
-                 !may_use_signer(request, "sign", signer))
+        else if (changes > 0 && !may_use_signer(request, "sign", signer))
                 (void)snprintf(why, sizeof why,
                                "user not permitted to sign requests with signerName \"%s\"",
                                signer);

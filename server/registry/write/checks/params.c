@@ -135,7 +135,12 @@ static bool check_policy(struct hfd_write *w, const struct hf__json *old) {
         struct hf__strbuf why = {.max = MESSAGE_MAX};
         struct params params;
 
-        if (!hf__json_is_object(kind) || (old_kind && hf__json_equal(kind, old_kind)))
+        bool unchanged = false;
+        if (old_kind && hf__json_are_equal(kind, old_kind, &unchanged) != 0) {
+                hfd_write_reply_no_memory(w);
+                return false;
+        }
+        if (!hf__json_is_object(kind) || unchanged)
                 return true;
         find_params(w, kind, &params);
         bool may = may_read(w, &params, "get", "*", "*");

@@ -111,14 +111,14 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
-static bool is_unchanged(struct hfd_rule_correlation correlation) {
+static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation correlation) {
         struct hfd_rule_pair *pair =
                 correlation.current ? correlation.current : correlation.nearest;
 
         if (!pair)
                 return false;
-        if (!pair->compared)
-                pair->equal = hf__json_equal(pair->object, pair->old);
+        if (!pair->compared && hf__json_are_equal(pair->object, pair->old, &pair->equal) != 0)
+                stop(run, -ENOMEM);
         pair->compared = true;
         return pair->equal;
 }
@@ -200,7 +200,7 @@ static void report_broken(struct subject *s, const struct hfd_rule *rule,
         const char *detail = NULL;
         char text[600] = "";
 
-        if (!rule->uses_old && is_unchanged(correlation))
+        if (!rule->uses_old && is_unchanged(s->run, correlation))
                 return;
         if (rule->message_program)
                 detail = evaluate_message(s, rule, text, sizeof text);

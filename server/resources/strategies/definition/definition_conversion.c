@@ -4,6 +4,8 @@
  *
  * Invariant: rules and texts are those of kube-apiserver.
  */
+#include <errno.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +24,15 @@
 
 /* Whether a bundle of CA certificates is PEM. Its certificates are not read, because nothing uses
  * them. */
-static bool is_pem(const char *base64) {
+static bool is_pem(const char *base64, struct hfd_causes *causes) {
         char *data = NULL;
         size_t n = 0;
         bool found = false;
 
-        if (hf__base64_decode(base64, strlen(base64), &data, &n) == 0)
+        int r = hf__base64_decode(base64, strlen(base64), &data, &n);
+        if (r == -ENOMEM)
+                hfd_causes_no_memory(causes);
+        else if (r == 0)
                 found = n > 0 && memmem(data, n, "-----BEGIN ", 11) != NULL;
         free(data);
         return found;
@@ -86,7 +91,7 @@ static void check_client(const struct hf__json *client, const struct hf__json *o
         const char *url = hf__json_string(client, "url"),
                    *bundle = hfd_definition_text(client, "caBundle"),
                    *old_bundle = hfd_definition_text(old, "webhook.clientConfig.caBundle");
-        bool may_be_bad = !established || (*old_bundle && !is_pem(old_bundle));
+        bool may_be_bad = !established || (*old_bundle && !is_pem(old_bundle, causes));
 
         if (!client) {
                 hfd_cause_required(causes, CLIENT_PATH, "required when strategy is set to Webhook");
@@ -99,7 +104,7 @@ static void check_client(const struct hf__json *client, const struct hf__json *o
                 hfd_webhook_url_validate(url, CLIENT_PATH ".url", causes);
         else
                 hfd_webhook_service_validate(service, CLIENT_PATH ".service", causes);
-        if (*bundle && !may_be_bad && !is_pem(bundle))
+        if (*bundle && !may_be_bad && !is_pem(bundle, causes))
                 hfd_cause_invalid_text(causes, CLIENT_PATH ".caBundle", bundle,
                                        "unable to load root certificates: unable to parse bytes as "
                                        "PEM block");
