@@ -5,7 +5,6 @@
  * Invariant: rules and texts are those of kube-apiserver.
  */
 #include <errno.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
