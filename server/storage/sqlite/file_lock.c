@@ -2,9 +2,15 @@
 /*
  * The lock between the stores that share a SQLite store's file, and the notice of a commit.
  *
- * Invariant: no wait for the lock is endless, because the process that holds it may be stopped
- * (SIGSTOP). flock has no deadline, so the lock is tried without waiting, and the pause between two
- * tries grows.
+ * Invariants:
+ *  - no wait for the lock is endless, because the process that holds it may be stopped (SIGSTOP).
+ *    flock has no deadline, so the lock is tried without waiting, and the pause between two tries
+ *    grows;
+ *  - a store that writes all the time does not keep the others out. Without a rule it would: it
+ *    takes the lock again before they wake from their pauses. So the next store in turn locks the
+ *    file's first byte (an OFD lock, which flock does not see) until it has the lock, and no other
+ *    store takes the lock meanwhile. The process of that store may be stopped as well: then the
+ *    others wait for it once, for TURN_MSEC, and ignore turns until the byte is free again.
  */
 #include "server/storage/sqlite/file_lock.h"
 
@@ -19,7 +25,8 @@
 #include <unistd.h>
 
 #define PATIENCE_MSEC  2000
-#define LAST_WAIT_MSEC 8
+#define LAST_WAIT_MSEC 2
+#define TURN_MSEC      250
 
 int hfd_sqlite_open_result(int error) {
         switch (error) {
@@ -57,23 +64,48 @@ void hfd_sqlite_file_lock_deinit(struct hfd_sqlite_file_lock *lock) {
         *lock = (struct hfd_sqlite_file_lock){.fd = -1};
 }
 
+/* type: F_WRLCK to become the next in turn, F_UNLCK when the turn is over. False: another store is
+ * the next. */
+static bool set_turn(struct hfd_sqlite_file_lock *lock, short type) {
+        struct flock first_byte = {.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+
+        return fcntl(lock->fd, F_OFD_SETLK, &first_byte) == 0;
+}
+
+/* Tries once. 0: taken. HF_E_BUSY: another store holds the lock or is the next in turn. -errno. */
+static int try_lock(struct hfd_sqlite_file_lock *lock, int waited, bool *is_next) {
+        if (!*is_next)
+                *is_next = set_turn(lock, F_WRLCK);
+        if (*is_next)
+                lock->ignores_turns = false;
+        else if (waited >= TURN_MSEC)
+                lock->ignores_turns = true;
+        if (!*is_next && !lock->ignores_turns)
+                return HF_E_BUSY;
+        if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0)
+                return 0;
+        return errno == EWOULDBLOCK || errno == EINTR ? HF_E_BUSY : -errno;
+}
+
 int hfd_sqlite_file_lock_take(struct hfd_sqlite_file_lock *lock, struct hf_status *reterr_status) {
-        int waited = 0, wait = 1;
+        int waited = 0, wait = 1, r;
+        bool is_next = false;
 
         assert(lock->fd >= 0 && !lock->held);
-        while (flock(lock->fd, LOCK_EX | LOCK_NB) != 0) {
-                if (errno != EWOULDBLOCK && errno != EINTR)
-                        return hf_fail(reterr_status, -errno, "%s cannot be locked: %s", lock->path,
-                                       strerror(errno));
-                if (waited >= PATIENCE_MSEC)
-                        return hf_fail(reterr_status, HF_E_UNAVAILABLE,
-                                       "another process holds the lock on %s", lock->path);
+        while ((r = try_lock(lock, waited, &is_next)) == HF_E_BUSY && waited < PATIENCE_MSEC) {
                 (void)poll(NULL, 0, wait);
                 waited += wait;
                 wait = wait < LAST_WAIT_MSEC ? 2 * wait : wait;
         }
-        lock->held = true;
-        return 0;
+        if (is_next)
+                (void)set_turn(lock, F_UNLCK);
+        lock->held = r == 0;
+        if (r == HF_E_BUSY)
+                return hf_fail(reterr_status, HF_E_UNAVAILABLE,
+                               "another process holds the lock on %s", lock->path);
+        return r == 0 ? 0
+                      : hf_fail(reterr_status, r, "%s cannot be locked: %s", lock->path,
+                                strerror(-r));
 }
 
 void hfd_sqlite_file_lock_release(struct hfd_sqlite_file_lock *lock) {

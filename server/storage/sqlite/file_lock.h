@@ -25,6 +25,7 @@ struct hfd_sqlite_file_lock {
         char *path; /* owned */
         int fd;     /* -1: not open */
         bool held;
+        bool ignores_turns; /* the store that is the next in turn seems to be stopped */
 };
 
 /* The result of opening or making a file that failed with errno `error`: -errno for what may pass
@@ -38,7 +39,8 @@ int hfd_sqlite_file_lock_init(struct hfd_sqlite_file_lock *lock, const char *sto
 /* Accepts a zeroed struct whose fd is -1. */
 void hfd_sqlite_file_lock_deinit(struct hfd_sqlite_file_lock *lock);
 
-/* Takes the lock. Waits up to 2 s for another store: then HF_E_UNAVAILABLE. */
+/* Takes the lock, in turn with the other stores. Waits up to 2 s for them: then HF_E_UNAVAILABLE.
+ */
 int hfd_sqlite_file_lock_take(struct hfd_sqlite_file_lock *lock, struct hf_status *reterr_status);
 /* Does nothing if the lock is not held. */
 void hfd_sqlite_file_lock_release(struct hfd_sqlite_file_lock *lock);
