@@ -172,7 +172,7 @@ def test_a_stopped_leader_records_nothing_when_it_continues(cluster, settled):
     zero, go = manifests(cluster, "zero", a="1", b="2"), cluster.directory / "go"
     a = instance(cluster, "a", phase_0=zero, pause=f"phase-0/applied/{settled}", env={"BOOTSTRAP_GO": str(go)})
     wait_until("a's pause", lambda: "paused at" in a.log_text())
-    a.send(signal.SIGSTOP)
+    a.pause()
     b = instance(cluster, "b", phase_0=zero).wait_ready()
     wait_complete(cluster, VERSION)
     go.touch()

@@ -75,7 +75,7 @@ def test_identity_leases_follow_their_instances(cluster):
     for name in ("crashes", "sleeps"):
         others[name].wait_ready()
     others["crashes"].send(signal.SIGKILL)
-    others["sleeps"].send(signal.SIGSTOP)
+    others["sleeps"].pause()
     a.send(signal.SIGTERM)
     assert a.wait() == 0
     taken = witness.wait_holder(lambda h: h and "_a_" not in h, "another to lead", mark)

@@ -122,7 +122,7 @@ def test_changes_during_hand_overs_are_handled_once(world):
         world.set_up(*(f"{tag}-{name}" for name in NAMES))
         old, new = world.leader(), world.standby()
         mark = world.witness.mark()
-        world.contenders[new].send(signal.SIGSTOP)
+        world.contenders[new].pause()
         world.contenders[old].send(signal.SIGTERM)
         released = world.witness.wait_holder(lambda h: h == "", "the release", mark)
         assert world.contenders[old].wait() == 0
@@ -142,7 +142,10 @@ def test_changes_during_take_overs_are_handled_once(world):
         tag = f"take-over-{n}"
         world.set_up(*(f"{tag}-{name}" for name in NAMES))
         old, new = world.leader(), world.standby()
-        world.contenders[old].send(end)
+        if end == signal.SIGSTOP:
+            world.contenders[old].pause()
+        else:
+            world.contenders[old].send(end)
         last = world.witness.seen()[-1]
         mark = world.witness.mark()
         world.change_everything(tag)

@@ -49,7 +49,7 @@ def test_a_killed_leader_is_followed_at_once(cluster, tmp_path):
 
 def test_a_stopped_leader_is_not_dead(cluster, tmp_path):
     a, b = two(cluster, tmp_path / "locks", tmp_path / "locks")
-    a.send(signal.SIGSTOP)
+    a.pause()
     mark = cluster.witness.mark()
     taken = cluster.witness.wait_holder(lambda h: "_b_" in h, "b to lead", mark)
     last = [e for e in cluster.witness.seen() if e["key"] == LEASE and e["rev"] < taken["rev"]][-1]

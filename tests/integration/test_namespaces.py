@@ -160,7 +160,7 @@ def test_contents_are_deleted_if_another_client_finalizes(cluster):
         make(serving, ns)
         assert fill(serving, ns, "c")[0] == 201
         assert lease(serving, ns, "l")[0] == 201
-    a.send(signal.SIGSTOP)
+    a.pause()
     for ns in gone:
         found = json.loads(serving.request("DELETE", f"{NAMESPACES}/{ns}")[1])
         found["spec"]["finalizers"] = []
@@ -184,7 +184,7 @@ def test_a_recreated_namespace_keeps_its_contents(cluster):
         assert serving.request("DELETE", f"{NAMESPACES}/{ns}")[0] == 200
     for ns in again:
         cluster.witness.wait_for("its condition", lambda e, ns=ns: e["key"].endswith(f"/{ns}") and conditions(e))
-    a.send(signal.SIGSTOP)
+    a.pause()
     for ns in again:
         found = json.loads(serving.get(f"{NAMESPACES}/{ns}")[1])
         found["spec"]["finalizers"] = []

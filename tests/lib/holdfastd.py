@@ -6,6 +6,7 @@ their `with` block ends. Tests wait for conditions, with a generous limit; nothi
 long something took.
 """
 import base64
+import fcntl
 import json
 import os
 import pathlib
@@ -76,6 +77,26 @@ def wait_until(what, condition, limit=LIMIT, every=0.02):
         if time.monotonic() > end:
             raise AssertionError(f"waited {limit} s for {what}")
         time.sleep(every)
+
+
+def is_stopped(pid):
+    """True when all threads of the process are stopped. The signal reaches them one by one."""
+    states = [stat.read_text().rpartition(") ")[2][0] for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    return bool(states) and all(state == "T" for state in states)
+
+
+def is_free(path, limit=0.5):
+    """True when nobody holds the lock on this file, at least for a moment within the limit."""
+    end = time.monotonic() + limit
+    with open(path, "ab") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    return False
+            time.sleep(0.002)
 
 
 def cpu_ns(pid):
@@ -397,6 +418,18 @@ class Instance(Process):
             return self.kubeconfig.exists() and self.get(path)[0] == 200
         wait_until(f"{self.name} to be ready", ready, limit)
         return self
+
+    def pause(self):
+        """SIGSTOP. Over SQLite never in the middle of a commit: a process that is stopped there keeps the file locked for
+        all, as docs/operating.md says, and nobody can take over."""
+        def is_paused():
+            self.send(signal.SIGSTOP)
+            wait_until(f"{self.name} to be stopped", lambda: is_stopped(self.pid), every=0.001)
+            if not self.etcd_url.startswith("sqlite:") or is_free(self.etcd_url[7:] + "-notify"):
+                return True
+            self.send(signal.SIGCONT)
+            return False
+        wait_until(f"{self.name} to be stopped between two commits", is_paused)
 
     def identity(self):
         """Its identity, as it reports it."""
