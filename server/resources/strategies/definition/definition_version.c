@@ -16,7 +16,7 @@
 
 /* ---- the warning ---- */
 
-/* It becomes a header of answers, so it must be printable. */
+/* The warning becomes a header of responses, so it must be printable. */
 static void check_printable(const char *text, const char *field, struct hfd_causes *causes) {
         size_t n = strlen(text);
 

@@ -89,7 +89,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         const char *found_format, *found = type_of(value, &found_format);
 
         if (!has_types && !format && !is_null)
-                return true; /* this check does not exist, so it does not count */
+                return true; /* Kubernetes has no such check then, so it does not count */
         checked->n_matched += is_null ? 0 : 1;
         if (is_null ? !has_types || node->nullable : has_type(node, value)) {
                 checked->n_matched++;
