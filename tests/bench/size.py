@@ -91,7 +91,8 @@ def continue_of(body):
 
 
 def pages(instance, connection):
-    """CPU in us: a first page, a page in the middle, and one whose revision has passed."""
+    """The CPU in us for a first page, a page in the middle, and one whose revision is no longer the
+    newest."""
     first = cpu_per_request_us(instance, connection, "/api/v1/configmaps?limit=500")
     token = continue_of(connection.get("/api/v1/configmaps?limit=2000")).group(1).decode()
     path = f"/api/v1/configmaps?limit=500&continue={token}"
