@@ -2,7 +2,7 @@
 /*
  * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
  *     [--slow] [--queued] [--defect NAME] [--by-effect] [--expect PROMISES] [--trace]
- *     [--svg FILE [--last S]]
+ *     [--svg FILE [--last S]] [--steps]
  * sim --list-defects
  *
  * Runs schedules from seed S on, in several jobs (0 = one for each processor). It stops at the
