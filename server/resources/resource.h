@@ -136,7 +136,7 @@ struct hfd_resource {
          * (reviews/review.h). The row has no storage, no columns and no strategy. */
         bool is_review;
         /* With is_review: clients get and list objects in place of creating them, and each read
-         * makes them anew (ComponentStatuses, reviews/component_status.h). It has columns. */
+         * computes them (ComponentStatuses, reviews/component_status.h). It has columns. */
         bool is_report;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*

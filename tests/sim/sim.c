@@ -262,7 +262,8 @@ static int show_schedule(const struct options *o) {
         return (o->expect ? expected : good) ? 0 : 1;
 }
 
-/* Prints the steps of each schedule. A mistake ends a schedule early, which is no failure here. */
+/* Prints the steps of each schedule. A mistake ends a schedule early, which is not a failure
+ * here. */
 static int print_steps(const struct options *o) {
         struct sim_counts counts = {0};
         struct sim *sim = calloc(1, sizeof *sim);

@@ -94,7 +94,7 @@ struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, co
                                          uint64_t revision);
 /*
  * The same for a value that could not be decrypted. Its bytes are the text `why`, which a caller
- * may read, but they are no object. NULL = out of memory.
+ * may read, but they are not an object. NULL = out of memory.
  */
 struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
                                      uint64_t revision, const char *why);
@@ -106,7 +106,7 @@ struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
 /* The object with bytes that are not packed: a new reference to it, or a copy if its bytes are
  * packed. Use the result to send the bytes to a client. NULL = out of memory. */
 struct hfd_object *hfd_object_plain(struct hfd_object *object);
-/* The number of served bytes when they are unpacked. The object is no placeholder. */
+/* The number of served bytes when they are unpacked. The object is not a placeholder. */
 size_t hfd_object_size(const struct hfd_object *object);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);

@@ -70,7 +70,7 @@ bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const c
                                  size_t n);
 /*
  * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
- * mistake in a part that has not changed is no cause (ratcheting). NULL = a create.
+ * mistake in a part that has not changed gets no cause (ratcheting). NULL = a create.
  */
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,

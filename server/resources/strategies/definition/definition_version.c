@@ -59,7 +59,7 @@ void hfd_definition_check_deprecation(const struct hf__json *version, const char
 
 /* ---- subresources ---- */
 
-/* False: path is no simple JSON path; a cause was added. path is not empty. */
+/* False: path is not a simple JSON path; a cause was added. path is not empty. */
 static bool check_simple_path(const char *path, const char *field, struct hfd_causes *causes) {
         if (*path == '.')
                 return true;

@@ -101,7 +101,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         }
         if (!checked->records)
                 return false;
-        /* A value that is no text is compared with the format, too. */
+        /* A value that is not a text is also compared with the format. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
                 hfd_report_type(&check->report, checked->place, format->as.format, found_format);
         else
@@ -177,7 +177,7 @@ bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
 
         if (!limit)
                 return true;
-        /* As in Kubernetes, null is no value of an enum, even if it is in the list. */
+        /* As in Kubernetes, null never matches an enum, even if it is in the list. */
         for (const struct hf__json *m = hf__json_first(limit->as.values);
              m && !hf__json_is_null(checked->value); m = hf__json_next(m))
                 if (hfd_causes_equal(check->report.causes, m, checked->value))
