@@ -4,8 +4,8 @@
 
     counter.py NAME IDENTITY [KUBECONFIG]
 
-All callbacks run in this program's own loop, on the main thread. The library is found as
-libholdfast.so.0.2 in the usual places, or in LD_LIBRARY_PATH."""
+All callbacks but the log's run in this program's own loop, on the main thread. The library is found
+as libholdfast.so.0.2 in the usual places, or in LD_LIBRARY_PATH."""
 import ctypes
 import os
 import select

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * What the examples with an event loop share: a controller that counts in a ConfigMap while this
- * process leads. Everything here runs on the loop's thread, so it needs no lock.
+ * process leads. Everything here but the log callback runs on the loop's thread, so it needs no
+ * lock.
  */
 #include <curl/curl.h>
 #include <errno.h>
@@ -107,7 +108,7 @@ static void loop_counter_log(void *ctx, enum hf_log_level level, const char *com
         fprintf(stderr, "<%d>%s: %s\n", level, component, message);
 }
 
-/* Call it before any thread exists. 0, or an error with its message in *status. */
+/* Call it before any thread exists. Returns 0, or an error, whose message is in *status. */
 static int loop_counter_start(struct loop_counter *counter, const char *name, const char *identity,
                               const char *kubeconfig, struct hf_status *status) {
         const struct hf_controller controller = {.size = sizeof controller,

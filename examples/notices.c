@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A control plane of its own: a kind, Notice, and the controller that makes it work. Of each Notice
- * there are spec.copies ConfigMaps with its text; status says how many. A Notice that is deleted is
- * first written into the ConfigMap "archive" of its namespace: a finalizer keeps it until then. The
- * garbage collector deletes its copies. docs/embedding.md explains it.
+ * A control plane of its own: a kind, Notice, and the controller that makes it work. The controller
+ * keeps spec.copies ConfigMaps with the text of each Notice, and the status says how many there
+ * are. The text of a deleted Notice is first written into the ConfigMap "archive" of its namespace;
+ * a finalizer keeps the Notice until then. The garbage collector deletes its copies.
+ * docs/embedding.md explains it.
  *
  *      cc notices.c $(pkg-config --cflags --libs libholdfast libcurl libcjson) -o notices
  *      ./notices IDENTITY [--unfenced] [KUBECONFIG]
@@ -63,7 +64,8 @@ static int read_spec(const struct hf_operator_work *work, char **ret_text, int *
         return *ret_text ? 0 : -ENOMEM;
 }
 
-/* Brings one copy to its state. HF_E_EXISTS: an object that is not the Notice's has its name. */
+/* Writes one copy, or deletes it if the Notice wants fewer. HF_E_EXISTS: an object that is not the
+ * Notice's has that name. */
 static int do_copy(struct hf_operator_work *work, int i, int n_copies, const char *text) {
         char name[HF_NAME_MAX + 16];
 
@@ -76,7 +78,8 @@ static int do_copy(struct hf_operator_work *work, int i, int n_copies, const cha
         return r;
 }
 
-/* The status says whether the copies are there: result is theirs. */
+/* Reports in the status whether the copies are there. result: 0, or why one could not be
+ * written. */
 static int report(struct hf_operator_work *work, int result, int n_copies) {
         struct hf_condition ready = {.size = sizeof ready,
                                      .type = "Ready",
@@ -104,7 +107,7 @@ static int reconcile(void *ctx, struct hf_operator_work *work, hf_nsec *ret_agai
         for (int i = 0; i < COPIES_MAX && r == 0; i++)
                 r = do_copy(work, i, n_copies, text);
         free(text);
-        if (r != 0 && r != HF_E_EXISTS) /* the object comes again */
+        if (r != 0 && r != HF_E_EXISTS) /* the reconciler is called again for this object */
                 return r;
         int reported = report(work, r, n_copies);
         return r != 0 ? r : reported;
@@ -141,7 +144,7 @@ static int work_until_term(const struct hf_host *host, const struct hf_operator_
                 (void)sigwait(mask, &number);
                 r = hf_operator_stop(op, status);
         }
-        if (r == HF_E_STUCK) /* a function of ours still uses it all */
+        if (r == HF_E_STUCK) /* one of our functions still runs and uses all of it */
                 _Exit(70);
         hf_operator_free(op);
         return r;
@@ -177,7 +180,7 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "usage: notices IDENTITY [--unfenced] [KUBECONFIG]\n");
                 return 2;
         }
-        /* The definition has ' for ", to be readable in C. */
+        /* In C the definition is easier to read with ' in place of ". */
         for (size_t i = 0; i < sizeof text; i++)
                 text[i] = (char)(definition[i] == '\'' ? '"' : definition[i]);
         config.definition = text;

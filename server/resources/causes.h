@@ -9,8 +9,8 @@
  * touch the items; an item is not read before it is added. No function fails.
  *
  * A rule that needs memory and gets none cannot say whether the object is valid. It notes that in
- * `error`, and goes on or not. Whoever has asked for the causes looks at `error` first: if it is
- * not 0, the causes say nothing, and the response is 500.
+ * `error`. Whoever has asked for the causes checks `error` first: if it is not 0, the causes are
+ * incomplete, and the response is 500.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -44,7 +44,7 @@ static inline bool hfd_causes_check(struct hfd_causes *causes, int r) {
                 hfd_causes_no_memory(causes);
         return r == 0;
 }
-/* As hf__json_equal; notes that memory ran out, and then the result is false. */
+/* Whether a and b are equal. If memory runs out, notes that, and returns false. */
 bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
                       const struct hf__json *b);
 
@@ -54,10 +54,10 @@ void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char 
 /* The same for a text, which the function quotes. */
 void hfd_cause_invalid_text(struct hfd_causes *causes, const char *field, const char *text,
                             const char *detail);
-/* The same for a value of a wrong type. Its reason is FieldValueTypeInvalid. */
+/* The same for a value of a wrong type, with the reason FieldValueTypeInvalid. */
 void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const char *value,
                             const char *detail);
-/* Any other, with its whole text. reason: static storage. */
+/* Any other cause. text: the whole message. reason: static storage. */
 void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
                    const char *text);
 /* "Unsupported value: VALUE: supported values: SUPPORTED"; value as above. */

@@ -8,8 +8,8 @@
 #include "server/resources/resource.h"
 
 struct hfd_group_priority {
-        int group;   /* groupPriorityMinimum: higher groups come first */
-        int version; /* versionPriority: of one group, higher versions come first */
+        int group;   /* groupPriorityMinimum: groups with a higher number come first */
+        int version; /* versionPriority: in a group, versions with a higher number come first */
 };
 
 /* The priorities of the row's group and version. */

@@ -99,7 +99,7 @@ bool hfd_label_selector_is_empty(const struct hf__json *selector) {
 
 /* ---- the text ---- */
 
-/* n: the length of out before the list. */
+/* Appends a comma, unless the element is the first. n: the length of out before the list. */
 static void put_separator(struct hf__strbuf *out, size_t n) {
         if (out->n > n)
                 hf__strbuf_putc(out, ',');

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * A LabelSelector in an object (matchLabels, matchExpressions): whether it selects labels, and its
- * text. selection/selector.h has the selectors of requests. Arguments may be NULL: there is none.
- * Pure. Thread: any.
+ * text. selection/selector.h has the selectors of requests. The JSON arguments may be NULL, which
+ * means empty. Pure. Thread: any.
  */
 #include <stdbool.h>
 

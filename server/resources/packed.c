@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packs with zlib, at its fastest level. Packed bytes are a magic byte, how many bytes it was, and
- * zlib's stream. They never leave the process, so they need no format for others.
+ * Packs with zlib, at its fastest level. Packed bytes are a magic byte, the number of bytes before
+ * the packing, and zlib's stream. They never leave the process, so they need no format for others.
  *
  * Invariant: what hfd_unpack gets was made by hfd_pack in this process, or is not packed.
  */
@@ -29,8 +29,8 @@ size_t hfd_unpacked_size(const struct hf__buf *bytes) {
         return n;
 }
 
-/* The stream of bytes, of at most n_max bytes, written to out. 0: it does not fit, or memory ran
- * out. */
+/* Writes the zlib stream of bytes to out, and returns its length. 0: it has more than n_max bytes,
+ * or memory ran out. */
 static size_t deflate_into(const struct hf__buf *bytes, char *out, size_t n_max) {
         z_stream stream = {0};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps the bytes of objects that are large and seldom read in a fraction of their memory. A
- * definition of a custom resource is mostly descriptions, of which its packed form has a tenth.
+ * Compresses the bytes of objects that are large and seldom read. A definition of a custom resource
+ * consists mostly of descriptions, and is packed into a tenth of its size.
  *
  * The bytes of an object begin with '{', and packed ones do not, so the two cannot be confused.
  * Pure. Thread: any. Never blocks.
@@ -19,7 +19,7 @@
  * out; then the bytes are kept as they are. Takes about 10 ns per byte. */
 struct hf__buf *hfd_pack(const struct hf__buf *bytes);
 bool hfd_is_packed(const struct hf__buf *bytes);
-/* How many bytes it has unpacked. */
+/* The number of bytes when they are unpacked; bytes may be packed or not. */
 size_t hfd_unpacked_size(const struct hf__buf *bytes);
 /* A reference to the bytes as they were, which is a new block if they are packed. NULL: out of
  * memory. Takes about 2 ns per byte. */

@@ -34,8 +34,8 @@ struct hfd_schema;
  * replicas an object has and should have; a create at .../binding assigns a pod to a node, and one
  * at .../eviction deletes a pod (registry/parts).
  *
- * Of EPHEMERAL_CONTAINERS and RESIZE, which pods have, only the strategy knows the part
- * (struct hfd_part_rules).
+ * EPHEMERAL_CONTAINERS and RESIZE are subresources of Pods. Which fields they may change is not a
+ * matter of one member, so the strategy says it (struct hfd_part_rules).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
@@ -56,7 +56,7 @@ struct hfd_part_rules {
         /* Copies the part from `from` to `to`, which is a copy of the stored object. 0 or -ENOMEM.
          */
         int (*merge)(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from);
-        /* Removes from the configuration of an apply what is not of the part. 0 or -ENOMEM. */
+        /* Removes everything outside the part from the configuration of an apply. 0 or -ENOMEM. */
         int (*restrict_config)(enum hfd_subresource part, struct hf__json *config);
         /* In place of hfd_resource.validate. */
         void (*validate)(enum hfd_subresource part, const struct hf__json *object,
@@ -67,7 +67,7 @@ struct hfd_part_rules {
 struct hfd_scale_paths {
         const char *replicas, *current_replicas;
         const char *selector;    /* a text, a LabelSelector or a map of labels; NULL = none */
-        bool selector_is_labels; /* it is a map of labels */
+        bool selector_is_labels; /* selector is the path of a map of labels */
 };
 
 /*
@@ -80,8 +80,9 @@ struct hfd_column {
         int priority;            /* of custom resources; above 0: wide */
         const char *description; /* NULL = the name; of custom resources: derived from the path */
 };
-/* The columns of a row of the table, which has a pointer to them: most rows have few, and the pages
- * of tables with pointers are relocated at the start, so they are memory of each instance. */
+/* The columns of a row. The row only points to them, because most rows have few columns, and the
+ * table should be small: the loader relocates its pointers at the start, so its pages are memory of
+ * each instance. */
 #define HFD_COLUMNS(...) ((const struct hfd_column[]){__VA_ARGS__, {.name = NULL}})
 
 /* A member of the object that has another name in the stored form. */
@@ -135,7 +136,7 @@ struct hfd_resource {
          * (reviews/review.h). The row has no storage, no columns and no strategy. */
         bool is_review;
         /* With is_review: clients get and list objects in place of creating them, and each read
-         * makes them anew (ComponentStatuses, reviews/component_status.h). It has columns. */
+         * computes them (ComponentStatuses, reviews/component_status.h). It has columns. */
         bool is_report;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*
@@ -146,7 +147,7 @@ struct hfd_resource {
          * status.conditions by .../approval too (CertificateSigningRequests).
          */
         unsigned subresources;
-        bool created_with_status; /* a create keeps the status, for all that STATUS says (Nodes) */
+        bool created_with_status; /* a create keeps the client's status, despite STATUS (Nodes) */
         const struct hfd_scale_paths *scale; /* with SCALE */
         const struct hfd_part_rules *parts;  /* with EPHEMERAL_CONTAINERS or RESIZE */
         const struct hfd_column *columns;    /* HFD_COLUMNS: ends at a NULL name; NULL = none */

@@ -26,8 +26,8 @@ struct hfd_response {
 };
 /* Drops the body. */
 void hfd_response_done(struct hfd_response *response);
-/* A copy for the caller, which shares the body. NULL, and code 0, stand for a response for which
- * there was no memory. NULL: out of memory. */
+/* A copy for the caller, which shares the body. If response is NULL or its code is 0, memory ran
+ * out before, and the copy is a 500. Returns NULL: out of memory. */
 struct hfd_response *hfd_response_copy(const struct hfd_response *response);
 /* Frees a copy. Accepts NULL, returns NULL. */
 struct hfd_response *hfd_response_free(struct hfd_response *response);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""applies.py [CONFIGMAPS] [ROUNDS]: server-side applies per second, and the CPU of the server for each, with 64 in flight: ConfigMaps of five keys are
-created by apply, then each round changes a key of each by apply and by PUT, in turns, and applies once more what is there already. Over etcd and over a
-file of SQLite. The medians of the rounds."""
+"""applies.py [CONFIGMAPS] [ROUNDS]: server-side applies per second, and the CPU of the server for each, with 64 in flight: ConfigMaps of
+five keys are created by apply, then each round changes a key of each by apply and by PUT, in turns, and applies once more what is there
+already. Prints the medians of the rounds, over etcd and over a file of SQLite."""
 import json
 import pathlib
 import statistics

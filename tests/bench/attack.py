@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attack.py [--seconds N] [--connections N] [NAME]...: what a good client meets while somebody attacks.
+"""attack.py [--seconds N] [--connections N] [NAME]...: how a good client is served during an attack.
 
 Each attack has an instance of its own with the default of 1,024 descriptors, on one etcd. A good client, with the admin's certificate,
 reads and patches a Lease and reads a ConfigMap over one connection, and opens a new one every second: at rest, then during the attack.
@@ -8,7 +8,7 @@ The attacker is another process. For each attack one line: the good client's p50
 its refusals (a reply other than 2xx, none within 10 s, or no connection), and the server's resident memory before, at the most, and
 five seconds after the attacker has gone.
 
-All share the processors, so that an attacker who computes takes time from the server by that alone; the attackers compute as little as
+All processes share the processors, so an attacker takes time from the server just by computing. The attackers compute as little as
 they can. Strangers have no credentials; users have the admin's certificate.
 """
 import argparse
@@ -65,7 +65,7 @@ class Good(threading.Thread):
         return (("GET", f"{LEASES}/good", None), ("GET", f"{BIG}/c1", None), ("PATCH", f"{LEASES}/good", lease))[count % 3]
 
     def once(self, method, path, body):
-        """None, or why it was refused."""
+        """Sends one request. Returns None, or why it was refused."""
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPSConnection(self.where.hostname, self.where.port, context=self.context, timeout=PATIENCE)
@@ -93,7 +93,7 @@ def resident_mb(pid):
 # ---- the bench ----
 
 def start(cluster, name):
-    """With the soft limit of descriptors that a process has by default."""
+    """Starts an instance with the soft limit of descriptors that a process has by default."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
     try:
@@ -133,7 +133,7 @@ def attack(cluster, name, args):
 
 
 def end(cluster, instance):
-    """How long a SIGTERM takes, at most PATIENCE * 10 seconds."""
+    """Ends the instance by SIGTERM. Returns how long that took, at most PATIENCE * 10 seconds."""
     begun = time.monotonic()
     instance.send(signal.SIGTERM)
     try:
@@ -146,7 +146,7 @@ def end(cluster, instance):
 
 
 def stop_under_posts(cluster):
-    """SIGTERM while three strangers do not finish their POSTs."""
+    """Sends SIGTERM while three strangers do not finish their POSTs."""
     instance = start(cluster, "i-stop")
     attacker = Attacker(instance.url, cluster.directory / "pki", 3)
     for _ in range(3):

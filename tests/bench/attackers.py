@@ -83,7 +83,7 @@ class Attacker:
         return self.end - time.monotonic()
 
     def crowd(self, n, one, pause=0.05):
-        """n threads that call one() again and again. The pause keeps an attack from being one of handshakes above all."""
+        """n threads that call one() again and again. Without the pause the load would be mostly handshakes."""
         def run():
             while self.left() > 0:
                 try:
@@ -132,7 +132,7 @@ class Attacker:
         self.hold(40, one)
 
     def posts(self):
-        """112 anonymous POSTs of 3 MiB, of which the last byte never comes; who is refused tries again."""
+        """112 anonymous POSTs of 3 MiB whose last byte never comes; a refused one is tried again."""
         def one():
             with self.connect() as sock:
                 sock.settimeout(120)
@@ -166,7 +166,8 @@ class Attacker:
             return False
 
     def chains(self):
-        """Eight that shake hands with a client certificate of 20 issuers with RSA keys of 16,384 bits, again and again."""
+        """Eight clients that shake hands again and again, with a client certificate of 20 issuers whose RSA keys have
+        16,384 bits."""
         self.chain = self.pki / "chain.pem"
 
         def one():
@@ -178,7 +179,7 @@ class Attacker:
     # -- users --
 
     def patches(self):
-        """Two who merge 20,000 new keys into an object, again and again."""
+        """Two clients that merge 20,000 new keys into an object, again and again."""
         self.user = True
         body = json.dumps({"data": {f"key-{i:06}": "v" for i in range(20000)}})
         text = (f"PATCH {BIG}/c0?dryRun=All HTTP/1.1\r\nHost: a\r\nContent-Type: application/merge-patch+json\r\n"

@@ -246,7 +246,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         pthread_mutex_unlock(&notices->mu);
 }
 
-/* The time from the reply to a put until a watch of the other store has it; 0 if it came first. */
+/* The time in us from the reply to a put until a watch of the other store has the event. 0: the
+ * event came first. */
 static uint32_t one_notice(struct hfd_store *store, struct notices *notices,
                            struct hf__buf *value) {
         const struct hf_clock *clock = hf_clock_system();

@@ -3,8 +3,8 @@
 
 For each store an instance with 0, 100 and N (500) definitions, each with a schema of 50 properties: how long a restart takes until every
 kind is served, in time and in CPU, and the resident memory then. Then the server's CPU per request for objects of a custom kind, beside
-ConfigMaps of the same content in the same run. A DIRECTORY has definitions of other projects (see tests/interop/other_projects.py): the
-resident memory with all of them after a restart. And what a schema of 500 properties costs."""
+ConfigMaps of the same content in the same run. Then what a schema of 500 properties costs. A DIRECTORY has definitions of other projects
+(see tests/interop/other_projects.py); then the resident memory with all of them after a restart."""
 import http.client
 import json
 import pathlib
@@ -83,7 +83,7 @@ def restart(cluster, instance, bodies):
 
 
 def settled_mib(instance):
-    """Resident, when the memory of the start has been given back."""
+    """The resident memory, once what only the start needed has been given back."""
     time.sleep(12)
     return resident_kib(instance.pid) / 1024
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client certificate with a chain of issuers that take long to verify, and no time to make."""
+"""A client certificate with a chain of issuers that is made at once, but takes long to verify."""
 import datetime
 import hashlib
 import math
@@ -19,7 +19,8 @@ def prime(bits, dice):
 
 
 class Giant:
-    """An RSA key of many small primes: its signatures are made at once, and verified as slowly as any other's of its size."""
+    """An RSA key of many small primes: its signatures are made at once, and verified as slowly as those of any key of its
+    size."""
 
     def __init__(self, bits):
         dice = random.Random(1)

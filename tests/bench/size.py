@@ -2,9 +2,10 @@
 """size.py [N]: how holdfastd grows with its objects: N ConfigMaps of 1 KiB (default 100,000), measured at N/4, N/2 and N. They are written
 straight into the store, as holdfastd stores them (size-load.c). The store is etcd, or a file with HOLDFAST_TEST_STORE=sqlite.
 
-At each size an instance is started: the time until it is ready, and its CPU, beside a bare read of everything from the same etcd with the same
-client (size-load read); its memory per object, beside the bytes of the stored object; the server's CPU per page of 500, first and continued, with
-the past changed under it, beside a bare request (GET /version); and a list of one namespace, all pages and in one response.
+At each size an instance is started: the time until it is ready, and its CPU, beside a bare read of everything from the same etcd with the
+same client (size-load read); its memory per object, beside the bytes of the stored object; the server's CPU per page of 500 (the first, a
+continued one, and one continued after a change), beside a bare request (GET /version); and a list of one namespace, all pages and in one
+response.
 
 CPU is the kernel's accounting of the process, so that what else the machine does weighs little. A million objects need about 5 GB on disk,
 and 8 GB of memory, of which etcd takes the most."""
@@ -91,7 +92,8 @@ def continue_of(body):
 
 
 def pages(instance, connection):
-    """CPU in us: a first page, a page in the middle, and one whose revision has passed."""
+    """The CPU in us for a first page, a page in the middle, and one whose revision is no longer the
+    newest."""
     first = cpu_per_request_us(instance, connection, "/api/v1/configmaps?limit=500")
     token = continue_of(connection.get("/api/v1/configmaps?limit=2000")).group(1).decode()
     path = f"/api/v1/configmaps?limit=500&continue={token}"

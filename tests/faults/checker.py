@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a recorded history. Pure: history in, anomalies out.
 
-Two judges look at each key, because neither sees all: the search of linear.py, which needs nobody
-but the clients, and the comparison with etcd's own history. The second also judges watches, fences
+Two judges look at each key, because neither sees all: the search of linear.py, which needs only the
+clients' replies, and the comparison with etcd's own history. The second also judges watches, fences
 and what a list says about all keys at once.
 
     lost-write         an acknowledged write is not in etcd's history, or is there as something else
-    phantom            a write that certainly failed took effect, or a reply has what never was
+    phantom            a write that certainly failed took effect, or a reply has what was never there
     stale-read         a consistent read is older than what was acknowledged before it began
     not-linearizable   no order of one key's requests explains their replies
     watch-gap          a watch left out an event
-    watch-duplicate    a watch said an event twice
-    watch-order        a watch went back
+    watch-duplicate    a watch delivered an event twice
+    watch-order        a watch went back to an earlier revision
     initial-state      the initial events of a watch are not the state at the revision of their bookmark
-    watch-wrong        a watch said what never was, or ADDED for what was there
+    watch-wrong        a watch delivered what was never there, or ADDED for what was there before
     old-term           a write of a term took effect, or was acknowledged, after a later term began
     witness            etcd's history is incomplete; no verdict
 """
@@ -157,7 +157,7 @@ def check_reads(history, etcd):
 
 
 def check_fresh(history, etcd):
-    """What a cache says was once so, and not before the version that the client named."""
+    """What a cache replied was true at the version that the client named, or at a later one."""
     for read in history.fresh:
         key, what = PREFIX + read["key"], f"get of {read['key']} not older than {read['least']}"
         if read["seen"] is None:
@@ -268,7 +268,8 @@ def check_watches(history, etcd):
 
 def check_initial(chain, step, etcd, keys, floors):
     """The initial events are one ADDED for each object that etcd had at the bookmark's revision, which
-    is not before what the client asked for: without a revision, what was known when it asked."""
+    is not before the one that the client asked for, or, if it named none, before what was known when
+    it asked."""
     _, revision, events, least, t0 = step
     what = f"watch {chain['client']}: initial events up to {revision}"
     items = {}
@@ -354,7 +355,8 @@ def check_fences(history, etcd):
 
 
 def check_acknowledged_terms(history):
-    """Nothing of a term is acknowledged that was asked for after a later term had been."""
+    """No request of a term is acknowledged that was sent after a later term had been
+    acknowledged."""
     taken = collections.defaultdict(list)
     for take in history.take:
         if take["outcome"] == "ok":

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clients of a run, each a thread: those here read and write, others are watchers (watchers.py) and
-contenders for a Lease (contenders.py). What they ask and what they are told is recorded; they judge
-nothing.
+contenders for a Lease (contenders.py). What they ask and the replies that they get are recorded; they
+judge nothing.
 
 A write is certainly not done when the connection was refused, or with a 4xx or a 503 (those say so,
 see docs/semantics.md). With every other reply than success its outcome is unknown.
@@ -69,7 +69,8 @@ class Api:
         return True
 
     def ask(self, method, path, body=None, kind="application/json", headers=None, give_up=False):
-        """(code, object); code 0: no reply, -1: not even asked. give_up: leaves at once."""
+        """Returns (code, object). Code 0: no reply; -1: the request was not sent. give_up: closes
+        the connection without waiting for the reply."""
         if not self.connect(TIMEOUT):
             return -1, {}
         try:
@@ -195,7 +196,8 @@ class Client(threading.Thread):
         return outcome == "ok"
 
     def fresh(self, key):
-        """Not older than a version that it knows, and maybe from a cache."""
+        """A read that a cache may answer, but with nothing older than a version that the client
+        knows."""
         least = self.known[key][0] if self.known.get(key) else 0
         t0 = time.monotonic_ns()
         code, reply = self.api.ask("GET", f"{CONFIGMAPS}/{key}?resourceVersion={least}")
@@ -254,7 +256,7 @@ class Client(threading.Thread):
         return self.write("create", key, "POST", CONFIGMAPS, self.body(key, value), value)
 
     def update(self, key):
-        """Over the version that it saw, most often just now."""
+        """Replaces the version that it saw, most often just now, and no other."""
         if self.dice.random() < 0.7 and not self.get(key):
             return False
         if not self.known.get(key):
@@ -265,7 +267,7 @@ class Client(threading.Thread):
         return self.write("update", key, "PUT", f"{CONFIGMAPS}/{key}", body, value, base)
 
     def replace(self, key):
-        """Over whatever is there."""
+        """Replaces whatever is there."""
         value = self.new_value()
         return self.write("update", key, "PUT", f"{CONFIGMAPS}/{key}", self.body(key, value), value)
 

@@ -83,7 +83,8 @@ class Faults:
         return self.maintain("/v3/maintenance/defragment", {}, fault.target)
 
     def maintain(self, path, body, first=0):
-        """By the first member that takes it, beside everything else."""
+        """Asks one member after the other, in a thread of its own, until one accepts the
+        request."""
         members = [self.world.members[(first + i) % 3] for i in range(3)]
 
         def run():
@@ -151,7 +152,7 @@ class Faults:
         return True
 
     def begin_instance(self, fault, instance):
-        """A stop in good order may take its time: looks again later."""
+        """An orderly stop may take some time: then it looks again later."""
         if instance.alive() and instance.child.poll() is None:
             self.serial += 1
             self.todo.append((time.monotonic() - self.begin + 0.2, self.serial,

@@ -88,7 +88,7 @@ class Search:
                 self.by_value.setdefault(step.value, []).append(i)
 
     def open(self, first, taken):
-        """Those of the sure steps that may be next: no other one had ended before they began."""
+        """The sure steps that may be next: no other one had ended before they began."""
         found, end, i = [], math.inf, first
         while i < len(self.sure) and self.sure[i].begin <= end:
             if i not in taken:

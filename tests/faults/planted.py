@@ -12,7 +12,7 @@ def acknowledged(history, *kinds):
 
 
 def lost_write(history, dice):
-    """A write was acknowledged, and nobody, etcd included, ever has it."""
+    """A write was acknowledged, but nobody has it, not even etcd."""
     writes = [op for op in acknowledged(history, "update", "patch", "create") if not op["term"]]
     if not writes:
         return None
@@ -64,7 +64,7 @@ def watch_gap(history, dice):
 
 
 def watch_duplicate(history, dice):
-    """A watch says an event again."""
+    """A watch delivers an event again."""
     found = places(history, 1)
     if not found:
         return None
@@ -74,7 +74,7 @@ def watch_duplicate(history, dice):
 
 
 def watch_reorder(history, dice):
-    """A watch says two events in the wrong order."""
+    """A watch delivers two events in the wrong order."""
     found = places(history, 2)
     if not found:
         return None
@@ -118,7 +118,7 @@ def initial_gap(history, dice):
 
 
 def old_term(history, dice):
-    """A write under a fence takes effect although another one took the Lease before it."""
+    """A write under a fence takes effect although another contender took the Lease before it."""
     terms = sorted(e["rev"] for e in history.etcd if e["key"].startswith("/registry.holdfast/terms/")
                    and e["type"] == "PUT")
     writes = [e for e in history.etcd if e["term"]]

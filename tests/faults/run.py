@@ -63,7 +63,8 @@ class Run:
         return [f"{t.name}: {t.error!r}" for t in self.threads() if t.error]
 
     def mark(self):
-        """A last write of each key by somebody, after which all is quiet; its revision."""
+        """Writes each key once more, after which all is quiet. Returns the revision of the last
+        write."""
         api, newest = Api(self.urls, 0, self.context), 0
 
         def write(key):
@@ -84,7 +85,7 @@ class Run:
 
 
 def settle(run, world):
-    """Mends everything, and yields what does not work again in time; each of it is a problem."""
+    """Ends all faults, and yields what does not work again in time: each is a problem."""
     world.heal()
     newest = 0
     try:
@@ -101,7 +102,8 @@ def settle(run, world):
 
 
 def seen_all(watcher, newest):
-    """One of a single name is at the last write of that name, or at a bookmark."""
+    """Whether the watcher has seen the last write. A watcher of one name gets only the last write
+    of that name, which is one of the newest len(KEYS), or a bookmark."""
     if watcher.key:
         return watcher.newest >= newest - len(KEYS) - 1
     return watcher.newest >= newest
@@ -115,7 +117,7 @@ def troubles(run, world):
             yield f"{name} ended by itself with {status}:\n{log}"
     for instance in world.instances:
         for line in instance.log_text().splitlines():
-            if "the store was replaced" in line:  # nobody did
+            if "the store was replaced" in line:  # nobody replaced it
                 yield line
 
 
@@ -170,8 +172,9 @@ def summary(history, faults):
 
 
 def lags(history):
-    """How long after an instance acknowledged a write its own watch said it, in ms: the greatest, and
-    the 99th of a hundred. Not judged, but a watch that stands still while all else goes on shows."""
+    """How long after an instance acknowledged a write its own watch delivered it, in ms: the 99th
+    percentile and the greatest. This is not judged, but it shows a watch that stands still while all
+    else goes on."""
     text = []
     for i in range(3):
         arrived = {s[3]: s[5] for w in history.watch if w["client"] == f"w{i}"

@@ -6,8 +6,8 @@ from clients import CONFIGMAPS, Client, seen
 
 
 class Watcher(Client):
-    """Lists, watches, and watches on from where it was, as an informer does; through one instance, or
-    now through this one and now through that."""
+    """Lists, watches, and watches on from where it was, as an informer does. It stays with one
+    instance, or it roams: each request may go to another one."""
     writes = False
     lasts = (1, 4, 15, 60)  # seconds; what it asks for
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who sees what etcd does: without holdfastd, and from each member at the same time."""
+"""The witness watches etcd itself, without holdfastd, through each member at the same time."""
 import base64
 import http.client
 import json
@@ -18,7 +18,7 @@ def b64(text):
 
 class Witness:
     """Every event of ConfigMaps in default and of term records, from each member by a watch of its
-    own, so that no member that stands still hides anything."""
+    own, so a member that stands still hides nothing."""
 
     def __init__(self, members):
         self.members = members

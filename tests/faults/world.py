@@ -64,7 +64,7 @@ class World:
     def __init__(self, cluster, binary=WRITER):
         self.cluster, self.binary, self.n = cluster, binary, 3
         self.urls = [None] * 3          # where each instance serves; None = nowhere
-        self.ended = []                 # (name, status): an instance that ended unasked
+        self.ended = []                 # (name, status, end of the log) of each instance that ended unasked
         self.down = set()               # instances that are meant to be down
         ports = free_ports(6)
         self.clients, self.peers = ports[:3], ports[3:]
@@ -152,7 +152,7 @@ class World:
 
 
 class Ender:
-    """Something else that ends with the cluster."""
+    """Something other than an instance that ends with the cluster."""
 
     def __init__(self, end, log):
         self.end, self.log_path = end, pathlib.Path(log)

@@ -38,8 +38,8 @@ static const struct hfd_schema_field fields[] = {
 static const struct hfd_schema kind = {HFD_STRUCT("v1.Kind", fields)};
 static const struct hfd_writer writer = {"kubectl", "", "v1", "2026-01-01T00:00:00Z"};
 
-/* Parses the text before the next NUL, which *at passes. NULL: it is no object that the server
- * would read. */
+/* Parses the text before the next NUL, which *at passes. NULL: the server would not read it as an
+ * object. */
 static struct hf__json *parse(const char **at, const char *end) {
         const char *to = memchr(*at, 0, (size_t)(end - *at)), *from = *at;
         struct hf__json *json = NULL;

@@ -2,8 +2,8 @@
 /*
  * Fuzzes the schemas of custom kinds: the first line is an openAPIV3Schema, the rest an object. A
  * schema that no rule refuses can be compiled. Pruning and defaulting twice is the same as once,
- * and changes nothing of a text that is said to have the form. An object is valid as its own
- * replacement, except for the parts that do not ratchet.
+ * and changes nothing of a text that hfd_custom_schema_is_formed accepts. An object that replaces
+ * an equal one is valid, unless the schema has parts that do not ratchet.
  */
 #undef NDEBUG
 #include <assert.h>

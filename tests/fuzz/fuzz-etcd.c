@@ -2,7 +2,7 @@
 /*
  * Fuzzes etcd's responses: protobuf messages of each kind (the first byte), and those of a watch.
  * What is accepted must be whole: keys that are C strings, values where they were wanted, and as
- * many as are counted. What is refused must leave nothing behind but what the release frees.
+ * many as are counted. What is refused must leave nothing that the release does not free.
  */
 #undef NDEBUG
 #include <assert.h>

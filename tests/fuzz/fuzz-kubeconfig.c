@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* A name of a device would make the test wait for it. */
+/* Reading a device could block the test. A backslash may spell such a name. */
 static bool names_a_device(const uint8_t *data, size_t n) {
         return memmem(data, n, "/dev", 4) || memmem(data, n, "/proc", 5) ||
                memmem(data, n, "\\", 1);

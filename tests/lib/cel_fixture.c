@@ -21,7 +21,7 @@ struct bench {
         struct hf__cel_declarations declarations;
 };
 
-/* The values of the variables come from expressions, too; their programs stay in `kept`. */
+/* The programs that made the values of the variables. They live as long as the values. */
 static struct hf__cel_program *kept[5];
 
 static void open_bench(struct bench *b) {

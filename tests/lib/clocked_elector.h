@@ -73,8 +73,8 @@ void clocked_elector_let_end(void);
  * result of hf_client_request. Thread: the controller's. */
 int clocked_begin_write(struct hf_term *term, enum hf_verb verb);
 
-/* Writes the Lease as another process does: its holder, who renewed it at the real time that the
- * clock began with. spec: more members of the spec, each with a comma before it. */
+/* Writes the Lease as another process does: with this holder, renewed at the real time at which the
+ * clock began. spec: more members of the spec, each with a comma before it. */
 void clocked_put_lease(const char *holder, const char *spec);
 
 void clocked_await_term(void); /* until the elector leads and its controller runs; then settles */

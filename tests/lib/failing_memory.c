@@ -155,7 +155,7 @@ int __wrap_asprintf(char **ret_text, const char *format, ...) {
 void __wrap_free(void *block);
 void __wrap_free(void *block) {
         remove_block(block); /* first, because another thread may get its address */
-        if (block)           /* whoever still uses it shall not find what it had */
+        if (block)           /* whoever still uses it must not find its old content */
                 memset(block, 0xa5, malloc_usable_size(block));
         __real_free(block);
 }

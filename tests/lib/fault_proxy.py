@@ -2,7 +2,7 @@
 """A proxy with faults between a client of the API and a holdfastd.
 
 It takes plain HTTP and forwards it over TLS with the admin certificate. The test changes `mode`
-while it runs. It applies to requests that are no watches and whose path contains `only`:
+while it runs. The mode applies to requests whose path contains `only`, except watches:
     "pass"          forwards
     (403, reason)   responds with a Status of that code, and forwards nothing;
                     (429, reason, 1) with `Retry-After: 1`

@@ -25,7 +25,7 @@ struct faulty_store {
         pthread_mutex_t mu;
         /* guarded by mu */
         bool drops_events;   /* the watch gets no events, until it is suspected of hanging */
-        bool drops_for_good; /* nor afterwards, as on a store of which every member hangs */
+        bool drops_for_good; /* nor afterwards, as from a store whose members all hang */
         int n_suspected;     /* how often the watch was suspected of hanging */
         void (*on_next_list)(void *ctx);  /* called during the next list; then NULL */
         void (*on_next_watch)(void *ctx); /* called when the next watch has begun; then NULL */

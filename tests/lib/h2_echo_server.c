@@ -65,7 +65,8 @@ static void send_frame(struct connection *c, enum h2_frame_type type, int flags,
         c->n_out += H2_HEAD_SIZE + n;
 }
 
-/* The frame size is no power of two on purpose: frames do not line up with a client's buffers. */
+/* The frame size is deliberately not a power of two, so that frames do not line up with a client's
+ * buffers. */
 static void send_zeros(struct connection *c, uint32_t stream, size_t n) {
         static const uint8_t zeros[12000];
 

@@ -46,7 +46,8 @@ static void pause_for(hf_nsec time) {
         (void)nanosleep(&pause, NULL);
 }
 
-/* Wakes those whose time has come. Returns whether there are any. *ret_n: how many wait in all. */
+/* Wakes the waiting threads whose time has come. Returns whether there are any. *ret_n: how many
+ * wait in all. */
 static bool wake_due(size_t *ret_n) {
         bool is_due = false;
 

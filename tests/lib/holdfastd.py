@@ -100,7 +100,8 @@ def is_free(path, limit=0.5):
 
 
 def cpu_ns(pid):
-    """The processor time of the process by the kernel's accounting, that of threads that have ended included."""
+    """The processor time of the process as the kernel accounts it, with that of threads that have
+    ended."""
     return time.clock_gettime_ns((~pid << 3) | 2)  # as clock_getcpuclockid makes it
 
 
@@ -235,7 +236,8 @@ class SqliteFile:
         pass
 
     def __getattr__(self, name):
-        """What only an etcd has, to be stopped for example. A test that uses it is skipped."""
+        """Called for a member that only an Etcd has, such as stop(): skips the test that uses
+        it."""
         import pytest
         pytest.skip(f"needs etcd, for its {name}")
 

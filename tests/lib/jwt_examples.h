@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The examples A.2 and A.3 of RFC 7515: signed by another program, with keys that it publishes. */
+/* The examples A.2 and A.3 of RFC 7515: signed by another program, with keys that the RFC
+ * publishes. */
 
 #define JWT_EXAMPLE_ES256_KEY                                                                      \
         "-----BEGIN PUBLIC KEY-----\n"                                                             \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A decoder of Kubernetes' protobuf answers, as strict as its encoder is regular: every field that is no pointer in Go must be there, fields are in
-the order of their numbers and the keys of maps are sorted, and nothing is unknown. Shares nothing with the server but the numbers, which never change."""
+"""A decoder of Kubernetes' protobuf responses, as strict as its encoder is regular: every field that is no pointer in Go must be there,
+fields are in the order of their numbers and the keys of maps are sorted, and nothing is unknown. Shares nothing with the server but the
+numbers, which never change."""
 import base64
 import datetime
 import json

@@ -19,7 +19,8 @@ def version(binary):
 
 
 def is_current():
-    """Whether the kubectl on PATH is none of those before OpenAPI v3, cron jobs of batch/v1 and --subresource: Debian's is one."""
+    """Whether the kubectl on PATH knows OpenAPI v3, cron jobs of batch/v1 and --subresource.
+    Debian's is too old for that."""
     return (version("kubectl") or (0, 0)) >= (1, 30)
 
 

@@ -41,8 +41,8 @@ static inline void patience_wait(pthread_cond_t *cond, pthread_mutex_t *mutex) {
                 }                                                                                  \
         } while (0)
 
-/* Lets other threads run. First only for a moment, then they have the processor for a while:
- * valgrind runs one thread at a time, and may well let the one that yields go on. */
+/* Lets other threads run. At first it only yields. Later it sleeps for a while, because valgrind
+ * runs one thread at a time and may let the yielding thread go on. */
 static inline void patience_yield(unsigned *n_looks) {
         if (++*n_looks < 20)
                 (void)sched_yield();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Objects and answers as JSON, and the bytes that the encoder of k8s.io/apimachinery 0.36 makes of
- * them, as base64. The first one is a ConfigMap without members.
+ * Objects and responses as JSON, and the bytes that the encoder of k8s.io/apimachinery 0.36 makes
+ * of them, as base64. The first one is a ConfigMap without members.
  */
 #include <stddef.h>
 

@@ -96,7 +96,7 @@ struct two_lease_fixture {
         unsigned n_replies; /* handled so far */
         bool overlap_is_expected;
         /* The steps that leader/model/two_lease.pml knows are printed here, and the model judges
-         * them: the fixture asserts nothing, and no outsider writes. NULL = they are not */
+         * them: the fixture asserts nothing, and no outsider writes. NULL = nothing is printed */
         FILE *steps;
         /* counts for the tests */
         unsigned n_overlaps, n_terms[3], n_split_crashes, n_half_held, n_given_back, n_undone;

@@ -14,8 +14,8 @@ static void chaos(struct two_lease_fixture *f, enum two_lease_knowledge a,
         switch (two_lease_fixture_random(f) % 8) {
         case 0: two_lease_fixture_crash(f, process); break;
         case 1: {
-                /* A pause within a pause cannot end it early: what came meanwhile waits for its
-                 * end. */
+                /* A second pause must not end the first one early: events that came meanwhile wait
+                 * for its end. */
                 hf_nsec paused_until = f->now + two_lease_fixture_random_below(f, 40 * SEC);
                 if (paused_until > f->processes[process].paused_until)
                         f->processes[process].paused_until = paused_until;

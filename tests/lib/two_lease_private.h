@@ -17,7 +17,7 @@
 
 extern const char *const two_lease_side_names[HF__TWO_LEASE_SIDES];
 
-/* Whether a fault happens that happens so often when faults are on. */
+/* Whether a fault of this frequency happens now; never while faults are off. */
 bool two_lease_has_fault(struct two_lease_fixture *f, unsigned of_1000);
 bool two_lease_does_know(const struct two_lease_process *p, enum hf__two_lease_side side);
 /* The caller fills in the rest of the event, which belongs to the fixture. */

@@ -47,7 +47,6 @@ static const char *kind_of(const struct two_lease_process *p, const struct hf__r
         return record->cause != HF__CAUSE_NONE ? "an acquire" : "a renewal";
 }
 
-/* A lost request looks to its sender like a timeout at the deadline. */
 void two_lease_send_request(struct two_lease_fixture *f, int process, enum hf__two_lease_side side,
                             bool write, uint32_t op_id, hf_nsec deadline,
                             const struct hf__record *record) {

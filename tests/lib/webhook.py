@@ -11,8 +11,9 @@ from tls_etcd import make_ca, make_cert
 
 
 class Webhook:
-    """answer(path, body) returns (status code, body): a dict is sent as JSON, a str as text. It may block, which holds only its own call;
-    `release` unblocks it. names: those of the certificate besides 127.0.0.1."""
+    """answer(path, body) returns (status code, body): a dict is sent as JSON, a str as text. It may
+    block on `release`, which holds up only its own call. names: those of the certificate besides
+    127.0.0.1."""
 
     def __init__(self, directory, answer, *names):
         self.answer = answer

@@ -17,7 +17,8 @@ def make_certificate(directory, name="webhook"):
 
 
 class WebhookServer:
-    """answers: path -> function of the review's request, which returns the response without its uid, or bytes: the whole body, or (code, bytes)."""
+    """answers: path -> function that gets the review's request. It returns the response without its
+    uid, or the whole body as bytes, or (code, bytes)."""
 
     def __init__(self, directory):
         self.directory = directory

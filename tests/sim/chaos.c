@@ -104,7 +104,7 @@ static void outsider_write(struct sim *sim) {
 
         if (!record.exists)
                 return;
-        if (way >= 4) { /* only labels change, the record stays */
+        if (way >= 4) { /* only labels and annotations change */
                 COUNT(sim, label_edits);
                 /* The annotation that requests a hand-over, whoever the holder is. */
                 if (sim_chance(sim, 20)) {
@@ -145,7 +145,8 @@ void sim_hand_over(struct sim *sim, int p, const char *successor) {
         sim_proc_event(sim, p, HF__EV_HAND_OVER);
 }
 
-/* Clocks that stand still, outsiders and restored backups: the model knows nothing of these. */
+/* Whether the model knows the fault. It knows no clock that stands still (2), no outsider (6) and
+ * no restored backup (15). */
 static bool is_in_model(uint64_t fault) { return fault != 2 && fault != 6 && fault != 15; }
 
 static void inject_fault(struct sim *sim, int p) {

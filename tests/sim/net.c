@@ -76,8 +76,7 @@ static void break_request(struct sim *sim, struct sim_op *op, enum sim_network n
                 sim_event_at(sim, sim->now + short_delay(sim), E_APPLY, op->proc, index, 0);
                 break;
         case REFUSE: refuse_request(sim, op); break;
-        case BREAK_CONNECTION: /* the sender gets an error at once, but the request may be applied
-                                */
+        case BREAK_CONNECTION: /* an error comes at once; the request may still be applied */
                 COUNT(sim, broken_connections);
                 if (sim_chance(sim, 50))
                         sim_event_at(sim, sim->now + short_delay(sim), E_APPLY, op->proc, index, 0);

@@ -2,7 +2,7 @@
 /*
  * sim [--schedules N] [--seed S] [--electors N] [--jobs N] [--sweep] [--stop PROC:STEP[:calm]]
  *     [--slow] [--queued] [--defect NAME] [--by-effect] [--expect PROMISES] [--trace]
- *     [--svg FILE [--last S]]
+ *     [--svg FILE [--last S]] [--steps]
  * sim --list-defects
  *
  * Runs schedules from seed S on, in several jobs (0 = one for each processor). It stops at the
@@ -262,7 +262,8 @@ static int show_schedule(const struct options *o) {
         return (o->expect ? expected : good) ? 0 : 1;
 }
 
-/* Prints the steps of each schedule. A mistake ends a schedule early, which is no failure here. */
+/* Prints the steps of each schedule. A mistake ends a schedule early, which is not a failure
+ * here. */
 static int print_steps(const struct options *o) {
         struct sim_counts counts = {0};
         struct sim *sim = calloc(1, sizeof *sim);

@@ -300,7 +300,7 @@ struct sim {
         int slow_victim;         /* the leader that will die; -1 = not chosen yet */
         hf_nsec slow_cut_until;  /* until then its requests are lost */
         bool calm;               /* nothing fails at random, now */
-        bool opaque;             /* a foreign server, whose revisions are no numbers */
+        bool opaque;             /* a foreign server, whose revisions are not numbers */
         bool fence_off;          /* a foreign server, which has no fence */
         bool draw;               /* keep the marks of a timeline */
         enum sim_defect defect;

@@ -5,8 +5,8 @@
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
  *    JSON values, so nothing of the definition is used after hfd_custom_kind_new. Only group and
  *    plural are those of the slot.
- *  - Names are those that the controller has accepted (status.acceptedNames), and not those that
- *    the spec wishes.
+ *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
+ *    spec.names.
  */
 #include "server/resources/custom/custom_kind.h"
 
@@ -98,7 +98,7 @@ static int add_column(struct hfd_custom_version *version, const struct hf__json 
         return 0;
 }
 
-/* The name, and those of the definition; or else the age. */
+/* The columns: the name, then those of the definition or, if it has none, the age. */
 static int make_columns(struct hfd_custom_version *version, const struct hf__json *json) {
         static const struct hfd_column name = {.name = "Name",
                                                .type = "string",
@@ -149,7 +149,8 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
         if (r == 0)
                 r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
                                                 &version->schema);
-        /* The rules of structural schemas are younger than some stored definitions. */
+        /* A stored definition may be older than the rules of structural schemas. If its schema
+         * breaks them, the kind is served as if it had no schema. */
         if (r == HF_E_INVALID)
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
         hf__strbuf_done(&name);
@@ -246,7 +247,7 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
 
 /* ---- the kind ---- */
 
-/* By priority: the first one is what clients prefer. */
+/* By priority: clients prefer the first version. */
 static int compare_versions(const void *a, const void *b) {
         const struct version *x = a, *y = b;
         const char *one = hf__json_string(x->copy, "name"),
@@ -315,8 +316,8 @@ static struct hf__json *copy_without(const struct hf__json *object, const char *
 
 /*
  * A copy of the spec without the schemas, which are compiled, and which the definition has. They
- * are left out at once: what stays of a large copy would keep its pages from being given back. NULL
- * = out of memory.
+ * are left out while the rest is copied: if they were removed later, what remains of the large copy
+ * would keep its pages from being given back. NULL = out of memory.
  */
 static struct hf__json *copy_spec(const struct hf__json *spec) {
         struct hf__json *copy = copy_without(spec, "versions"), *versions = hf__json_array();

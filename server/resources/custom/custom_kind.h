@@ -5,9 +5,10 @@
  * Established. It has a version, with a row for the rest of the server, for each version that is
  * served, and for the one in which objects are stored.
  *
- * A kind is immutable except for its marks and two numbers, and has a reference count. A reference
- * to a row is one to its kind (hfd_resource_ref). A changed definition makes another kind; requests
- * and objects that have the old one keep it. Pure. Thread: any.
+ * A kind has a reference count. It is immutable except for its two marks, its counters of
+ * conversions, and the bytes and the revision of its definition. A reference to a row is one to its
+ * kind (hfd_resource_ref). A changed definition makes another kind; requests and objects that have
+ * the old one keep it. Pure. Thread: any.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,7 +34,7 @@ struct hfd_custom_version {
         struct hfd_column *columns;       /* owned; their paths are JSON paths: ".spec.size" */
         size_t n_columns;
         const struct hf__json *selectable; /* borrowed; an array of {"jsonPath"}; NULL = none */
-        char *warning;                     /* owned; what a client is told; NULL = not deprecated */
+        char *warning; /* owned; the text of the warning to clients; NULL = not deprecated */
         struct hfd_scale_paths scale; /* row.scale, if the version has a scale; borrowed paths */
 };
 
@@ -41,8 +42,8 @@ struct hfd_custom_kind {
         atomic_int refs;
         /* Creates are refused, because the definition is being deleted. */
         atomic_bool terminating;
-        /* Another kind has taken its place, or none. The cacher's lock orders it before the end of
-         * watches. */
+        /* The kind is not served any more: another one has replaced it, or its definition is gone.
+         * The cacher's lock orders it before the end of watches. */
         atomic_bool retired;
 
         /* A webhook converts between the versions (registry/convert). Objects are cached in the
@@ -50,11 +51,13 @@ struct hfd_custom_kind {
          * `versions` has all of them. */
         bool is_converted_elsewhere;
         atomic_uint n_conversions; /* calls of the webhook for requests that are under way */
-        /* Those for watches; guarded by the lock of registry/base/convert_turns.h. */
+        /* Calls for watches that are under way; guarded by the lock of
+         * registry/base/convert_turns.h. */
         unsigned n_watch_conversions;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */
-        /* The revision at which the definition was last read. `terminating` is not older. */
+        /* The revision at which the definition was last read. A thread that reads it first, and
+         * then `terminating`, gets a mark that is at least as new. */
         _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
          * same objects in memory. */
@@ -92,19 +95,19 @@ int hfd_custom_version_props(const struct hfd_custom_version *version, struct hf
 /* The hash that the kind of this definition would have. 0 or -ENOMEM. */
 int hfd_custom_kind_hash(const struct hf__json *definition,
                          unsigned char ret_hash[HFD_CUSTOM_HASH]);
-/* Whether the definition is served: Established, and not deleted for good. */
+/* Whether the definition is served: whether it has the condition Established. */
 bool hfd_custom_kind_is_established(const struct hf__json *definition);
 struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind);
 /* Accepts NULL; returns NULL. */
 struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind);
 
-/* A reference to a row, which is one to its kind. For rows that are not of a kind, and NULL, these
- * do nothing. ref returns its argument, unref NULL. */
+/* A reference to a row, which is one to its kind. For NULL, rows of the table and permanent rows of
+ * slots, these do nothing. ref returns its argument, unref NULL. */
 const struct hfd_resource *hfd_resource_ref(const struct hfd_resource *resource);
 const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resource);
 /* The columns of the Table of any row; *ret_n of them. */
 const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
 
 /* Whether objects of two storage rows have the same stored form. Either may be the permanent row of
- * a slot, which has none. */
+ * a slot, which has no form. */
 bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b);

@@ -25,7 +25,7 @@ struct hfd_custom_table {
         pthread_mutex_t mu;
         /* Guarded by mu. */
         struct hfd_custom_set *set;      /* owned reference; NULL = empty */
-        unsigned short buckets[BUCKETS]; /* number of a slot + 1; 0 = free; open addressing */
+        unsigned short buckets[BUCKETS]; /* index in rows + 1; 0 = free; open addressing */
         /* Allocated one by one, because few of them are used. Owned; as are their strings. */
         struct hfd_resource *rows[HFD_CUSTOM_SLOTS_MAX];
         atomic_size_t n_slots; /* changed under mu */
@@ -96,7 +96,7 @@ static struct hfd_resource *make_slot_row(const char *group, const char *plural,
         row->plural = text + n_group;
         row->storage = storage;
         row->version = row->kind = row->singular = "";
-        row->namespaced = true; /* or not: the path of an object tells */
+        row->namespaced = true; /* not always true: the path of an object shows it */
         row->slot = (unsigned short)slot;
         return row;
 }

@@ -36,7 +36,7 @@ static const char *read_name(const char *at, const char *ends, char name[KEY_MAX
 
 /* ---- filters ---- */
 
-/* The value of a filter: "text", 'text', a number, true or false. */
+/* Whether the value equals the literal of a filter: "text", 'text', a number, true or false. */
 static bool equals_literal(const struct hf__json *value, const char *literal, size_t n) {
         const char *text = hf__json_text(value);
         char *end;

@@ -12,7 +12,8 @@
 #include "server/resources/group_priority.h"
 #include "server/resources/rows/resource_table.h"
 
-/* The number of the first row of the table with this group and version; their number: none has. */
+/* The number of the first row of the table with this group and version; the number of rows of the
+ * table, if none has them. */
 static size_t rank_in_table(const struct hfd_resource *row) {
         size_t n = hfd_resources_count();
 

@@ -38,7 +38,7 @@ struct hfd_expressions {
         const struct hf__cel_type *params_type;
         struct hfd_expression *all;
         struct hfd_expression_variable *variables; /* owned */
-        struct hf__cel_field *fields;              /* owned by the arena; with the same order */
+        struct hf__cel_field *fields; /* owned by the arena; in the order of variables */
         size_t n_variables;
         size_t variables_space;
         size_t fields_space;
@@ -125,7 +125,7 @@ static const struct scope *scope_of(struct hfd_expressions *set, unsigned featur
         return scope;
 }
 
-/* The name of a type as messages about results have it. */
+/* Prints the name of a type as messages about results have it. */
 static void print_type(struct hf__strbuf *out, const struct hf__cel_type *type) {
         if (type->n_params > 0)
                 hf__cel_type_print(out, type);

@@ -55,7 +55,8 @@ enum hfd_expression_result {
 struct hfd_expression {
         const char *text;
         struct hf__cel_program *program; /* NULL: it does not compile */
-        /* Why, as kube-apiserver says it: "compilation failed: ERROR: <input>:1:1: ...". */
+        /* Why it does not compile, in kube-apiserver's words: "compilation failed: ERROR:
+         * <input>:1:1: ...". */
         const char *error;
         unsigned depth; /* levels */
         struct hfd_expression *next;
@@ -70,16 +71,17 @@ struct hfd_expression_variable {
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
 /*
- * An empty set. features: those that its expressions may have. object_type: of object and
- * oldObject, and params_type, of params: for type checks, alive as long as the set; NULL is dyn. 0
- * or -ENOMEM.
+ * An empty set. features: those that its expressions may use. object_type is the type of object and
+ * oldObject, params_type that of params. They serve type checks, and must live as long as the set;
+ * NULL = dyn. 0 or -ENOMEM.
  */
 int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_type,
                         const struct hf__cel_type *params_type, struct hfd_expressions **ret_set);
 struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set); /* accepts NULL */
 
-/* Compiles an expression. features: those of the set that this expression has. A mistake in the
- * expression is no failure: (*ret_expression)->error says what it is. 0 or -ENOMEM. */
+/* Compiles an expression. features: those that this expression may use, a subset of the set's. A
+ * mistake in the expression is not a failure: (*ret_expression)->error describes it. 0 or
+ * -ENOMEM. */
 int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsigned features,
                             enum hfd_expression_result result,
                             const struct hfd_expression **ret_expression);
@@ -87,6 +89,7 @@ int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsig
  * HF_E_TOO_LARGE: there are too many. */
 int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, const char *text,
                                  const struct hfd_expression **ret_expression);
+/* The variables in the order in which they were added, borrowed from the set. *ret_n: how many. */
 const struct hfd_expression_variable *hfd_expressions_variables(const struct hfd_expressions *set,
                                                                 size_t *ret_n);
 /* A copy of a text that lives as long as the set. NULL: out of memory. */

@@ -252,9 +252,8 @@ static struct hf__json *parse_object(const struct hfd_resource *row,
         return json;
 }
 
-/* Encodes an object of a custom resource. If another version stores it, that version's defaults
- * are added, too.
- * NULL = out of memory. */
+/* Encodes an object of a custom resource. If another version stores it, that version's defaults are
+ * added, too. NULL = out of memory. */
 static struct hf__buf *encode_custom(const struct hfd_resource *row, const struct hf__json *json) {
         const struct hfd_resource *stored = hfd_resource_stored(row);
         if (hfd_conversion_is_elsewhere(row))

@@ -19,8 +19,8 @@ static const struct hfd_schema_field meta_fields[] = {
 const struct hfd_schema hfd_custom_meta_schema = {HFD_STRUCT(NULL, meta_fields),
                                                   .preserve_unknown = true};
 
-/* The version in which the object is stored, if a webhook converts the kind; else that of row,
- * which all objects get. */
+/* The row whose form the object gets: that of the object's own version, if a webhook converts the
+ * kind; otherwise row. */
 static const struct hfd_resource *row_of(const struct hfd_resource *row,
                                          const struct hf__json *json) {
         const struct hfd_custom_kind *kind = row->custom->kind;
@@ -37,7 +37,8 @@ static bool is_formed(const struct hfd_resource *row, const struct hf__buf *byte
                hfd_custom_schema_is_formed(row->custom->schema, bytes->data, bytes->n);
 }
 
-/* Whether the bytes have the form of the row, which becomes that of the bytes; see row_of. */
+/* Whether the bytes already have the form that row_of would choose. *row becomes the row of that
+ * form. */
 static bool find_form(const struct hfd_resource **row, const struct hf__buf *bytes) {
         const struct hfd_custom_kind *kind = (*row)->custom->kind;
 
@@ -51,8 +52,7 @@ static bool find_form(const struct hfd_resource **row, const struct hf__buf *byt
         return false;
 }
 
-/* As hfd_custom_object_bytes, which get a reference. *row: a storage row; becomes the row of the
- * bytes. */
+/* As hfd_custom_object_bytes. *row: a storage row; becomes the row whose form the bytes get. */
 static struct hf__buf *form_bytes(const struct hfd_resource **row, struct hf__buf *bytes) {
         struct hf__json *json = NULL;
         struct hf__buf *formed = NULL;

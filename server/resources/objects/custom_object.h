@@ -24,7 +24,8 @@ struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row, struct h
 /* An object from stored bytes, in the form of row. NULL as above. */
 struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
                                          uint64_t revision, struct hf__buf *stored);
-/* The object again, in the form of another storage row. NULL as above. */
+/* A copy of the object in the form of another storage row, such as that of a newer definition. NULL
+ * as above. */
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object);
 /* Makes the object from json, the webhook's conversion of source to the version of row. json is

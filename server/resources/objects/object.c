@@ -64,7 +64,8 @@ bool hfd_object_has_head(const struct hfd_resource *resource, const struct hf__b
         return bytes->n >= n && memcmp(bytes->data, head, n) == 0;
 }
 
-/* The head of bytes that begin with one, of whatever kind. Returns its length; 0 = they do not. */
+/* The length of the head that the bytes begin with, whatever its kind; 0 = they begin with no
+ * head. */
 static size_t find_head(const struct hf__buf *bytes) {
         static const char *const parts[] = {"{\"kind\":\"", "\",\"apiVersion\":\"",
                                             "\",\"metadata\":{"};
@@ -83,7 +84,7 @@ static size_t find_head(const struct hf__buf *bytes) {
         return n < HEAD_MAX ? n : 0;
 }
 
-/* Whether JSON shows the text as it is. */
+/* Whether the text needs no escapes in JSON. */
 static bool is_plain(const char *text) {
         for (; *text; text++)
                 if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\')
@@ -91,8 +92,8 @@ static bool is_plain(const char *text) {
         return true;
 }
 
-/* The head for the object, which json is to get. 0 = its kind and apiVersion are missing or too
- * long: it is no valid object. */
+/* Writes the head for an object that has the members of json. 0 = kind or apiVersion is missing,
+ * too long or needs escapes: json is not a valid object. */
 static size_t make_head(const struct hfd_resource *resource, const struct hf__json *json,
                         char head[HEAD_MAX]) {
         if (!has_any_kind(resource))
@@ -174,7 +175,7 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         return spliced;
 }
 
-/* Where an object with an origin has the pointer to it: after the path. */
+/* The offset of the pointer to the origin in an object that has one: after the path. */
 static size_t origin_offset(size_t n_path) {
         size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(struct hf__buf *);
 

@@ -36,7 +36,8 @@ struct hfd_object {
         const struct hfd_resource *resource;
         uint64_t revision;
         /* Owned; the served bytes, which may be packed if the resource says so (hfd_object_plain).
-         * In the placeholders below NULL, or a text that is no object. */
+         * In a placeholder (hfd_object_unreadable, hfd_object_sealed) it is NULL, or a text that is
+         * no object. */
         struct hf__buf *bytes;
         /* Owned; built on first use: the labels, and the fields that field selectors may use. */
         _Atomic(struct hf__json *) selectable;
@@ -80,7 +81,8 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
 struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
                                          uint64_t revision, const struct hf__buf *bytes,
                                          struct hf__buf *origin);
-/* What the object was formed from; else its served bytes. Borrowed from object. */
+/* The stored bytes from which the object was formed, if it keeps them; otherwise its served bytes.
+ * Borrowed from object. */
 struct hf__buf *hfd_object_origin(const struct hfd_object *object);
 /* Parses stored. 0 = it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
@@ -92,7 +94,7 @@ struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, co
                                          uint64_t revision);
 /*
  * The same for a value that could not be decrypted. Its bytes are the text `why`, which a caller
- * may read, but they are no object. NULL = out of memory.
+ * may read, but they are not an object. NULL = out of memory.
  */
 struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
                                      uint64_t revision, const char *why);
@@ -101,10 +103,10 @@ struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revis
 /* A copy with the kind and apiVersion of another row. NULL = out of memory. */
 struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
                                  const struct hfd_object *object);
-/* A reference to an object whose bytes are not packed: a copy if they are. Whoever sends the bytes
- * of an object to a client has it from here. NULL = out of memory. */
+/* The object with bytes that are not packed: a new reference to it, or a copy if its bytes are
+ * packed. Use the result to send the bytes to a client. NULL = out of memory. */
 struct hfd_object *hfd_object_plain(struct hfd_object *object);
-/* How many served bytes it has, packed or not. It has some. */
+/* The number of served bytes when they are unpacked. The object is not a placeholder. */
 size_t hfd_object_size(const struct hfd_object *object);
 /* Accepts NULL. */
 struct hfd_object *hfd_object_ref(struct hfd_object *object);

@@ -42,10 +42,10 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
                    char key[HFD_KEY_MAX]);
 
 /*
- * The reverse: finds the resource and the path of a key. *ret_path points into key. For a custom
- * resource, whether its definition is known or not, it is the permanent row of the slot
- * (custom/custom_table.h); table NULL = there are none. NULL: no resource has such keys; or, if
- * *ret_path is NULL, memory ran out.
+ * The reverse: finds the resource and the path of a key. *ret_path points into key. The result for
+ * a custom resource is the permanent row of its slot (custom/custom_table.h), whether its
+ * definition is known or not. table NULL = there are no custom resources. NULL: no resource has
+ * such keys; or, if *ret_path is NULL, memory ran out.
  */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path);

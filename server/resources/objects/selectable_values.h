@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The fields of built-in kinds that selectors may name, as they are stored, and what objects have
- * in them. Pure. Thread: any. */
+/* Which fields of built-in kinds selectors may name, and the values that an object has in them. The
+ * names of fields are those of the stored form. Pure. Thread: any. */
 #include <stdbool.h>
 
 struct hf__json;
@@ -11,7 +11,7 @@ struct hfd_resource;
 bool hfd_selectable_is_event(const struct hfd_resource *resource);
 /* Whether selectors of this built-in kind may name other fields than name and namespace. */
 bool hfd_selectable_has_own(const struct hfd_resource *resource);
-/* Whether name is such a field. Not for Events. */
+/* Whether name is such a field. The kind is not Event. */
 bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *name);
 /*
  * Copies what selectors of this resource can read from the object in its stored form to

@@ -21,7 +21,7 @@
  * start, before anything uses the rows; a second call does nothing. */
 void hfd_resources_add_workloads(void);
 /* The number of rows of the table, and each of them. Those of one group and version are adjacent,
- * in the order in which discovery lists them. Discovery lists the groups in the order of hfd_groups
+ * in the order in which discovery lists them. Discovery lists the groups by their priority
  * (group_priority.h). */
 size_t hfd_resources_count(void);
 const struct hfd_resource *hfd_resource_at(size_t index);
@@ -39,7 +39,8 @@ bool hfd_resource_starts_version(const struct hfd_resource *resource);
 /* Finds a row; NULL = there is no such resource. */
 const struct hfd_resource *hfd_resource_find(const char *group, const char *version,
                                              const char *plural);
-/* The kind of a subresource's bodies, which is in no table. NULL: that of the object. */
+/* The row of the kind that the bodies of a subresource have, if it is not the object's kind. That
+ * row is outside the table. NULL: the bodies are objects of the same kind. */
 const struct hfd_resource *hfd_resource_of_part(enum hfd_subresource subresource);
 /* The row of Namespaces. */
 const struct hfd_resource *hfd_resource_namespaces(void);

@@ -8,8 +8,9 @@
  * Invariants:
  *
  *  - The storage segments are part of the on-disk format and must never change.
- *  - Rows of one group are in one part, and those of one version are adjacent. The first row of a
- *    group has the version that discovery prefers.
+ *  - Rows of one group are in one part (the core group also has a part for its workload kinds), and
+ *    those of one version are adjacent. The first row of a group has the version that discovery
+ *    prefers.
  *  - Columns and flags follow kube-apiserver, so that kubectl shows the usual tables (without some
  *    columns of -o wide) and clients meet the usual rules.
  *

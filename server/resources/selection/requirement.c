@@ -36,8 +36,7 @@ static bool is_number(const char *text) {
         return *text && errno == 0 && *end == '\0';
 }
 
-/* Every value must be possible as the value of a label. The bounds of < and > must be numbers,
- * too. */
+/* Whether every value is a valid label value, and the bounds of < and > are numbers. */
 static bool values_are_valid(const struct hfd_requirement *requirement) {
         bool bound = requirement->op == HFD_GREATER || requirement->op == HFD_LESS;
 
@@ -192,7 +191,7 @@ int hfd_requirement_parse_field(struct hfd_requirement *requirement, char *term,
                 return HF_E_INVALID;
         }
         char *value = op;
-        (void)parse_operator(&value, &requirement->op); /* is one, because op is "=" or "!=" */
+        (void)parse_operator(&value, &requirement->op); /* cannot fail, because op is "=" or "!=" */
         *op = '\0';
         requirement->key = term;
         requirement->values = calloc(1, sizeof *requirement->values);

@@ -7,8 +7,8 @@
 
 #include "server/resources/resource.h"
 
-/* A selector of Events may name this field. Its value is source.component or, if that is empty, as
- * in newer Events, reportingComponent. */
+/* A field of Events. Its value is source.component or, if that is empty as in newer Events,
+ * reportingComponent. */
 #define HFD_FIELD_SOURCE "source"
 
 /* If Kubernetes supports the field in selectors of this resource, returns its name in the stored

@@ -73,7 +73,7 @@ void hfd_configmap_validate(const struct hf__json *object, const struct hf__json
         hfd_data_map_validate_keys(object, "binaryData", causes);
         if (count_part_bytes(object, "data", false) + count_part_bytes(object, "binaryData", true) >
             HFD_DATA_MAP_MAX)
-                /* Kubernetes names no field; its path is printed so. */
+                /* Kubernetes names no field here, and prints an empty path like this. */
                 hfd_cause_too_long(causes, "[]", "may not be more than 1048576 bytes");
         hfd_data_map_validate_immutable(object, old, parts, sizeof parts / sizeof parts[0], causes);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PriorityClasses. Pods are not served, so nothing here reads the classes: they are stored for
- * schedulers. The rules are those of kube-apiserver.
+ * PriorityClasses. If the workload kinds are served, a new pod gets its priority from its class
+ * (registry/write/checks/pod_priority.c). The rules are those of kube-apiserver.
  *
  * Names that begin with "system-" belong to the two classes that every cluster has. The server
- * creates them at its start (server/manifests/phase-0), and registry/write/write.c refuses to
+ * creates them at its start (server/manifests/phase-0), and registry/write/steps/start.c refuses to
  * delete them. registry/write/checks/priority_default.c checks that only one class is the default,
  * because this depends on other objects.
  */

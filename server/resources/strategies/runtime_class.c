@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RuntimeClasses. Pods are not served, so nothing here reads the classes: they are stored for the
- * programs that run pods. The rules are those of kube-apiserver.
+ * RuntimeClasses. They are for the programs that run pods. If the workload kinds are served, a new
+ * pod gets the overhead and the scheduling of its class (registry/write/checks/pod_runtime.c). The
+ * rules are those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
  *    in the version of the row, not in the version that is stored (conversion.h). For a write of
- *    .../status a kind may have validate_status in its place;
+ *    .../status a kind may have validate_status in its place.
  *  - mark_deleted does what a delete of the kind does beyond the usual (resource.h).
  *
  * meta.c and meta_validation.c handle ObjectMeta in the same way for all kinds. A strategy only
@@ -138,7 +138,7 @@ extern const struct hfd_schema hfd_priority_class_schema;
 int hfd_priority_class_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_priority_class_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
-/* Whether it is one of the two classes that the server creates at its start. */
+/* Whether name is that of one of the two classes that the server creates at its start. */
 bool hfd_is_system_priority_class(const char *name);
 
 /* quota/resource_quota.c */

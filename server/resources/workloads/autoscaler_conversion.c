@@ -384,7 +384,8 @@ static int store_cpu(struct hf__json *object) {
         return r;
 }
 
-/* The use of the CPU, unless the annotation has said more. 0 or -ENOMEM. */
+/* Stores the current use of the CPU, unless the annotation of the current metrics has set them. 0
+ * or -ENOMEM. */
 static int store_current_cpu(struct hf__json *object) {
         int64_t percent;
         bool known = hf__json_i64(object, "status." CPU_CURRENT, &percent);

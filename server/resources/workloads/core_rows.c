@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the workload kinds of the core group. Columns, flags and storage segments are those
- * of kube-apiserver. The invariants are those of rows/rows.h.
+ * The rows of the workload kinds of the core group, sorted by plural. Columns, flags and storage
+ * segments are those of kube-apiserver. The invariants are those in rows/rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* The paths of the replicas of ReplicationControllers. */
+/* Where ReplicationControllers have what their Scale shows. */
 static const struct hfd_scale_paths rc_scale_paths = {.replicas = "spec.replicas",
                                                       .current_replicas = "status.replicas",
                                                       .selector = "spec.selector",

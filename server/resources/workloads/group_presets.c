@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The defaults of the workload kinds of the other groups. They are those of kube-apiserver. The
- * invariant is that of presets.c.
+ * The defaults of the workload kinds that are not in the core group. They are those of
+ * kube-apiserver. The invariant is that of presets.c.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -142,7 +142,8 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = hfd_presets_set(object, &completions, 1);
         if (r == 0 && !old)
                 r = set_job_selector(object);
-        /* As in Kubernetes, with the labels that the selector needs. */
+        /* As in Kubernetes, the Job gets the labels of the template, also those that the selector
+         * needs. */
         return r == 0 && has_labels
                        ? hfd_presets_copy_labels(object, "metadata.labels",
                                                  hf__json_path(object,

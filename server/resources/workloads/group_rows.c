@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the workload kinds of other groups. Columns, flags and storage segments are those of
- * kube-apiserver. The invariants are those of rows/rows.h.
+ * The rows of the workload kinds that are not in the core group, sorted by group and plural.
+ * Columns, flags and storage segments are those of kube-apiserver. The invariants are those in
+ * rows/rows.h. A column's path may be a form that registry/list/table.c knows, such as "@age".
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* The paths of the replicas of Deployments, ReplicaSets and StatefulSets. */
+/* Where Deployments, ReplicaSets and StatefulSets have what their Scale shows. */
 static const struct hfd_scale_paths scale_paths = {.replicas = "spec.replicas",
                                                    .current_replicas = "status.replicas",
                                                    .selector = "spec.selector"};

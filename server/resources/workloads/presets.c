@@ -68,7 +68,7 @@ int hfd_presets_copy_labels(struct hf__json *object, const char *path,
 
 /* ---- core ---- */
 
-/* A resource that has a limit and no request is requested as far as the limit. */
+/* Sets the request of each resource that has only a limit to the limit. */
 static int set_requests(struct hf__json *containers) {
         int r = 0;
 
@@ -91,7 +91,7 @@ static int keep(struct hf__json *object, const struct hf__json *old, const char 
                                                    : 0;
 }
 
-/* A new pod that gates hold back says so. */
+/* Sets the condition of a new pod that scheduling gates hold back. */
 static int set_gated(struct hf__json *object) {
         static const char gated[] = "[{\"type\":\"PodScheduled\",\"status\":\"False\","
                                     "\"reason\":\"SchedulingGated\",\"message\":\"Scheduling is "
@@ -104,7 +104,8 @@ static int set_gated(struct hf__json *object) {
         return hf__json_set(object, "status.conditions", conditions);
 }
 
-/* In the host's network a port of a container is one of the host. */
+/* In the host's network, a container's port is a port of the host, so hostPort becomes equal to
+ * containerPort. */
 static int set_host_ports(struct hf__json *spec, const char *list) {
         int r = 0;
         int64_t number;

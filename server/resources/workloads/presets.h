@@ -13,7 +13,7 @@ struct hfd_preset {
         const char *parent; /* path of an object; with "[]" at the end: of a list of objects */
         const char *key;
         const char *value; /* JSON */
-        /* Only if the parent's member `type` or `policy` has this value; NULL = always. */
+        /* Only if the parent's member `type` has this value; NULL = always. */
         const char *only_type;
 };
 

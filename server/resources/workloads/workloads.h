@@ -2,13 +2,13 @@
 #pragma once
 /*
  * The kinds that describe programs which run on nodes: pods, services, volumes, Deployments and so
- * on. Holdfast has no nodes, so it serves them as data: with their fields, defaults and columns,
- * but without the controllers and the scheduler that would act on them. They are served if
- * --runtime-config=api/workloads=true says so, and under the name kube-apiserver.
+ * on. Holdfast has no nodes, so it serves them as data: with their fields, defaults, rules and
+ * columns, but without the controllers and the scheduler that would act on them. They are served
+ * with --runtime-config=api/workloads=true, and if the program runs under the name kube-apiserver.
  *
  * A kind is a schema in the file of its group (schemas/), a row in core_rows.c or group_rows.c, and
- * a table of defaults in presets.c or group_presets.c. Rules are in
- * rules/, and what is special about pods in pods/. Pure. Thread: any.
+ * a table of defaults in presets.c or group_presets.c. Rules are in rules/, and what is special
+ * about pods in pods/. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +24,8 @@ struct hfd_causes;
 struct hfd_conversion;
 struct hfd_part_rules;
 
-/* The rows of the core group, and those of the others, sorted by group and plural. Static. */
+/* The rows of the core group, and those of the other groups; both are sorted by group and plural.
+ * Static. */
 const struct hfd_resource *hfd_core_workload_rows(size_t *ret_n);
 const struct hfd_resource *hfd_group_workload_rows(size_t *ret_n);
 /* The kinds of the bodies of .../scale, .../binding and .../eviction, which are in no table. */
@@ -108,7 +109,8 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* pods/pod_qos.c: from a spec with its defaults. Static storage. */
 const char *hfd_pod_qos_class(const struct hf__json *spec);
-/* pods/pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. */
+/* pods/pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. *ret_changed:
+ * whether one of them was missing. */
 int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
 /* Adds the taint of a node that is not ready. */
 int hfd_node_taint_new(struct hf__json *node);
@@ -123,10 +125,10 @@ extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
-/* What all pods must have, however they are written. */
+/* The rules of a pod's spec for every write, also for one of a subresource. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
-/* pods/pod_resize.c: whether .../resize may make object of old. object differs from old in
- * resources only, unless the containers are not the same. */
+/* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
+ * from old in resources only, unless it has other containers. */
 void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 
@@ -135,17 +137,16 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 /* rules/service_fields.c: sets what depends on other fields, and drops what belongs to the old
  * type. old: the old spec; NULL = a create. 0 or -ENOMEM. */
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
-/* rules/service_validation.c: the contract is that of hfd_resource.validate */
-/* Whether an update leaves the spec as it is. Then its rules do not count: an object may have been
- * stored before there were such rules, and its status and finalizers must change nevertheless.
- * False also if memory runs out, which the causes say. */
+/* rules/workload_validation.c: whether an update leaves the spec as it is. Then the rules below are
+ * not checked: an object may have been stored before there were such rules, and its status and
+ * finalizers must change nevertheless. False also if memory runs out, which the causes say. */
 bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
+/* rules/service_validation.c: the contract is that of hfd_resource.validate. */
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
 
-/* ---- rules/claim_validation.c, rules/ingress_validation.c, rules/budget_validation.c: likewise
- * ---- */
+/* ---- claim_validation.c, ingress_validation.c, budget_validation.c in rules/: the same ---- */
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes);
@@ -159,10 +160,11 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
 
 /* ---- rules/workload_validation.c: the contract is that of hfd_resource.validate ---- */
 
-/* Kinds of the group apps with a selector that must select the template and cannot be changed. */
+/* DaemonSets, Deployments, ReplicaSets and StatefulSets: their selector must select the template,
+ * and cannot be changed. */
 void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes);
-/* DaemonSets, Deployments and StatefulSets are those; a ReplicationController selects by a map. */
+/* A ReplicationController, whose selector is a map of labels. */
 void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
                                          struct hfd_causes *causes);
 void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,

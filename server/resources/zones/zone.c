@@ -32,7 +32,7 @@ struct hfd_zone {
         bool has_rule;
         struct hfd_zone_rule rule;
         size_t n;
-        int64_t *moments; /* when the n changes happen, in seconds since 1970; ascending */
+        int64_t *moments; /* of the n changes, in seconds since 1970; ascending */
         uint8_t *to;      /* the type after each change */
 };
 

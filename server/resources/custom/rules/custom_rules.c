@@ -226,7 +226,7 @@ static void set_keys(struct walker *w, const struct part *part, struct hfd_rule_
                 node->keys[node->n_keys++] = copy(w, hf__json_text(k));
 }
 
-/* A copy of the node that stays. NULL: there are no rules, or out of memory. */
+/* A copy of the node in the arena. NULL: there are no rules, or out of memory. */
 static struct hfd_rule_node *keep(struct walker *w, const struct hfd_rule_node *node) {
         struct hfd_rule_node *kept;
 

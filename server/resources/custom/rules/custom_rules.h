@@ -20,7 +20,7 @@ struct hfd_custom_rules;
 
 /*
  * Compiles all x-kubernetes-validations below props, a structural schema that is valid otherwise;
- * props is not used after the call. path: where it stands,
+ * props is not used after the call. path: that of props in the definition,
  * "spec.versions[0].schema.openAPIV3Schema". causes gets what is wrong with the rules, their
  * estimated cost included. causes NULL = mistakes are not reported (a stored definition): a rule
  * that does not compile then refuses every object. *ret NULL = there are none. 0 or -ENOMEM.

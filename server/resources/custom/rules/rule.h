@@ -39,7 +39,7 @@ struct hfd_rule {
         struct hf__cel_program *message_program; /* may be NULL */
         const char *message_expression;
         const char *shown;      /* in errors of the rule: its message, or the rule */
-        const char *detail;     /* when it fails */
+        const char *detail;     /* in the cause when the rule fails */
         const char *field_path; /* "spec.a", or NULL */
         enum hfd_rule_reason reason;
         bool uses_old;
@@ -59,7 +59,7 @@ struct hfd_rule_findings {
 int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
                         const struct hf__cel_library *library, const struct hfd_declared *declared);
 /* Compiles a rule. props: the schema of its part. The texts of the rule are copied to the arena;
- * the scope must live as long. 0 or -ENOMEM; done in any case. */
+ * the scope must live as long. 0 or -ENOMEM; in both cases the caller ends with hfd_rule_done. */
 int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
                   const struct hfd_rule_scope *scope, const struct hf__json *props,
                   const struct hf__json *json, struct hfd_rule_findings *findings);

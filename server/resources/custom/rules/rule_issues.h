@@ -28,7 +28,8 @@ struct hfd_rule_place {
         size_t n_uncorrelatable;
 };
 
-/* Turns the place of `props` into that of a part below it. n_path: bytes of the path of props. */
+/* Turns the place of `props` into that of a part below it. n_path: bytes of the path of props.
+ * property: the part is a property, not an element or a value of a map. */
 void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *props, size_t n_path,
                           bool property);
 /* Reports what was found in rule number `index` of the part. min_size: of the JSON of the part. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The rules of a schema as a tree: nodes only where there are rules, there or below. All of it
- * belongs to the arena of the rules. Immutable once made.
+ * The rules of a schema as a tree. A part of the schema has a node only if it or a part below it
+ * has rules. All of it belongs to the arena of the rules. Immutable once made.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -28,12 +28,12 @@ struct hfd_rule_correlation {
 
 struct hfd_rule_run {
         struct hfd_causes *causes;
-        struct hf__strbuf path; /* of the part; "" is the object itself */
-        int64_t budget;         /* cost that is left for the object */
-        bool stopped;           /* no further rule is evaluated */
-        bool failed;            /* out of memory; then it has stopped, too */
-        struct hf__arena values;
-        struct hf__arena evaluation;
+        struct hf__strbuf path;      /* of the part; "" is the object itself */
+        int64_t budget;              /* cost that is left for the object */
+        bool stopped;                /* no further rule is evaluated */
+        bool failed;                 /* out of memory; then it has stopped, too */
+        struct hf__arena values;     /* the values of the part */
+        struct hf__arena evaluation; /* what one rule needs */
 };
 
 /* Evaluates the rules of node. old NULL: the part has no old value. */

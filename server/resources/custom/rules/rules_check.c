@@ -5,7 +5,7 @@
  * Invariants: a part is compared with its counterpart in the old object only where there is one:
  * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
  * found in logarithmic time. The recursion follows the object, and its frames are small, because
- * hfd_rule_run_node is another file's.
+ * the large ones, those of hfd_rule_run_node, are not part of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -126,7 +126,7 @@ static struct hfd_rule_correlation below(struct hfd_rule_correlation above,
                                          struct hfd_rule_pair *pair, const char *property) {
         if (!above.current)
                 return above;
-        /* The type of a resource is not its user's to change. */
+        /* Users cannot change the type of a resource, so it has no counterpart. */
         if (!above.nearest && property &&
             (strcmp(property, "apiVersion") == 0 || strcmp(property, "kind") == 0))
                 return (struct hfd_rule_correlation){.current = NULL};
@@ -213,7 +213,7 @@ static void check_elements(struct hfd_rule_run *run, const struct hfd_rule_node 
 static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                   const struct hf__json *object, const struct hf__json *old,
                   struct hfd_rule_correlation correlation) {
-        /* null is the business of the part above. */
+        /* The rules of the part above deal with null. */
         if (hf__json_is_null(object) || run->stopped)
                 return;
         if (hf__json_is_null(old))

@@ -62,14 +62,15 @@ int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__j
  */
 int hfd_custom_schema_default(const struct hfd_custom_schema *schema, struct hf__json *object);
 /*
- * Whether the text of an object, as hfd_object_encode prints it, is what it prints again after
- * prune and default. False also in doubt. Takes a fraction of the time that a parser takes.
+ * Whether an object has the form of the schema already: whether hfd_object_encode would print the
+ * same text again after prune and default. False also in doubt. Takes a fraction of the time that a
+ * parser takes.
  */
 bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const char *data,
                                  size_t n);
 /*
  * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
- * mistake in a part that has not changed is no cause (ratcheting). NULL = a create.
+ * mistake in a part that has not changed gets no cause (ratcheting). NULL = a create.
  */
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,

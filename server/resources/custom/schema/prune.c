@@ -153,7 +153,7 @@ int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__j
 }
 
 int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json *value) {
-        /* A step, because a default is never the object itself. */
+        /* The place is a step below the root, because a default is never the object itself. */
         const struct hfd_place root = {0}, place = {.up = &root, .key = ""};
         const struct pruning at = {node, &place, node->preserve};
 

@@ -18,7 +18,7 @@ static const char spaces[] = " \t\n\v\f\r";
 
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
-/* The expression without the spaces around it, as Kubernetes reports it. */
+/* Compiles the expression without the spaces around it, because Kubernetes reports it so. */
 static void validate_expression(struct hfd_expressions *set, const char *whole, unsigned features,
                                 const char *field, struct hfd_causes *causes) {
         const char *start = whole + strspn(whole, spaces);

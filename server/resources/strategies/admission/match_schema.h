@@ -30,7 +30,7 @@ void hfd_match_selector_validate(const struct hf__json *selector, const char *fi
 /* A rule with operations. */
 void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
                              struct hfd_causes *causes);
-/* MatchResources; NULL: there are none, and nothing is wrong with that. */
+/* MatchResources; NULL: there are none, which is valid. */
 void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
                                   struct hfd_causes *causes);
 /* Checks that the rules of a mutating policy or its binding do not name DELETE: a delete has no

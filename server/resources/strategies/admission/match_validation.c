@@ -205,7 +205,7 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
 
 /* ---- MatchResources ---- */
 
-/* A name that may be a part of a path. */
+/* Why the name cannot be a segment of a path; NULL: it can. */
 static const char *path_segment_mistake(const char *name) {
         if (strcmp(name, ".") == 0)
                 return "may not be '.'";

@@ -57,8 +57,8 @@ struct validation {
         struct hfd_causes *causes;
         struct hfd_expressions *set;
         bool has_params;
-        /* HFD_EXPRESSION_VARIABLES, or 0: as in Kubernetes, a ValidatingAdmissionPolicy without
-         * variables does not have the name. */
+        /* HFD_EXPRESSION_VARIABLES, or 0: as in Kubernetes, the expressions of a
+         * ValidatingAdmissionPolicy without variables cannot name `variables`. */
         unsigned variables;
 };
 
@@ -211,7 +211,7 @@ static bool begin(struct validation *v, const struct hf__json *object, struct hf
         return false;
 }
 
-/* Whether anything but the match conditions has changed; otherwise they stay as they are. */
+/* Whether the match conditions are new or changed. Unchanged ones are not checked again. */
 static bool conditions_changed(const struct validation *v, const struct hf__json *old) {
         return !old ||
                !hfd_causes_equal(v->causes, hf__json_path(v->object, "spec.matchConditions"),

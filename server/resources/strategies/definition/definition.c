@@ -52,7 +52,7 @@ static int default_names(struct hf__json *names) {
         return r;
 }
 
-/* Both are always present, as in Go's structs. */
+/* Served and storage are always present, as in Go's structs. */
 static int default_version(struct hf__json *version) {
         int r = 0;
 

@@ -21,8 +21,8 @@
 
 /* ---- the webhook ---- */
 
-/* Whether a bundle of CA certificates is PEM. Its certificates are not read, because nothing uses
- * them. */
+/* Whether a bundle of CA certificates is PEM. Its certificates are parsed only when the webhook is
+ * called. */
 static bool is_pem(const char *base64, struct hfd_causes *causes) {
         char *data = NULL;
         size_t n = 0;

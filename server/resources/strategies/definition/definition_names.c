@@ -34,7 +34,7 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
         append(detail, sizeof detail, prefix);
         if (n > HFD_DNS_LABEL_MAX)
                 append(detail, sizeof detail, "must be no more than 63 bytes");
-        /* The syntax of a long name is judged by its first bytes and its last one. */
+        /* A name that is too long may have the right syntax nevertheless. */
         bool good = n > HFD_DNS_LABEL_MAX && *name >= 'a' && *name <= 'z' && name[n - 1] != '-' &&
                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
         if (!good) {
@@ -44,7 +44,7 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
         hfd_cause_invalid_text(causes, path, shown, detail);
 }
 
-/* A kind may have capitals, but is a label without them. */
+/* A kind may have capitals. In lower case it must be a label. */
 static void check_kind(const char *kind, const char *path, struct hfd_causes *causes) {
         char lower[300];
         size_t n = 0;

@@ -173,7 +173,8 @@ static void check_contents(const struct hf__json *props, const char *path,
         hfd_structural_validate(props, path, causes);
         if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
                 return;
-        /* Not stored: it would refuse every object, and nobody would know why. */
+        /* A definition with wrong rules is not stored: it would refuse every object, and nobody
+         * would know why. */
         if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
                 hfd_causes_no_memory(causes);
         hfd_custom_rules_free(rules);

@@ -3,8 +3,9 @@
  * The fields that field selectors may name: paths through properties and maps of the schema, which
  * end at a text, a boolean or an integer.
  *
- * Invariant: at most MAX_FIELDS different paths are accepted, because each is indexed. The search
- * of a path takes linear time, so the check ends after a fixed number of paths.
+ * Invariant: at most MAX_FIELDS different paths are accepted, because every object in memory has
+ * their values. The search of a path takes linear time, so the check ends after a fixed number of
+ * paths.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@
 #define TOKEN_MAX   250 /* bytes of a token that a message shows */
 #define CHECKED_MAX 64  /* different paths; further ones are not looked at */
 
-/* Reads a token: a delimiter, or the text before the next one. A quoted text has its delimiters
- * within. Returns its length; 0 = the end. */
+/* Reads a token: a delimiter, or the text before the next one. A quoted text may contain
+ * delimiters. Returns its length; 0 = the end. */
 static size_t token_length(const char *at) {
         size_t n = 0;
 

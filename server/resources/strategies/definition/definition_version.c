@@ -16,7 +16,7 @@
 
 /* ---- the warning ---- */
 
-/* It becomes a header of answers, so it must be printable. */
+/* The warning becomes a header of responses, so it must be printable. */
 static void check_printable(const char *text, const char *field, struct hfd_causes *causes) {
         size_t n = strlen(text);
 
@@ -59,7 +59,7 @@ void hfd_definition_check_deprecation(const struct hf__json *version, const char
 
 /* ---- subresources ---- */
 
-/* False: path is no simple JSON path; a cause was added. path is not empty. */
+/* False: path is not a simple JSON path; a cause was added. path is not empty. */
 static bool check_simple_path(const char *path, const char *field, struct hfd_causes *causes) {
         if (*path == '.')
                 return true;

@@ -97,8 +97,9 @@ static const struct hfd_flow_object table[] = {
                USER("system:kube-scheduler"), EVERYTHING),
         SCHEMA("kube-system-service-accounts", false, "workload-high", "900", BY_NAMESPACE,
                SYSTEM_ACCOUNTS, EVERYTHING),
-        /* Kubernetes has none for the Leases of others. But whoever may make service accounts has
-         * as many turns as it makes; its requests must not delay anybody's Lease. */
+        /* Kubernetes has none for the Leases of other users. But whoever may create service
+         * accounts gets a share for each of them, and must not delay anybody's Lease by their
+         * requests. */
         SCHEMA(HFD_FLOW_LEASES, false, HFD_FLOW_LEASES, "8900", BY_USER,
                GROUP("system:authenticated"),
                "\"resourceRules\":[" RULE("\"get\",\"create\",\"update\",\"patch\"",

@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The FlowSchemas and PriorityLevelConfigurations that every server has. They are Kubernetes' own,
- * with its names and numbers, and those for the Leases of everybody. Mandatory ones cannot be
- * changed; the others are suggestions, which a user may change or delete. Static and immutable.
- * Thread: any.
+ * with its names and numbers, and one of each for everybody's Leases (HFD_FLOW_LEASES). Mandatory
+ * ones cannot be changed; the others are suggestions, which a user may change or delete. Static and
+ * immutable. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ struct hfd_flow_object {
 const struct hfd_flow_object *hfd_flow_objects(size_t *ret_n);
 /* NULL = there is none of this kind and name. */
 const struct hfd_flow_object *hfd_flow_object_find(const char *kind, const char *name);
-/* Its spec, and the whole object with the annotation that says that the server keeps it; the caller
- * frees it. NULL = out of memory. */
+/* Its spec, and the whole object with the annotation that says that the server keeps it up to date;
+ * the caller frees it. NULL = out of memory. */
 struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object);
 struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object);

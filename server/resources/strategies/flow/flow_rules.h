@@ -5,6 +5,7 @@
 struct hf__json;
 struct hfd_causes;
 
-/* The spec of an object that cannot be changed must equal wanted. wanted NULL = memory ran out. */
+/* Adds a cause unless the spec of object, which must not be changed, equals wanted. wanted NULL =
+ * memory ran out, which causes note. */
 void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__json *wanted,
                              const char *detail, struct hfd_causes *causes);

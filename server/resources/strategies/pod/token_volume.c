@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds the volume with the token to a pod. What is added has all members that the defaults of pods
- * would set, because defaults were set before.
+ * Adds the volume with the token to a pod. The pod has its defaults already, so what is added here
+ * must have all members that the defaults would set.
  */
 #include "server/resources/strategies/pod/token_volume.h"
 
@@ -43,7 +43,8 @@ static bool has_mount(const struct hf__json *container) {
         return false;
 }
 
-/* Appends the object, which it owns, even if the array or the object is NULL. */
+/* Appends the object, and consumes it in any case. r: the result so far; after an error nothing is
+ * appended. */
 static int append(struct hf__json *array, struct hf__json *object, int r) {
         if (r != 0 || !array || !object) {
                 hf__json_free(object);
@@ -52,7 +53,7 @@ static int append(struct hf__json *array, struct hf__json *object, int r) {
         return hf__json_append(array, object);
 }
 
-static int mount(struct hf__json *container, const char *volume) {
+static int add_mount(struct hf__json *container, const char *volume) {
         struct hf__json *added = hf__json_object();
         int r = added ? hf__json_put_string(added, "mountPath", MOUNT_PATH) : -ENOMEM;
 
@@ -69,7 +70,7 @@ static int mount_in_all(struct hf__json *containers, const char *volume, bool *m
         for (struct hf__json *m = hf__json_first(containers); m && r == 0; m = hf__json_next(m)) {
                 if (has_mount(m))
                         continue;
-                r = mount(m, volume);
+                r = add_mount(m, volume);
                 *mounted = true;
         }
         return r;

@@ -6,7 +6,7 @@ struct hf__json;
 
 /*
  * Mounts the volume in all containers of a pod's spec that have nothing else at its path, and adds
- * it if one of them needs it. A volume that the pod has under such a name is used. The spec has the
- * form of its schema. 0, -ENOMEM, or -EIO: there are no random numbers.
+ * it if one of them needs it. If the pod already has a volume with a name of this kind, that one is
+ * mounted. The spec has the form of its schema. 0, -ENOMEM, or -EIO: there are no random numbers.
  */
 int hfd_pod_mount_token(struct hf__json *spec);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The subresources of pods that change a part of the spec: .../ephemeralcontainers adds containers,
- * .../resize changes resources, and .../binding names the node. What else a client sends is
- * ignored, as in Kubernetes.
+ * .../resize changes resources, and .../binding sets the node, with labels, annotations and the
+ * status. As in Kubernetes, everything else that a client sends is ignored.
  */
 #include <errno.h>
 #include <stdio.h>

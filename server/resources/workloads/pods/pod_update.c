@@ -77,7 +77,7 @@ static void validate_gates(const struct hf__json *list, const struct hf__json *o
         hf__json_index_done(&names);
 }
 
-/* Appends what Kubernetes prints for a map of texts. */
+/* Adds the cause, with the map printed as Kubernetes prints it. */
 static void refuse_selector(const struct hf__json *selector, struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
 

@@ -83,8 +83,8 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
 
 /* ---- autoscalers ---- */
 
-/* Only ReplicationControllers have a version without a group. A target that was stored before may
- * have what it has. */
+/* Of the kinds that can be scaled, only ReplicationControllers have an apiVersion without a group.
+ * A target that an update does not change may have any apiVersion. */
 static void validate_target(const struct hf__json *target, const struct hf__json *old,
                             struct hfd_causes *causes) {
         const char *version = hfd_text_of(target, "apiVersion");
@@ -98,7 +98,8 @@ static void validate_target(const struct hf__json *target, const struct hf__json
                                "apiVersion must specify API group");
 }
 
-/* Other metrics than those of pods, by which a target without pods can be scaled. */
+/* Whether a metric does not come from pods. Without such a metric, a target that has no pods could
+ * not be scaled up again. */
 static bool has_outer_metric(const struct hf__json *spec) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "metrics")); m;
              m = hf__json_next(m))

@@ -103,7 +103,7 @@ static void validate_path(const struct hf__json *path, const char *field,
 
 /* ---- rules ---- */
 
-/* Four numbers: Kubernetes wants a name. */
+/* Whether the host looks like an IPv4 address. Kubernetes wants a name. */
 static bool is_address(const char *host) {
         return strspn(host, "0123456789.") == strlen(host) && strchr(host, '.');
 }

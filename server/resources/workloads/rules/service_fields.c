@@ -41,7 +41,7 @@ static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *o
                         hf__json_drop(m, "nodePort");
 }
 
-/* What the old type needed, and the new one must not have. */
+/* Drops what the old type needed and the new one must not have. */
 static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
         static const char *const of_cluster[] = {"clusterIP",
                                                  "clusterIPs",
@@ -72,7 +72,8 @@ static int keep(struct hf__json *spec, const struct hf__json *old, const char *k
         return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
 }
 
-/* Old clients write clusterIP only, and know nothing of the list. 0 or -ENOMEM. */
+/* Makes clusterIPs agree with clusterIP, because old clients write only the latter. 0 or
+ * -ENOMEM. */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
         const char *ip = hf__json_string(spec, "clusterIP");
         bool same = old &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the workload kinds: those on templates of pods, and that a selector selects the
- * template it stands beside. Clients and tests rely on these. kube-apiserver has more rules, whose
- * violation shows only where pods run.
+ * labels of the template beside it. kube-apiserver has more rules, but breaking them shows only
+ * where pods run.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* ---- selectors ---- */
 
-/* Appends the text that Kubernetes prints for a value that it shows as JSON. */
+/* Adds the cause, whose value is the labels as JSON, as Kubernetes prints them. */
 static void refuse_template_labels(const struct hf__json *labels, struct hfd_causes *causes) {
         char value[250];
         size_t n = 0;
@@ -74,7 +74,7 @@ static void validate_replicas(const struct hf__json *object, struct hfd_causes *
                           "must be greater than or equal to 0", causes);
 }
 
-/* The pods of what keeps them running are restarted always. */
+/* Kinds that keep their pods running need pods whose restartPolicy is Always. */
 static void validate_always_restarted(const struct hf__json *object, struct hfd_causes *causes) {
         const char *policy = hf__json_string(object, "spec.template.spec.restartPolicy");
 
@@ -117,7 +117,7 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
         validate_always_restarted(object, causes);
 }
 
-/* A Job's pods end, so they are not restarted always. */
+/* The pods of a Job end, so their restartPolicy cannot be Always. */
 static void validate_job_template(const struct hf__json *template, const char *field,
                                   struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], of_spec[HFD_FIELD_PATH_MAX];

@@ -42,7 +42,7 @@ static struct hf__cel_value keep(struct hf__cel_run *run, const struct hfd_quant
         return hf__cel_opaque_value(&held->opaque);
 }
 
-/* NULL, or why the text is no quantity. */
+/* NULL, or why the text is not a quantity. */
 static const char *parse(struct hf__cel_value text, struct hfd_quantity *ret_quantity) {
         char copy[HFD_QUANTITY_INPUT_MAX + 2];
         size_t n = text.n > HFD_QUANTITY_INPUT_MAX ? HFD_QUANTITY_INPUT_MAX + 1 : text.n;

@@ -2,9 +2,9 @@
 /*
  * Checks values against nodes.
  *
- * How alternatives are reported: each one is first checked without adding causes; of anyOf and
- * oneOf the best one is checked again, and then adds them. So nothing has to be collected, and a
- * list of any length costs no memory.
+ * How alternatives are reported: each one is first checked without adding causes. If an anyOf or
+ * oneOf has no valid one, the best one is checked again and adds its causes. So nothing has to be
+ * collected, and a list of any length costs no memory.
  *
  * Ratcheting: if a part is refused, and the old object has an equal part at the same place, the
  * causes of the part are taken back. Value validations (allOf and so on) belong to the part in
@@ -37,7 +37,8 @@ static bool check_node(const struct scope *scope, const struct hfd_custom_node *
 
 /* ---- anyOf, oneOf, allOf, not ---- */
 
-/* Checks an alternative. */
+/* Checks an alternative. records: it may add causes. *ret_matched: how many of its checks have
+ * succeeded. */
 static bool try(const struct scope *scope, const struct hfd_custom_node *node,
                 const struct hfd_checked *checked, bool records, size_t *ret_matched) {
         struct hfd_checked trial = *checked;
@@ -63,7 +64,7 @@ static void report_path_message(const struct scope *scope, const struct hfd_chec
 /* The result of trying the alternatives of anyOf or oneOf. */
 struct trials {
         size_t n_valid;
-        size_t n_first;                     /* checks of the first valid one that succeeded */
+        size_t n_first;                     /* successful checks of the first valid alternative */
         const struct hfd_custom_node *best; /* NULL = one was valid */
         size_t n_best;
 };
@@ -288,7 +289,7 @@ static bool check_required(const struct scope *scope, const struct hfd_custom_no
         if (!limit)
                 return true;
         const bool few = limit->n <= FEW;
-        if (!few) /* without memory all names are missing */
+        if (!few) /* if memory runs out, no name is found, and the causes say why */
                 (void)hfd_causes_check(scope->check->report.causes,
                                        hf__json_index_init(&index, checked->value, NULL));
         for (uint32_t i = 0; i < limit->n; i++) {

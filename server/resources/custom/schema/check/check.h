@@ -39,9 +39,13 @@ bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *nod
 bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                     struct hfd_checked *checked);
 
-/* Checks a value and all below it. old: NULL = nothing corresponds. */
+/* Checks a value and all below it. structure: the node that has the types of its lists and maps;
+ * NULL = not known. old: the value that it replaces; NULL = none. */
 bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node,
                      const struct hfd_custom_node *structure, const struct hf__json *old,
                      struct hfd_checked *checked);
+/* Both are borrowed until hfd_check_done. prefix: the path of the object, for the causes; "" =
+ * none. */
 void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix);
+/* Frees what the searches have used. Tells the causes if memory ran out. */
 void hfd_check_done(struct hfd_check *check);

@@ -12,12 +12,12 @@
 struct hfd_causes;
 
 struct hfd_correlation {
-        const struct hf__json *old;              /* the old value; NULL = none corresponds */
-        const struct hf__json *next;             /* of its members: the one after that found last */
-        struct hf__json_index *index;            /* owned; NULL = not needed yet */
-        struct hfd_identities *identities;       /* the same */
+        const struct hf__json *old;        /* the old value; NULL = none corresponds */
+        const struct hf__json *next;       /* the member of old after the one that was found last */
+        struct hf__json_index *index;      /* owned; NULL = not needed yet */
+        struct hfd_identities *identities; /* the same */
         const struct hfd_custom_node *structure; /* NULL = not known */
-        struct hfd_causes *causes;               /* borrowed; get a shortage of memory */
+        struct hfd_causes *causes;               /* borrowed; they note if memory runs out */
 };
 
 /* structure: the node of the value in the structure of the schema. */

@@ -7,8 +7,8 @@
 #include "server/resources/custom/schema/compile/node.h"
 
 /* Whether no list of type set or map in value has an element twice. records: report gets a cause
- * for each one that is repeated; otherwise the first one ends the search, and report gets no more
- * than a shortage of memory. */
+ * for each repeated element. Otherwise the search ends at the first one, and report only notes if
+ * memory runs out. */
 bool hfd_check_list_types(const struct hfd_report *report, bool records,
                           const struct hfd_custom_node *node, const struct hf__json *value,
                           const struct hfd_place *place);

@@ -2,8 +2,8 @@
 /*
  * Checks numbers: the range of their format, multiples, bounds.
  *
- * Invariant: as in Kubernetes a whole number is compared as an integer, with the bound cut to one,
- * and a bound that the type of the field cannot have is itself a mistake of every value.
+ * Invariant: as in Kubernetes a whole number is compared as an integer, with the bound cut to an
+ * integer. If the type of the field cannot have the bound, every value is refused.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static void print_double(double value, char text[NUMBER_TEXT_MAX]) {
         hf__strbuf_done(&out);
 }
 
-/* The next two functions print and compare a bound as the number is. */
+/* A bound without its fraction, as an integer. */
 static int64_t cut(double value) {
         if (value >= 9223372036854775808.0)
                 return INT64_MAX;
@@ -85,7 +85,7 @@ static bool is_in_range(const struct number *number, double value, const char *w
 /* The nearest whole number. Neither round nor fmax is used here: for them alone the program would
  * load libm. */
 static double nearest_whole(double value) {
-        if (!(fabs(value) < 0x1p52)) /* it is one already, or no number */
+        if (!(fabs(value) < 0x1p52)) /* it is whole already, or infinite, or NaN */
                 return value;
         return (double)(int64_t)(value + (value < 0 ? -0.5 : 0.5));
 }

@@ -177,7 +177,7 @@ void hfd_report_too_many(const struct hfd_report *report, const struct hfd_place
         drop_repeated(report->causes, n_before);
 }
 
-/* The values of an enum, each in quotes, also those that are no texts. */
+/* The values of an enum, each in quotes, also those that are not texts. */
 static void print_enum(const struct hf__json *values, char *out, size_t max) {
         char quoted[HFD_REPORT_VALUE_MAX];
         struct hf__strbuf text = {0};

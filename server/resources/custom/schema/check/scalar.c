@@ -89,7 +89,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         const char *found_format, *found = type_of(value, &found_format);
 
         if (!has_types && !format && !is_null)
-                return true; /* this check does not exist, so it does not count */
+                return true; /* Kubernetes has no such check then, so it does not count */
         checked->n_matched += is_null ? 0 : 1;
         if (is_null ? !has_types || node->nullable : has_type(node, value)) {
                 checked->n_matched++;
@@ -101,7 +101,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
         }
         if (!checked->records)
                 return false;
-        /* A value that is no text is compared with the format, too. */
+        /* A value that is not a text is also compared with the format. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
                 hfd_report_type(&check->report, checked->place, format->as.format, found_format);
         else
@@ -177,7 +177,7 @@ bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
 
         if (!limit)
                 return true;
-        /* As in Kubernetes, null is no value of an enum, even if it is in the list. */
+        /* As in Kubernetes, null never matches an enum, even if it is in the list. */
         for (const struct hf__json *m = hf__json_first(limit->as.values);
              m && !hf__json_is_null(checked->value); m = hf__json_next(m))
                 if (hfd_causes_equal(check->report.causes, m, checked->value))

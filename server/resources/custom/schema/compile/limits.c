@@ -80,7 +80,7 @@ static const struct hf__cel_set *keep_set(struct hfd_schema_compiler *compiler,
         return hfd_compile_keep(compiler, &copy, sizeof copy);
 }
 
-/* The same of a program: without what was needed to compile it, and with shared sets. */
+/* The same for a program, without what only its compilation needed. Repeated sets are kept once. */
 static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compiler,
                                               const struct hf__cel_regex *regex) {
         struct hf__cel_instruction *list = calloc(regex->n, sizeof *list);

@@ -16,7 +16,7 @@
 
 /* ---- dates and times ---- */
 
-/* The number of n digits; -1: one of them is none. */
+/* The value of n digits; -1: one of the characters is not a digit. */
 static int digits(const char *text, int n) {
         int value = 0;
 

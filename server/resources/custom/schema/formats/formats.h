@@ -6,9 +6,9 @@
  */
 #include <stdbool.h>
 
-/* Whether the format is one of strings. */
+/* Whether Kubernetes checks strings of this format. */
 bool hfd_custom_format_is_known(const char *format);
-/* Whether the text has the format; true if the format is not one of strings. */
+/* Whether the text has the format; true if Kubernetes does not check the format. */
 bool hfd_custom_format_matches(const char *format, const char *text);
 
 /* Formats of the network, for the table in formats.c. Each takes linear time. */

@@ -142,7 +142,7 @@ static void check_validation(struct hfd_structure *structure, const struct hf__j
 
 /* ---- the structure ---- */
 
-/* At the root, metadata may say nothing but what its name is like. */
+/* At the root, metadata may have rules for name and generateName only. */
 static bool restricts_more_than_names(const struct hf__json *metadata) {
         for (const struct hf__json *m = hf__json_first(metadata); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);

@@ -16,7 +16,7 @@
 #define LIST_KEYS "x-kubernetes-list-map-keys"
 #define MAP_TYPE  "x-kubernetes-map-type"
 
-static bool is(const struct hf__json *props, const char *key, const char *text) {
+static bool text_is(const struct hf__json *props, const char *key, const char *text) {
         return strcmp(hfd_structure_text(props, key), text) == 0;
 }
 
@@ -44,9 +44,9 @@ static void check_map_type(struct hfd_structure *structure, const struct hf__jso
                                      "must be true or undefined");
         if (!hfd_structure_has(props, MAP_TYPE))
                 return;
-        if (!is(props, "type", "object"))
+        if (!text_is(props, "type", "object"))
                 require_type(structure, props, "object", MAP_TYPE, path);
-        if (!is(props, MAP_TYPE, "atomic") && !is(props, MAP_TYPE, "granular")) {
+        if (!text_is(props, MAP_TYPE, "atomic") && !text_is(props, MAP_TYPE, "granular")) {
                 hfd_structure_path_print(path, MAP_TYPE, field);
                 hfd_cause_unsupported_text(structure->causes, field,
                                            hfd_structure_text(props, MAP_TYPE),
@@ -60,12 +60,12 @@ static void check_set(struct hfd_structure *structure, const struct hf__json *it
         static const char detail[] =
                 "must be atomic as item of a list with x-kubernetes-list-type=set";
 
-        if (is(items, "type", "array") && hfd_structure_has(items, LIST_TYPE) &&
-            !is(items, LIST_TYPE, "atomic"))
+        if (text_is(items, "type", "array") && hfd_structure_has(items, LIST_TYPE) &&
+            !text_is(items, LIST_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, LIST_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
         /* The value of the cause is the list type of the items, as in Kubernetes. */
-        if (is(items, "type", "object") && !is(items, MAP_TYPE, "atomic"))
+        if (text_is(items, "type", "object") && !text_is(items, MAP_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, MAP_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
 }
@@ -78,7 +78,7 @@ static void check_list_type(struct hfd_structure *structure, const struct hf__js
         const bool has_type = hfd_structure_has(props, LIST_TYPE);
         char field[HFD_STRUCTURE_PATH_MAX];
 
-        if (has_type && !is(props, "type", "array"))
+        if (has_type && !text_is(props, "type", "array"))
                 require_type(structure, props, "array", LIST_TYPE, path);
         else if (strcmp(type, "set") == 0 && hf__json_is_object(items))
                 check_set(structure, items, &step);
@@ -116,7 +116,7 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
                 if (!property)
                         hfd_structure_refuse(structure, path, LIST_KEYS, keys,
                                              "entries must all be names of item properties");
-                else if (is(property, "type", "array") || is(property, "type", "object"))
+                else if (text_is(property, "type", "array") || text_is(property, "type", "object"))
                         hfd_structure_refuse_text(structure, &step, "type",
                                                   hfd_structure_text(items, "type"),
                                                   "must be a scalar type if parent array's "
@@ -172,7 +172,7 @@ static void check_map(struct hfd_structure *structure, const struct hf__json *pr
                                       "must have a schema if x-kubernetes-list-type is map");
         if (!hf__json_is_object(items))
                 return;
-        if (is(items, "type", "object"))
+        if (text_is(items, "type", "object"))
                 check_keys(structure, props, path, items_path);
         else
                 hfd_structure_refuse_text(structure, items_path, "type",
@@ -185,7 +185,8 @@ void hfd_structure_check_lists(struct hfd_structure *structure, const struct hf_
                                const struct hfd_structure_path *path) {
         const struct hf__json *items = hf__json_get(props, "items");
         const struct hfd_structure_path step = hfd_step(path, "items");
-        const bool is_map = is(props, LIST_TYPE, "map"), is_set = is(props, LIST_TYPE, "set");
+        const bool is_map = text_is(props, LIST_TYPE, "map"),
+                   is_set = text_is(props, LIST_TYPE, "set");
         char detail[80];
 
         check_map_type(structure, props, path);

@@ -59,8 +59,9 @@ const struct hf__json *hfd_structure_member(struct hfd_structure *structure,
                                             const struct hf__json *object, const char *key);
 /* The text of a member; "" = none. */
 const char *hfd_structure_text(const struct hf__json *props, const char *key);
+/* Whether the member is true. */
 bool hfd_structure_flag(const struct hf__json *props, const char *key);
-/* Whether the member is there and is not null; and has elements or members. */
+/* has: the member is there and is not null. is_filled: it has elements or members. */
 bool hfd_structure_has(const struct hf__json *props, const char *key);
 bool hfd_structure_is_filled(const struct hf__json *props, const char *key);
 /* Whether a value is the same as an absent one: null, false, "", [] or {}. */

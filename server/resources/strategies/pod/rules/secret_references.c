@@ -133,7 +133,7 @@ static bool contains(const struct names *names, const char *name) {
         return bsearch(&name, names->of, names->n, sizeof(char *), compare_names) != NULL;
 }
 
-/* What the checks share. They are false once there is a message. */
+/* What the checks share. A check returns false after it has written a message to why. */
 struct check {
         const struct names *allowed;
         const char *account; /* its name */

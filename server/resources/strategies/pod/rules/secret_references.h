@@ -9,15 +9,16 @@ struct hf__strbuf;
 
 /* Whether the pod mirrors a static pod of a kubelet. */
 bool hfd_pod_is_mirror(const struct hf__json *pod);
-/* What a mirror pod has and may not have, as a message. NULL = nothing. */
+/* The message about something that a mirror pod has and must not have. NULL = there is no such
+ * thing. */
 const char *hfd_mirror_pod_mistake(const struct hf__json *pod);
 /*
- * Whether pods may use only the Secrets that their account, which is this one, names: an annotation
- * of the account says so.
+ * Whether an annotation of the service account restricts its pods to the Secrets that the account
+ * names.
  */
 bool hfd_account_limits_secrets(const struct hf__json *account);
-/* Checks that a pod's spec does so. 0, HF_E_FORBIDDEN with the message in why, or -ENOMEM. The time
- * is in proportion to the spec and the account, but for a logarithm. */
+/* Checks that a pod's spec uses only Secrets that its account names. 0, HF_E_FORBIDDEN with the
+ * message in why, or -ENOMEM. Takes time in proportion to n log n for spec and account. */
 int hfd_pod_check_secrets(const struct hf__json *spec, const struct hf__json *account,
                           struct hf__strbuf *why);
 /* The same for the Secrets of its ephemeral containers only, which are added to a pod later. */
