@@ -45,13 +45,13 @@ struct operation {
         /* Immutable after operation_list. */
         struct loopback *client;
         const struct hfd_resource *resource; /* owned reference; NULL = there is none */
-        struct call *call;                   /* what it is a part of; NULL = a watch */
+        struct call *call;                   /* the call that contains this; NULL = a watch */
         hf_event_fn on_event;                /* for a watch */
         hf_watch_end_fn on_end;              /* for a watch */
         void *ctx;
 
         /* For a watch; only the watcher's calls, which do not overlap, use it. */
-        hf_nsec told_at; /* when a bookmark last stood for a change that was left out */
+        hf_nsec told_at; /* when a bookmark was last sent in place of a change that is left out */
 
         atomic_int refs;
 
@@ -62,7 +62,10 @@ struct operation {
         struct hfd_watcher *watcher;
 };
 
-/* A request. A watch does without most of it: there are many, and they last. */
+/*
+ * A request. A watch is only an operation, which is much smaller: there are many watches, and they
+ * last long.
+ */
 struct call {
         struct operation op; /* first member: it is freed with the call */
         /* Filled before the registry gets it, and then used by the registry only. */

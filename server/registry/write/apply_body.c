@@ -13,7 +13,8 @@
 #include "base/strbuf.h"
 #include "server/registry/write/body.h"
 
-/* Removes what a write of this path does not change, so that nobody owns it by this write. */
+/* Removes the fields that a request to this subresource does not write, so that its manager will
+ * not own them. 0 or -ENOMEM. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
         const struct hfd_part_rules *rules =
                 hfd_resource_part_rules(request->resource, request->subresource);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that the writer of a policy may get all objects of its paramKind, and that of a binding
- * the objects of its paramRef. The rules and texts are Kubernetes', which prints a user as Go
- * prints a pointer to a struct.
+ * Checks that the writer of a policy may get all objects of its paramKind, and that the writer of a
+ * binding may read the objects of its paramRef. The rules and texts are Kubernetes', which prints a
+ * user as Go prints a pointer to a struct.
  */
 #include "server/registry/write/checks/params.h"
 
@@ -201,7 +201,8 @@ static void put_refusal(struct hf__strbuf *why, const struct hfd_write *w,
                                   verb);
                 return;
         }
-        /* For MutatingAdmissionPolicyBindings, Kubernetes confuses the two. */
+        /* Kubernetes' message for a MutatingAdmissionPolicyBinding has user and verb in each
+         * other's place. */
         hf__strbuf_puts(why, "user ");
         if (is_mutating)
                 hf__strbuf_puts(why, verb);

@@ -198,7 +198,8 @@ void hfd_write_commit(struct hfd_write *w) {
         }
         /*
          * The store was replaced, which ends the term, but the leader may not know that yet. The
-         * response repeats the fence, so that the leader takes it for a refusal by the fence.
+         * response says that the fence was compared, so that the leader takes it for a refusal by
+         * the fence.
          */
         if (w->fence && hfd_store_identity_replacement_pending(w->registry->cacher)) {
                 w->fence_compared = true;
