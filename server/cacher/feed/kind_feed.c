@@ -10,8 +10,8 @@
  *
  *  - A change between two snapshots wakes the thread again, so the last set has the last state. So
  *    does a filling of the cache, whose objects may have old forms.
- *  - A kind is served only after the cached objects have its form. Whoever still has the old kind
- *    converts them (forms/conversion.h), so the order only saves work.
+ *  - A kind is served only after the cached objects have its form. This order only saves work: a
+ *    request that still uses the old kind converts the objects (forms/conversion.h).
  */
 #include "server/cacher/feed/kind_feed.h"
 

@@ -103,8 +103,8 @@ static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
 }
 
-/* Something is due at `at`, which the timer finds when it looks. Wakes it if it would sleep longer.
- */
+/* Makes the timer look for due work at the boot time `at` or earlier: wakes it if it would sleep
+ * longer. */
 static inline void hfd_cacher_wake_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
         if (at >= cacher->timer_due)
                 return;
