@@ -50,10 +50,11 @@ struct hfd_cacher {
         struct hfd_custom_table *table; /* borrowed; NULL = no custom resources */
         char prefix[HFD_CACHER_PREFIX_MAX];
         void (*on_observed)(void *ctx, unsigned observers); /* NULL = none */
-        unsigned char
-                observers[HFD_RESOURCES_MAX]; /* by hfd_resource_index; none of custom resources */
-        void *ctx;                            /* borrowed; for the callbacks */
-        void (*on_copy_begun)(void *ctx);     /* NULL = no callback */
+        /* The observers (cacher.h) of each resource, by hfd_resource_index. Custom resources have
+         * none. */
+        unsigned char observers[HFD_RESOURCES_MAX];
+        void *ctx;                        /* borrowed; for the callbacks */
+        void (*on_copy_begun)(void *ctx); /* NULL = no callback */
 
         /* guarded by mu */
         pthread_mutex_t mu;

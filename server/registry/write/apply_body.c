@@ -2,7 +2,7 @@
 /*
  * The configuration of a server-side apply, as the client has sent it.
  *
- * Invariant: what is left of it after hfd_write_apply_body_accept is what its manager will own.
+ * Invariant: its manager will own every field that hfd_write_apply_body_accept has left in it.
  */
 #include "server/registry/write/apply_body.h"
 

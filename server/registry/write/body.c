@@ -190,7 +190,7 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
         char reason[REASON_MAX];
 
         if (!hf__json_is_object(object))
-                return refuse_admitted("the object is no object any more", response);
+                return refuse_admitted("the value is not an object after admission", response);
         if (!hfd_meta_accept_type(resource, object, response))
                 return false;
         int r = decode_and_prune(resource, false, object, NULL, reason);
@@ -226,8 +226,11 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
                                  type, request->resource->version, type, (int)n, number);
 }
 
-/* json: the value, which is not an object; NULL = the body is not JSON. In the latter case the
- * message names an offset; Kubernetes' names the character and what precedes it. */
+/*
+ * json: the value, which is not an object; NULL = the body is not JSON. If it is not JSON, the
+ * message names the offset of the error. Kubernetes' message names the character there and the text
+ * before it.
+ */
 static void refuse_body(const struct hfd_request *request, const char *type,
                         const struct hf__json *json, size_t offset, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";

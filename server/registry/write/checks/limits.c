@@ -19,7 +19,7 @@
 
 #define RANGES_MAX 16
 
-/* What is done with each LimitRange. 0, -ENOMEM, or HF_E_FORBIDDEN with the message in why. */
+/* Called for each LimitRange. 0, -ENOMEM, or HF_E_FORBIDDEN with the message in why. */
 typedef int (*range_fn)(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why);
 
 static enum hfd_quota_kind kind_of(const struct hfd_write *w) {

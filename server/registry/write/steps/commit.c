@@ -115,7 +115,7 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 /* The keys that a transaction compares besides those of the fence and the quotas: the object, its
  * namespace and its definition. */
 #define N_OWN_KEYS 3
-/* What it writes besides the quotas: the object, and the term record of a Lease. */
+/* The keys that it writes besides the quotas: the object, and the term record of a Lease. */
 #define N_OWN_OPS 2
 
 /*
