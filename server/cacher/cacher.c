@@ -217,7 +217,7 @@ int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token) {
         hf_cancel_add_waker(token, &waker, wake_threads, cacher);
         pthread_mutex_lock(&cacher->mu);
         uint64_t n_fills = cacher->n_fills;
-        /* A listing that runs is not published. */
+        /* The result of a listing that is running already is discarded. */
         hfd_store_identity_encryption_keys_replaced_locked(cacher);
         hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
@@ -332,8 +332,8 @@ void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *objec
          */
         if (seen && seen->revision < object->revision &&
             (!newer || newer->revision < object->revision))
-                /* If memory runs out, the next write is based on the version before, and
-                 * repeats. */
+                /* If memory runs out, the next write is based on the previous version. So it has a
+                 * conflict and makes another attempt. */
                 (void)hfd_object_tree_put(&cacher->newer[index], hfd_object_ref(object), &old);
         pthread_mutex_unlock(&cacher->mu);
         hfd_object_unref(old);

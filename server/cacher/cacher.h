@@ -25,7 +25,7 @@
  *                 listing          lists the store
  *                 store_events     applies the events of the store's watch
  *                 reflector        keeps the cache equal to the store
- *                 cache_audit      compares them
+ *                 cache_audit      compares the cache with the store
  *      timer      the thread for everything that comes at a time
  *      cacher     the functions below
  *      feed/      feed, kind_feed  threads that build something from the objects
@@ -73,8 +73,9 @@ struct hfd_cacher_config {
          */
         unsigned char (*observers)(const struct hfd_resource *resource);
         /*
-         * Called after events with the observers of the resources that they are about, and after
-         * each filling with all. Thread: any; must not block. NULL = no callback.
+         * Called after events of the store's watch, with the observers of the resources that have
+         * changed, and after each filling, with all observers. Thread: any; must not block. NULL =
+         * no callback.
          */
         void (*on_observed)(void *ctx, unsigned observers);
         /*

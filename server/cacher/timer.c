@@ -3,8 +3,8 @@
  * The timer thread. It ends reads that have waited too long, sends bookmarks, ends watches,
  * restarts the reflector after a backoff, notices and reopens a watch of the store that hangs,
  * starts audits, drops old history, and builds the trees of a listing, in small steps between the
- * others. It sleeps until the first of these is due. A thread that makes one of them due earlier
- * must wake the timer (hfd_cacher_wake_timer_locked).
+ * other work. It sleeps until the next work is due. A thread that makes work due earlier must wake
+ * the timer (hfd_cacher_wake_timer_locked).
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */
@@ -30,9 +30,9 @@ struct hfd_cacher_timer {
 
 /* The work that is due, which the timer collects under the lock. */
 struct due_work {
-        struct hfd_consistent_read *late;        /* their wait has timed out */
-        struct hfd_watcher *dirty;               /* they have events to deliver */
-        bool reflector, audit, listing, history; /* history: it has more to drop */
+        struct hfd_consistent_read *late;        /* reads whose wait has timed out */
+        struct hfd_watcher *dirty;               /* watchers that have events to deliver */
+        bool reflector, audit, listing, history; /* history: more changes must be dropped */
         struct hfd_history_garbage garbage;
         struct hfd_store_lag_action lag;
 };

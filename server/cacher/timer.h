@@ -6,7 +6,7 @@ struct hfd_cacher_timer;
 
 /* NULL: out of memory. */
 struct hfd_cacher_timer *hfd_cacher_timer_new(void);
-/* The thread does not run. Accepts NULL; returns NULL. */
+/* The thread must not be running. Accepts NULL; returns NULL. */
 struct hfd_cacher_timer *hfd_cacher_timer_free(struct hfd_cacher_timer *timer);
 /* Starts the thread. Call it once. 0 or -errno. */
 int hfd_cacher_timer_start(struct hfd_cacher *cacher);

@@ -21,7 +21,8 @@ int hfd_loopback_new(struct hfd_registry *registry, struct hf_client **ret_clien
 /*
  * Creates a client for informers that keep and need metadata only. Its watches leave out the
  * changes that keep the metadata as they are (kept_metadata.h). So the resourceVersion that such an
- * informer has of an object without owners and finalizers may be an old one. BOOKMARKs tell how far
- * a watch is whose changes are left out, at most every 20 ms. Otherwise as hfd_loopback_new.
+ * informer has of an object without owners and finalizers may be an old one. In place of changes
+ * that it leaves out, a watch sends a BOOKMARK with their resourceVersion, at most every 20 ms.
+ * Otherwise as hfd_loopback_new.
  */
 int hfd_loopback_new_for_metadata(struct hfd_registry *registry, struct hf_client **ret_client);

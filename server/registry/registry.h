@@ -29,14 +29,16 @@ struct hfd_service_resolver;
 struct hfd_watcher;
 struct hfd_watch_sink;
 
-/* Starts the threads of the pool. host and cacher outlive the registry. 0 or -errno. */
+/* Creates a registry and starts the threads of its pool. host and cacher outlive it. 0 or -errno.
+ */
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
                      struct hfd_registry **ret_registry);
-/* Lets the registry call webhooks. Both outlive it; services may be NULL. Call it before the first
- * request. */
+/* Lets the registry call webhooks. outbound and services outlive it; services may be NULL. Call it
+ * before the first request. */
 void hfd_registry_use_webhooks(struct hfd_registry *registry, struct hfd_outbound *outbound,
                                const struct hfd_service_resolver *services);
-/* The HTTP server and all loopback clients must be gone. Accepts NULL; returns NULL. */
+/* Joins the pool's threads. The HTTP server and all loopback clients must be gone. Accepts NULL;
+ * returns NULL. */
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry);
 
 /*

@@ -28,7 +28,7 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
         return hfd_admission_wanted(registry->admission, &of) ? HFD_ADMIT_ASK : HFD_ADMIT_SKIP;
 }
 
-/* What reads the object next decodes it. */
+/* The handler that gets the object decodes it, so it stays as the plug-in has left it. */
 static bool settle(struct hfd_admission *a, struct hfd_response *response) { return true; }
 
 static struct hf__json *make_options(const struct hfd_admission *a) {
@@ -37,7 +37,7 @@ static struct hf__json *make_options(const struct hfd_admission *a) {
         return hfd_admit_options(it->request, HFD_ADMIT_CREATE, NULL);
 }
 
-static void end(struct unstored *it, const struct hfd_response *refusal) {
+static void end_admission(struct unstored *it, const struct hfd_response *refusal) {
         struct hfd_request *request = it->request;
         struct hf__json *object = it->a.object;
         void (*done)(struct hfd_request *, struct hf__json *, const struct hfd_response *) =
@@ -52,14 +52,14 @@ static void end(struct unstored *it, const struct hfd_response *refusal) {
 }
 
 static void on_validated(struct hfd_admission *a, const struct hfd_response *refusal) {
-        end(a->ctx, refusal);
+        end_admission(a->ctx, refusal);
 }
 
 static void on_mutated(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct unstored *it = a->ctx;
 
         if (refusal) {
-                end(it, refusal);
+                end_admission(it, refusal);
                 return;
         }
         a->done = on_validated;

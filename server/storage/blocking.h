@@ -23,7 +23,7 @@ struct hfd_waiter {
         pthread_cond_t cond;
 };
 
-/* The result of an operation: a copy of its reply. Zero = no operation yet. */
+/* The result of an operation: a copy of its reply. Zeroed: no operation yet. */
 struct hfd_result {
         struct hfd_waiter *waiter;
         bool done; /* guarded by the waiter's mu. The members below are valid once it is true. */
@@ -39,9 +39,8 @@ struct hfd_result {
 int hfd_waiter_init(struct hfd_waiter *waiter, const struct hf_host *host);
 void hfd_waiter_deinit(struct hfd_waiter *waiter);
 
-/* Call it before the operation is started. Frees what the result has of an earlier operation,
- * which must have ended.
- */
+/* Call it before the operation is started. Frees the result of an earlier operation, which must
+ * have ended. */
 void hfd_waiter_begin(struct hfd_waiter *waiter, struct hfd_result *result);
 /* The callback to start the operation with; ctx is the result. */
 void hfd_result_fill(void *ctx, const struct hfd_store_reply *reply);

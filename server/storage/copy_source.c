@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a store that a copy includes (copy_source.h). */
+/*
+ * The keys of a store that a copy includes (copy_source.h).
+ *
+ * Invariant: all pages of a survey are read at the revision of its first page, so it sees one state
+ * of the store.
+ */
 #include "server/storage/copy_source.h"
 
 #include <errno.h>

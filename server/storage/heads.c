@@ -23,8 +23,8 @@ struct hfd_head_slot {
         char key[KEY_MAX];
 };
 
-/* The slot in which the key is, or would be. A key has one place (FNV-1a), and a later one takes it
- * over. NULL: none. */
+/* The only slot that the key can be in, by its hash (FNV-1a). Keys with the same slot replace each
+ * other. NULL: no slots, or the key is too long. */
 static struct hfd_head_slot *slot_of(const struct hfd_heads *heads, const char *key) {
         uint32_t hash = 2166136261U;
         size_t n = 0;

@@ -17,7 +17,7 @@ struct hfd_head {
 
 struct hfd_heads {
         struct hfd_head_slot *slots; /* owned; NULL = nothing is remembered */
-        uint64_t history, revision;  /* of the file when the slots were right */
+        uint64_t history, revision;  /* of the file after the last hfd_heads_commit */
 };
 
 /* In a transaction, before anything else: forgets all rows unless the file still has the history
@@ -26,8 +26,8 @@ struct hfd_heads {
 void hfd_heads_begin(struct hfd_heads *heads, uint64_t history, uint64_t revision, bool wanted);
 /* The transaction was committed, and this is the newest revision. */
 void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revision);
-/* Forgets all rows, and frees the memory. After any failure, because then the file may not have
- * the rows; and to end. */
+/* Forgets all rows, and frees the memory. Call it after every failure, because then the file may
+ * not have the rows; and at the end. */
 void hfd_heads_clear(struct hfd_heads *heads);
 
 bool hfd_heads_find(const struct hfd_heads *heads, const char *key, struct hfd_head *ret_head);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the prefixes of keys. What precedes ".holdfast/" is one: every instance that serves a
- * prefix writes such keys. No object has one, because a namespace cannot contain a dot, and no API
- * group ends in ".holdfast".
+ * Finds the prefixes of keys. The text before ".holdfast/" in a key is a prefix, because every
+ * instance writes such keys below its prefix. The rest of an object's key never contains this text:
+ * a namespace has no dot, and no API group ends in ".holdfast".
  */
 #include "server/storage/key_prefixes.h"
 

@@ -465,6 +465,54 @@ static void test_a_conflict_does_not_repeat_warnings(void **state) {
         api_response_deinit(&update.response);
 }
 
+#define OLD_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"}"
+#define NEW_PARAMS "{\"apiVersion\":\"v1\",\"kind\":\"Secret\"}"
+#define POLICY(params)                                                                             \
+        "{\"kind\":\"ValidatingAdmissionPolicy\","                                                 \
+        "\"apiVersion\":\"admissionregistration.k8s.io/v1\",\"metadata\":{\"name\":\"p\","         \
+        "\"uid\":\"u\",\"generation\":1},\"spec\":{\"failurePolicy\":\"Fail\","                    \
+        "\"paramKind\":" params                                                                    \
+        ",\"matchConstraints\":{\"matchPolicy\":\"Equivalent\",\"namespaceSelector\":{},"          \
+        "\"objectSelector\":{},\"resourceRules\":[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"]," \
+        "\"operations\":[\"CREATE\"],\"resources\":[\"pods\"],\"scope\":\"*\"}]},"                 \
+        "\"validations\":[{\"expression\":\"true\"}]}}"
+
+/*
+ * Another instance changes the params of a policy, and the cache of this instance is behind. A
+ * user who may not read the new params may write them, because the newest version has them.
+ */
+static void test_stale_params_in_the_cache_refuse_nothing(void **state) {
+        struct faulty_api_fixture *f = *state;
+        static const char key[] = "/registry/validatingadmissionpolicies/p",
+                          body[] = "{\"spec\":{\"paramKind\":" NEW_PARAMS "}}";
+        struct hfd_requester user = {.subject = {.name = "u"}};
+        struct api_core_request patch = {
+                .request = {.verb = HFD_PATCH,
+                            .resource = hfd_resource_find("admissionregistration.k8s.io", "v1",
+                                                          "validatingadmissionpolicies"),
+                            .name = "p",
+                            .requester = &user,
+                            .patch = HFD_PATCH_MERGE,
+                            .body = body,
+                            .n_body = sizeof body - 1}};
+        struct api_core_request again = patch;
+        struct hf_request get = {.size = sizeof get,
+                                 .verb = HF_VERB_GET,
+                                 .resource = {.group = "admissionregistration.k8s.io",
+                                              .version = "v1",
+                                              .plural = "validatingadmissionpolicies"},
+                                 .name = "p"};
+
+        faulty_api_fixture_put(f, key, POLICY(OLD_PARAMS));
+        assert_int_equal(hf_client_do(f->client, &get, f->token, NULL, NULL, NULL), 0);
+        faulty_store_drop_events(&f->store, true);
+        assert_int_equal(api_core_request_run(f->registry, &patch), HF_E_INVALID);
+        api_response_deinit(&patch.response);
+        faulty_api_fixture_put(f, key, POLICY(NEW_PARAMS));
+        assert_int_equal(api_core_request_run(f->registry, &again), 0);
+        api_response_deinit(&again.response);
+}
+
 /*
  * The replies of some deletes are lost: the response says that the outcome is unknown, and the next
  * request deletes the rest.
@@ -514,6 +562,7 @@ int main(void) {
                 FAULTY_API_TEST(test_a_stale_namespace_in_the_cache_decides_nothing),
                 FAULTY_API_TEST(test_a_namespace_that_was_recreated_is_used),
                 FAULTY_API_TEST(test_a_conflict_does_not_repeat_warnings),
+                FAULTY_API_TEST(test_stale_params_in_the_cache_refuse_nothing),
                 FAULTY_API_TEST(test_deletecollection_reports_unknown_outcomes),
                 cmocka_unit_test(test_a_503_says_whether_nothing_was_written),
                 FAULTY_API_TEST(test_freeing_the_client_ends_its_watches),

@@ -21,7 +21,7 @@ struct hfd_feed_config {
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
          * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one
-         * for which the feed waits, no lock.
+         * that the feed's thread starts for each call and joins. No lock is held.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
@@ -35,7 +35,8 @@ int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *confi
 void hfd_feed_stop(struct hfd_feed *feed);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);
-/* The cacher has changed. Accepts NULL. Thread: any. Never blocks. */
+/* Call it when the objects may have changed: the feed calls make again. Accepts NULL. Thread: any.
+ * Never blocks. */
 void hfd_feed_wake(struct hfd_feed *feed);
 
 /*

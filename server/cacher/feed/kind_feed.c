@@ -10,8 +10,8 @@
  *
  *  - A change between two snapshots wakes the thread again, so the last set has the last state. So
  *    does a filling of the cache, whose objects may have old forms.
- *  - A kind is served only after the cached objects have its form. Whoever still has the old kind
- *    converts them (forms/conversion.h), so the order only saves work.
+ *  - A kind is served only after the cached objects have its form. This order only saves work: a
+ *    request that still uses the old kind converts the objects (forms/conversion.h).
  */
 #include "server/cacher/feed/kind_feed.h"
 
@@ -155,7 +155,8 @@ static struct hfd_custom_kind *find_same(const struct hfd_custom_set *set,
         return hfd_custom_set_find(set, kind->storage->row.group, kind->storage->row.plural);
 }
 
-/* Ends what is left of kinds that the new set does not have. */
+/* Retires the kinds that the new set has replaced or does not have. The slots of those that it does
+ * not have lose their forms. */
 static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
                        const struct hfd_custom_set *set) {
         for (size_t i = 0; old && i < old->n; i++) {

@@ -21,7 +21,7 @@ int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
                       struct hfd_custom_table *table, struct hfd_kind_feed **ret_feed);
 /* Ends the thread. Afterwards hfd_kind_feed_wake has no effect. Idempotent; accepts NULL. */
 void hfd_kind_feed_stop(struct hfd_kind_feed *feed);
-/* Nobody may call hfd_kind_feed_wake any more. Accepts NULL; returns NULL. */
+/* The caller ensures that hfd_kind_feed_wake is not called any more. Accepts NULL; returns NULL. */
 struct hfd_kind_feed *hfd_kind_feed_free(struct hfd_kind_feed *feed);
 /* A definition may have changed. Thread: any; never blocks. Accepts NULL. */
 void hfd_kind_feed_wake(struct hfd_kind_feed *feed);

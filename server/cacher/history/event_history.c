@@ -95,14 +95,14 @@ static struct hfd_change remove_oldest(struct hfd_event_histories *histories,
                                        struct hfd_event_history *history) {
         struct hfd_change change = entry_at(history, 0)->change;
 
-        raise_floor(history, change.object->revision); /* it may be higher: see interrupt */
+        raise_floor(history, change.object->revision); /* an interruption may have raised it more */
         count_bytes(histories, history, 0, change_bytes(&change));
         history->first = (history->first + 1) & (history->space - 1);
         history->n--;
         if (history->n == 0)
                 (void)resize_ring(history, 0);
         else if (history->n < history->space / 4 && history->space > RING_MIN)
-                (void)resize_ring(history, history->space / 2); /* else it stays too large */
+                (void)resize_ring(history, history->space / 2); /* on failure it stays too large */
         return change;
 }
 

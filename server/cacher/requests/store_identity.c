@@ -98,9 +98,9 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why) {
         hfd_store_lag_reset_locked(cacher);
         hfd_cacher_relist_locked(cacher, &cancel);
         pthread_mutex_unlock(&cacher->mu);
-        /* Then there is no other watch to cancel: the first sign cancels the one that was open, and
-         * while relist is set, until the cache is filled, the reflector cancels each that it opens.
-         */
+        /* A sign of the same replacement that comes later has no watch to cancel: the first sign
+         * cancels the watch that is open, and until the cache is filled again, the reflector itself
+         * cancels each watch that it opens, because relist is set. */
         if (handled)
                 return;
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",

@@ -57,7 +57,7 @@ void hfd_store_identity_replaced(struct hfd_cacher *cacher, const char *why);
  * from the new store yet.
  */
 bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher);
-/* The same, and hfd_store_identity_replaced has handled it. */
+/* Such a replacement is pending, and hfd_store_identity_replaced has handled it. */
 bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher);
 /*
  * The generation of the store's contents, a counter of this process: how often a replacement of the

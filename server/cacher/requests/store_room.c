@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers whether the store has room. The identity Lease and the elector try again and again to
- * write, so the state becomes right again also when no client writes.
+ * Remembers whether the store has room. The elector and the renewal of the identity Lease
+ * (controllers/instances/) try to write again and again, so the state becomes right again even if
+ * no client writes.
  */
 #include "server/cacher/requests/store_room.h"
 

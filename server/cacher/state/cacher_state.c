@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has the cache filled again. The reflector (sync/reflector.h) does it; who asks for it does not
- * depend on the reflector.
+ * Requests that the cache is filled again. The reflector (sync/reflector.h) does the work. These
+ * functions are not among its own, because requests/, which must not use sync/, calls them too.
  *
  * Invariant: after `relist` was set, the watch that is open is canceled. If none is open, the
  * reflector finds `relist` set at the latest when it has opened one, and cancels that. So between

@@ -50,10 +50,11 @@ struct hfd_cacher {
         struct hfd_custom_table *table; /* borrowed; NULL = no custom resources */
         char prefix[HFD_CACHER_PREFIX_MAX];
         void (*on_observed)(void *ctx, unsigned observers); /* NULL = none */
-        unsigned char
-                observers[HFD_RESOURCES_MAX]; /* by hfd_resource_index; none of custom resources */
-        void *ctx;                            /* borrowed; for the callbacks */
-        void (*on_copy_begun)(void *ctx);     /* NULL = no callback */
+        /* The observers (cacher.h) of each resource, by hfd_resource_index. Custom resources have
+         * none. */
+        unsigned char observers[HFD_RESOURCES_MAX];
+        void *ctx;                        /* borrowed; for the callbacks */
+        void (*on_copy_begun)(void *ctx); /* NULL = no callback */
 
         /* guarded by mu */
         pthread_mutex_t mu;
@@ -103,8 +104,8 @@ static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
 }
 
-/* Something is due at `at`, which the timer finds when it looks. Wakes it if it would sleep longer.
- */
+/* Makes the timer look for due work at the boot time `at` or earlier: wakes it if it would sleep
+ * longer. */
 static inline void hfd_cacher_wake_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
         if (at >= cacher->timer_due)
                 return;

@@ -32,7 +32,7 @@
 struct audit {
         struct hfd_cacher *cacher; /* borrowed */
         uint64_t revision;         /* the cache's, when the audit began */
-        unsigned long generation;  /* its value when the audit began */
+        unsigned long generation;  /* of the store (store_identity.h), when the audit began */
         /* Owned snapshots of the cache at that revision. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX], unreadable;
         char start[HFD_KEY_MAX]; /* the next page starts at this key; "" = the first page */

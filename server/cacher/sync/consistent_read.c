@@ -261,8 +261,8 @@ void hfd_consistent_reads_await_end(struct hfd_cacher *cacher) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
-/* Whether the caller must send the probe now: no other probe is running, after which one is sent,
- * and this thread does not send one later. */
+/* Whether the caller must send the probe now. False: a probe is running, whose callback sends the
+ * next one; or this thread sends a probe when it has handled all that it has read. */
 static bool must_probe_locked(struct hfd_cacher *cacher) {
         if (cacher->reads->probe_running)
                 return false;

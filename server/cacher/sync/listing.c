@@ -14,9 +14,10 @@
  * are halved too.
  *
  * Two threads. The store's thread receives a page, keeps references to its values, and requests
- * the next one, unless two pages wait; the cacher's timer thread builds the trees, a few objects at
- * a time, and requests what was held back. So the store reads one page while the previous one is
- * built, and the thread that delivers the replies of the store is free for other replies.
+ * the next one, unless two pages wait. The cacher's timer thread builds the trees, a few objects at
+ * a time, and then requests the next page if the store's thread has not done so. So the store reads
+ * one page while the previous one is built, and the thread that delivers the replies of the store
+ * is free for other replies.
  *
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
@@ -309,7 +310,8 @@ void hfd_listing_step(struct hfd_cacher *cacher) {
         if (cacher->stopping && listing->error == 0)
                 listing->error = HF_E_CANCELED;
         bool end = listing->error != 0 || !page;
-        /* The stop may have come after the caller looked: the request that runs still uses this. */
+        /* The cacher may have begun to stop after the caller's check of
+         * hfd_listing_step_due_locked. Then a request that is running still uses the listing. */
         bool later = end && listing->requesting;
         if (end && !later)
                 cacher->listings->running = NULL;

@@ -20,14 +20,14 @@ struct hfd_listing_page;
 struct hfd_listing {
         /* immutable */
         struct hfd_cacher *cacher; /* borrowed */
-        unsigned long generation;  /* its value at the start; see store_identity.h */
+        unsigned long generation;  /* of the store (store_identity.h), at the start */
         void (*done)(struct hfd_listing *listing, int error, const struct hf_status *status);
 
         /* the timer thread only */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /* Empty until the listing is published: then the cacher's trees move here, to be freed. */
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
-        struct hfd_event_histories histories; /* the same */
+        struct hfd_event_histories histories; /* likewise empty, then those of the cacher */
         struct hfd_object_tree unreadable;    /* placeholders, by key; see cacher_state.h */
 
         /* of the thread that requests a page, or runs the callback of the request */
@@ -62,7 +62,7 @@ bool hfd_listings_running_locked(const struct hfd_cacher *cacher);
 /* How many objects the running listing has received, and when a listing last came further than any
  * before (boot time; 0 = no page has arrived yet). */
 size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at);
-/* What the last listing has received is published or dropped. */
+/* Sets the number of received objects to 0: the listing was published, or its pages are dropped. */
 void hfd_listings_reset_locked(struct hfd_cacher *cacher);
 
 /*

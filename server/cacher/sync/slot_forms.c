@@ -7,8 +7,9 @@
  * again (hfd_slot_form_apply_locked). Then the objects that the tree had at that moment are
  * replaced, a few at a time, so that the lock is never held for long.
  *
- * Invariant: when hfd_slot_form_set has succeeded, the slot's tree has the new form, unless the
- * cache was filled meanwhile: then the observers are told, and the caller comes again.
+ * Invariant: when hfd_slot_form_set has succeeded, all objects in the slot's tree have the new
+ * form, unless the cache was filled meanwhile. After a filling the cacher wakes its observers, so
+ * kind_feed.c calls the function again.
  */
 #include "server/cacher/sync/slot_forms.h"
 
@@ -121,7 +122,7 @@ static int replace_batch(struct hfd_cacher *cacher, size_t slot, struct batch *b
         return r;
 }
 
-/* Makes the objects of the snapshot anew that have another form. 0 or -ENOMEM. */
+/* Makes each object of the snapshot anew that has another form than row. 0 or -ENOMEM. */
 static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *row,
                         const struct hfd_object_tree *snapshot) {
         static const struct hfd_scope all = {.prefix = ""};

@@ -26,8 +26,11 @@ const struct hfd_resource *hfd_slot_form_get(struct hfd_cacher *cacher,
                                              const struct hfd_resource *resource);
 const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
                                                     const struct hfd_resource *resource);
-/* A reference to the row for a new object that has the form of `stored`: the form of its slot if
- * that is the same, so that objects do not keep each kind that has written them; else stored. */
+/*
+ * Returns a reference to the row for a new object in the form of `stored`. If the form of its slot
+ * is the same, this is the row of the slot: so objects do not keep in memory every kind under which
+ * they were written. Otherwise it is `stored`.
+ */
 const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
                                             const struct hfd_resource *stored);
 /*
@@ -38,10 +41,11 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
                                               struct hfd_object *object);
 
 /*
- * Objects of its slot get the form of row, a storage row, from now on, and those that have another
- * one are made anew. Until this returns, readers may get objects of either form, so they compare
- * (forms/conversion.h). Takes as long as parsing all objects of the slot, unless they have the form
- * already. One thread at a time. 0 or -ENOMEM: call it again.
+ * Gives the slot of row, a storage row, the form of row: new objects have it from now on, and
+ * cached objects of another form are made anew. Until this returns, readers may get objects of
+ * either form, so they check the form of each object (forms/conversion.h). Takes as long as parsing
+ * all objects of the slot, unless they have the form already. One thread at a time. 0 or -ENOMEM:
+ * call it again.
  */
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. */

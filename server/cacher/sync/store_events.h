@@ -17,7 +17,7 @@ struct hfd_prepared_event;
 struct hfd_event_batch {
         struct hfd_prepared_event *prepared; /* owned; n of them; NULL = out of memory */
         size_t n;
-        struct hfd_watcher *dirty; /* they have events to deliver */
+        struct hfd_watcher *dirty; /* watchers that have events to deliver */
         bool complete;             /* false: memory ran out, so the cache must be filled again */
         bool epoch_written;        /* the epoch key was written */
         bool lease_acquired;       /* a Lease has a new holder */

@@ -304,7 +304,8 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                 }
                 pthread_mutex_lock(mu);
                 delivery->behind = delivery->behind || !ready;
-                /* The client of a watch that ends watches again, from the last event it has got. */
+                /* When a watch ends, its client watches again, from the last event that it has
+                 * received. */
                 if (!ready && (delivery->end_requested || !delivery->resumed))
                         return;
                 if (good && ready && !snapshot) {

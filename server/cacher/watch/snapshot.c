@@ -8,8 +8,8 @@
  * undone, newest first.
  *
  * A state does not say which values are sealed (state/stored_value.h). Whenever that changes, the
- * history begins anew, so the sealed values of today are those of every state that it reaches back
- * to.
+ * history begins anew. So every state that the history reaches back to has the sealed values of the
+ * current state.
  *
  * Invariant: a state of an earlier filling of the cache is not kept. The store may have been
  * restored since, and then the same revisions mean other states.

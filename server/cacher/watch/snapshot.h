@@ -34,8 +34,8 @@ struct hfd_snapshot {
 bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
                        struct hfd_snapshot *ret_snapshot);
 /*
- * Takes a snapshot of the current state. 0, -ENOMEM, or -EAGAIN: the cache is not filled. If it was
- * being filled meanwhile, that is -EAGAIN too, and its observers are told afterwards.
+ * Takes a snapshot of the current state. 0, -ENOMEM, or -EAGAIN: the cache was not filled when this
+ * was called. When it is filled, its observers are notified.
  */
 int hfd_snapshot_take_now(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                           struct hfd_snapshot *ret_snapshot);

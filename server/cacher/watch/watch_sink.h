@@ -23,8 +23,8 @@ struct hfd_watch_item {
         enum hf_event_type type;
         struct hfd_object *object; /* NULL for a bookmark */
         uint64_t revision;
-        /* What a MODIFIED has replaced; borrowed until `events` returns. NULL: not known, or no
-         * MODIFIED. */
+        /* The version that a MODIFIED event has replaced; borrowed until `events` returns. NULL: it
+         * is not known, or the event is not MODIFIED. */
         const struct hfd_object *before;
 };
 

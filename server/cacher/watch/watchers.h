@@ -12,7 +12,7 @@ struct hfd_watchers;
 
 /* NULL: out of memory. */
 struct hfd_watchers *hfd_watchers_new(void);
-/* Every watch has ended. Accepts NULL; returns NULL. */
+/* Every watch must have ended. Accepts NULL; returns NULL. */
 struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
 
 /*

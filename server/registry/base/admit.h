@@ -23,8 +23,8 @@ enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
                                  const struct hfd_request *request, struct hfd_response *response);
 
 /*
- * The attributes of a request. kind: of the object. name "" = not known yet. old may be NULL.
- * Everything is borrowed, and request lives at least as long.
+ * The attributes of a request. name: of the object; "" = not known yet. old: the stored object;
+ * NULL = none. The attributes borrow from all arguments, which must live as long as they do.
  */
 struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *request,
                                                      enum hfd_admission_operation operation,

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Turns of watches in calling conversion webhooks. One event of a kind may concern hundreds of
- * watches, so they take turns instead of being refused: of each kind, and of all, only so many call
- * at a time, and the others wait in the order in which they came. A watch that waits has no room
- * (watch_conversion.h), and costs one entry here. When it ends, it leaves the list: otherwise a
- * client that begins and ends watches would fill it while a webhook hangs.
+ * Turns: which watches may call conversion webhooks at the moment. One event of a kind may concern
+ * hundreds of watches, so a watch beyond the limits waits instead of being refused. The limits
+ * count the calls for each kind and for all kinds. The others wait in the order in which they came.
+ *
+ * A watch that waits costs one entry in the list, and accepts no further events
+ * (watch_conversion.h). When it ends, it leaves the list. Otherwise a client that begins and ends
+ * watches would fill the list while a webhook hangs.
  *
  * Lock: a mutex guards the counts and the list. Thread: any.
  */
@@ -20,12 +22,12 @@ struct hfd_custom_kind;
 
 /* A member of the caller's struct, which must live while the turn waits. */
 struct hfd_convert_turn {
-        /* set by the caller, who has a reference */
+        /* set by the caller, which keeps a reference to the kind while it uses the turn */
         struct hfd_custom_kind *kind;
         void *job; /* for the caller */
         /* guarded by mu */
         struct hfd_convert_turn *next,
-                **link; /* link: what points to it; NULL = it does not wait */
+                **link; /* link: the pointer to this turn; NULL = it does not wait */
         bool canceled;
 };
 
@@ -35,18 +37,20 @@ struct hfd_convert_turns {
         pthread_mutex_t mu;
         /* calls under way; guarded by mu, like the number of each kind */
         size_t n;
-        struct hfd_convert_turn *first, **end; /* those that wait */
+        struct hfd_convert_turn *first, **end; /* the list of turns that wait */
 };
 
 int hfd_convert_turns_init(struct hfd_convert_turns *turns); /* 0 or -errno */
 void hfd_convert_turns_done(struct hfd_convert_turns *turns);
 
-/* WAITS: a later leave returns it, unless it is canceled. CANCELED: it was, and gets no turn. */
+/* BEGINS: the caller has the turn, and ends it with hfd_convert_turns_leave. WAITS: a later
+ * hfd_convert_turns_leave returns the turn, unless it is canceled first. CANCELED: the turn was
+ * canceled before. */
 enum hfd_convert_enter hfd_convert_turns_enter(struct hfd_convert_turns *turns,
                                                struct hfd_convert_turn *turn);
-/* It gets no turn any more. True: it waited, and the caller ends its job. */
+/* From now on this turn does not begin. True: it was waiting, and the caller must end its job. */
 bool hfd_convert_turns_cancel(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn);
-/* A turn of this kind has ended. Returns one whose turn has come, which the caller lets go on; NULL
- * = none. */
+/* Ends a turn of this kind. Returns a turn that waited and begins now; the caller must continue its
+ * job. NULL = none. */
 struct hfd_convert_turn *hfd_convert_turns_leave(struct hfd_convert_turns *turns,
                                                  struct hfd_custom_kind *kind);

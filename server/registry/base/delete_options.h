@@ -9,7 +9,7 @@ struct hf__json;
 
 /*
  * Reads a parsed body into options, which already contain the options of the query. A body replaces
- * propagationPolicy and orphanDependents of the query, also if it has neither. body NULL: the
+ * propagationPolicy and orphanDependents of the query, even if it has neither. body NULL: the
  * request has no body, and only the combination of options is checked. False: response contains the
  * failure (400, 422).
  *

@@ -89,8 +89,8 @@ static bool parse_i64(const char *text, int64_t *ret_value, struct hfd_response 
 /* ---- the parameters ---- */
 
 /*
- * Each of these functions sets one option from a decoded value ("" if there is none). name is the
- * name of the parameter, for messages. False: response is filled.
+ * Each of these functions sets one option from a decoded value ("" if there is none). False:
+ * response is filled.
  */
 
 static bool set_selector(struct hfd_request *request, bool fields, const char *value,
@@ -109,12 +109,12 @@ static bool set_selector(struct hfd_request *request, bool fields, const char *v
         return r == 0;
 }
 
-static bool set_label_selector(struct hfd_request *request, const char *name, const char *value,
+static bool set_label_selector(struct hfd_request *request, const char *value,
                                struct hfd_response *response) {
         return set_selector(request, false, value, response);
 }
 
-static bool set_field_selector(struct hfd_request *request, const char *name, const char *value,
+static bool set_field_selector(struct hfd_request *request, const char *value,
                                struct hfd_response *response) {
         return set_selector(request, true, value, response);
 }
@@ -144,7 +144,7 @@ static bool refuse_revision(const struct hfd_request *request, const char *value
         return false;
 }
 
-static bool set_revision(struct hfd_request *request, const char *name, const char *value,
+static bool set_revision(struct hfd_request *request, const char *value,
                          struct hfd_response *response) {
         struct hfd_options *o = &request->options;
 
@@ -153,7 +153,7 @@ static bool set_revision(struct hfd_request *request, const char *name, const ch
                refuse_revision(request, value, response);
 }
 
-static bool set_match(struct hfd_request *request, const char *name, const char *value,
+static bool set_match(struct hfd_request *request, const char *value,
                       struct hfd_response *response) {
         if (strcmp(value, "NotOlderThan") == 0)
                 request->options.match = HFD_MATCH_NOT_OLDER;
@@ -166,8 +166,8 @@ static bool set_match(struct hfd_request *request, const char *name, const char 
         return true;
 }
 
-/* As in Kubernetes, a negative limit is none. */
-static bool set_limit(struct hfd_request *request, const char *name, const char *value,
+/* As in Kubernetes, a negative value means no limit. */
+static bool set_limit(struct hfd_request *request, const char *value,
                       struct hfd_response *response) {
         int64_t limit = 0;
 
@@ -178,7 +178,7 @@ static bool set_limit(struct hfd_request *request, const char *name, const char 
 }
 
 /* list.c checks the contents of the token. */
-static bool set_continue(struct hfd_request *request, const char *name, const char *value,
+static bool set_continue(struct hfd_request *request, const char *value,
                          struct hfd_response *response) {
         if (!*value)
                 return true;
@@ -191,7 +191,7 @@ static bool set_continue(struct hfd_request *request, const char *name, const ch
 
 /* How long the client waits for the response, as kubectl sends it for --request-timeout. The
  * message is that of Kubernetes. */
-static bool set_timeout(struct hfd_request *request, const char *name, const char *value,
+static bool set_timeout(struct hfd_request *request, const char *value,
                         struct hfd_response *response) {
         if (!*value || hf__duration_parse(value, &request->options.timeout) == 0)
                 return true;
@@ -202,9 +202,9 @@ static bool set_timeout(struct hfd_request *request, const char *name, const cha
         return false;
 }
 
-/* Without the limit, the conversion to nanoseconds could overflow later. As in Kubernetes, a
- * negative value is none. */
-static bool set_timeout_seconds(struct hfd_request *request, const char *name, const char *value,
+/* Without TIMEOUT_MAX_S the conversion to nanoseconds could overflow later. As in Kubernetes, a
+ * negative value counts as not given. */
+static bool set_timeout_seconds(struct hfd_request *request, const char *value,
                                 struct hfd_response *response) {
         int64_t seconds = 0;
 
@@ -216,14 +216,14 @@ static bool set_timeout_seconds(struct hfd_request *request, const char *name, c
         return true;
 }
 
-static bool set_bookmarks(struct hfd_request *request, const char *name, const char *value,
+static bool set_bookmarks(struct hfd_request *request, const char *value,
                           struct hfd_response *response) {
         request->options.bookmarks = parse_bool(value);
         return true;
 }
 
 /* For a watch: whether it begins with all objects that exist. */
-static bool set_send_initial(struct hfd_request *request, const char *name, const char *value,
+static bool set_send_initial(struct hfd_request *request, const char *value,
                              struct hfd_response *response) {
         request->options.has_send_initial = *value;
         request->options.send_initial = parse_bool(value);
@@ -231,7 +231,7 @@ static bool set_send_initial(struct hfd_request *request, const char *name, cons
 }
 
 /* An unknown value means the default. */
-static bool set_include(struct hfd_request *request, const char *name, const char *value,
+static bool set_include(struct hfd_request *request, const char *value,
                         struct hfd_response *response) {
         if (strcmp(value, "None") == 0)
                 request->options.include = HFD_INCLUDE_NONE;
@@ -242,13 +242,13 @@ static bool set_include(struct hfd_request *request, const char *name, const cha
         return true;
 }
 
-static bool set_pretty(struct hfd_request *request, const char *name, const char *value,
+static bool set_pretty(struct hfd_request *request, const char *value,
                        struct hfd_response *response) {
         request->options.pretty = parse_bool(value);
         return true;
 }
 
-static bool set_propagation(struct hfd_request *request, const char *name, const char *value,
+static bool set_propagation(struct hfd_request *request, const char *value,
                             struct hfd_response *response) {
         const struct hfd_resource delete_options = {.group = "meta.k8s.io",
                                                     .kind = "DeleteOptions"};
@@ -264,7 +264,7 @@ static bool set_propagation(struct hfd_request *request, const char *name, const
 }
 
 /* The older form of propagationPolicy, which clients still send. */
-static bool set_orphan(struct hfd_request *request, const char *name, const char *value,
+static bool set_orphan(struct hfd_request *request, const char *value,
                        struct hfd_response *response) {
         request->options.has_orphan = *value;
         request->options.orphan = parse_bool(value);
@@ -272,7 +272,7 @@ static bool set_orphan(struct hfd_request *request, const char *name, const char
 }
 
 /* The value is checked but has no effect, because no kind here has a grace period. */
-static bool set_grace_period(struct hfd_request *request, const char *name, const char *value,
+static bool set_grace_period(struct hfd_request *request, const char *value,
                              struct hfd_response *response) {
         int64_t seconds;
 
@@ -282,8 +282,7 @@ static bool set_grace_period(struct hfd_request *request, const char *name, cons
 static const struct parameter {
         const char *name;
         bool delete_only; /* verbs other than delete and deletecollection ignore it */
-        bool (*set)(struct hfd_request *request, const char *name, const char *value,
-                    struct hfd_response *response);
+        bool (*set)(struct hfd_request *request, const char *value, struct hfd_response *response);
 } parameters[] = {
         {"labelSelector", false, set_label_selector},
         {"fieldSelector", false, set_field_selector},
@@ -416,7 +415,7 @@ static bool set_parameter(struct hfd_request *request, char *item, unsigned *giv
         if (i == N_PARAMETERS || *given & 1u << i)
                 return true;
         *given |= 1u << i;
-        return parameters[i].set(request, item, value ? value : "", response);
+        return parameters[i].set(request, value ? value : "", response);
 }
 
 static const char *kind_of_options(enum hfd_verb verb) {

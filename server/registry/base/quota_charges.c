@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the quotas of a namespace decide about a write, and the versions that this is based on.
+ * What the quotas of a namespace decide about a write, and the versions on which they decide.
  *
  * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
  * new version to be stored. Other quotas have neither.
@@ -68,7 +68,7 @@ static bool update_one(struct hfd_quota_charge *charge, struct hfd_cacher *cache
                                         kv->mod_revision, kv->value);
                 if (!object)
                         return false;
-                /* The next creates of this instance begin with it. */
+                /* The next creates of this instance begin with this version. */
                 hfd_cacher_record_write(cacher, object);
         }
         hfd_object_unref(charge->object);
@@ -102,7 +102,8 @@ void hfd_quota_charges_committed(const struct hfd_quota_charges *charges, struct
                 if (charge->stored)
                         object = hfd_object_new(hfd_quota_resource(), charge->object->path,
                                                 revision, charge->stored);
-                /* Without it the next create conflicts once. */
+                /* If memory is short, the cacher does not learn the version, and the next create
+                 * has one conflict more. */
                 if (object)
                         hfd_cacher_record_write(cacher, object);
                 hfd_object_unref(object);

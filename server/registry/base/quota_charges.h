@@ -9,39 +9,39 @@
 #include "server/quota/quota.h"
 #include "server/storage/store.h"
 
-/* The most quotas of a namespace with which anything can be created in it. */
+/* If a namespace has more quotas than this, nothing can be created in it. */
 #define HFD_QUOTAS_IN_NAMESPACE_MAX 64
 
 struct hfd_quota_charge {
         struct hfd_object *object; /* owned; NULL = it was deleted */
-        char *key;                 /* owned; the store's key; NULL = it does not count the write */
-        struct hf__buf *stored;    /* owned; what the transaction writes; NULL = nothing */
-        bool fresh;                /* the version came from the store, or the store confirmed it */
+        char *key; /* owned; the store's key; NULL = the quota does not count the write */
+        struct hf__buf *stored; /* owned; what the transaction writes; NULL = nothing */
+        bool fresh;             /* the version came from the store, or the store confirmed it */
 };
 
-/* Zero = none. */
+/* Zeroed: no quotas. */
 struct hfd_quota_charges {
         struct hfd_quota_charge of[HFD_QUOTAS_IN_NAMESPACE_MAX];
         size_t n;
 };
 
-/* What all of them decide. Zero = nothing yet. */
+/* What all quotas together decide about a write. Zeroed: nothing is decided yet. */
 struct hfd_quota_decision {
         size_t n_changed;                 /* quotas that the transaction writes */
-        struct hfd_quota_charge *refuses; /* the first one; NULL = none */
-        struct hf__strbuf why;            /* if one refuses; the caller frees it */
+        struct hfd_quota_charge *refuses; /* the first quota that refuses; NULL = none */
+        struct hf__strbuf why;            /* of that quota; the caller frees it */
 };
 
 /* The row of the kind ResourceQuota. */
 const struct hfd_resource *hfd_quota_resource(void);
 void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
-/* Takes over n references to quotas. charges must be empty. */
+/* Takes over n references to quotas, but not the array. charges must be empty. */
 void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object *const *objects,
                            size_t n);
 /*
- * Decides about the change for all quotas, and stops at the first that refuses. path is that of a
- * new quota, "" for other objects: if it is one of the quotas, the create will fail, because the
- * name exists. 0, -ENOMEM or HF_E_TOO_LARGE.
+ * Decides about the change for all quotas, and stops at the first one that refuses. path: of the
+ * new object if it is a quota itself, otherwise "". A quota with this path is left out: it exists
+ * already, so the create will fail. 0, -ENOMEM or HF_E_TOO_LARGE.
  */
 int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
                              const struct hfd_quota_change *change, const char *prefix,
@@ -51,9 +51,10 @@ void hfd_quota_charges_forget(struct hfd_quota_charges *charges);
 /* The store has confirmed the version of the quota that refuses. */
 void hfd_quota_charges_confirm(struct hfd_quota_charges *charges);
 /*
- * Takes over the versions that a failed transaction has read. written: it compared the quotas that
- * it would have written; false: the one that refuses. Returns the key from which no object can be
- * made, because memory ran out or its value is not a valid object; NULL = success.
+ * Takes over the versions that a transaction has read because its compares failed. written: it
+ * compared the quotas that it would have written; false: it compared the quota that refuses. NULL:
+ * success. Otherwise returns the key-value from which no object can be made, because memory ran out
+ * or the value is not a valid object.
  */
 const struct hfd_kv *hfd_quota_charges_update(struct hfd_quota_charges *charges,
                                               struct hfd_cacher *cacher, bool written,

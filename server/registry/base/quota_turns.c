@@ -53,7 +53,7 @@ struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
 
         pthread_mutex_lock(&turns->mu);
         while (*at != turn) {
-                assert(*at); /* it is held */
+                assert(*at); /* the turn is held, so it is in the list */
                 at = &(*at)->other;
         }
         next = turn->next;

@@ -17,11 +17,12 @@
 #include <holdfast/clock.h>
 
 struct hfd_quota_turn {
-        const char *ns;               /* borrowed until the turn has left */
-        hf_nsec deadline;             /* boot time */
-        struct hfd_quota_turn *next;  /* the next one of the same namespace */
-        struct hfd_quota_turn *last;  /* of the holder: the end of the queue, itself included */
-        struct hfd_quota_turn *other; /* of the holder: the holder of another namespace */
+        const char *ns;              /* borrowed until the turn has left */
+        hf_nsec deadline;            /* boot time */
+        struct hfd_quota_turn *next; /* in the queue of the namespace, which the holder begins */
+        /* Valid for a holder. */
+        struct hfd_quota_turn *last;  /* the end of its queue; the holder itself if nobody waits */
+        struct hfd_quota_turn *other; /* in the list of holders: that of another namespace */
 };
 
 struct hfd_quota_turns {
@@ -38,7 +39,7 @@ enum hfd_quota_turn_state {
 void hfd_quota_turns_init(struct hfd_quota_turns *turns);
 /* No turn may be left. */
 void hfd_quota_turns_done(struct hfd_quota_turns *turns);
-/* ns and deadline are set. If it returns WAITS, another thread may be using the turn already. */
+/* The caller has set ns and deadline. After WAITS, another thread may be using the turn already. */
 enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,
                                                struct hfd_quota_turn *turn);
 /* Ends a turn that is held. Returns the turn that holds now, which the caller must resume; NULL =

@@ -3,8 +3,8 @@
 /*
  * The state of a registry, which all verbs use. registry.c makes and frees it.
  *
- * Thread: apart from the turns, the shared conversions and the counts of calls, it is immutable
- * after hfd_registry_new. It owns a pool of threads (work_pool.h) for large work.
+ * Thread: immutable once requests are served, apart from n_conversions, which is atomic, and from
+ * members whose types have a lock of their own: pool, renderings, turns, shared conversions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -43,9 +43,9 @@ struct hfd_registry {
          * = no service has an address of its own. */
         struct hfd_outbound *outbound;
         const struct hfd_service_resolver *services;
-        atomic_uint
-                n_conversions; /* calls of conversion webhooks for requests that are under way */
-        struct hfd_convert_turns convert_turns; /* and for watches */
+        /* Calls of conversion webhooks that are under way for requests. */
+        atomic_uint n_conversions;
+        struct hfd_convert_turns convert_turns; /* of watches, to call conversion webhooks */
         struct hfd_shared_table shared;         /* conversions that watches share */
 };
 

@@ -63,8 +63,9 @@ struct hfd_request {
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
-        /* The text that the body was made from if a strict decoder reads it as YAML, as the bodies
-         * of an apply are, in JSON too. Borrowed until done; NULL = it reads JSON. */
+        /* For a body in YAML, and for every apply: the text that the client has sent and from which
+         * the body was made. A strict decoder reads it as YAML. Borrowed until done; NULL = the
+         * decoder reads the body as JSON. */
         const char *yaml;
         size_t n_yaml;
         const char *agent; /* borrowed until done; the User-Agent; NULL = none */
@@ -95,9 +96,10 @@ struct hfd_request {
         hf_nsec deadline;             /* boot time */
         hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
         uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
-        const atomic_bool *abandoned; /* borrowed until done; nobody waits any more; NULL = never */
-        /* Of the same client, for waits that end when it leaves. Borrowed until done; NULL = it
-         * never leaves. */
+        const atomic_bool *abandoned; /* borrowed until done; true = the client has left; NULL = it
+                                       * never leaves */
+        /* For waits that must end when the client leaves. Borrowed until done; NULL = it never
+         * leaves. */
         struct hf__departure *departure;
         bool on_pool; /* the caller is a thread of the pool of threads */
         /* A large list sets list_body instead of the response's body, and done owns it. */

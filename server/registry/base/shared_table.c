@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See shared_table.h. Invariant: those that have succeeded, and only they, are on the list by age.
- */
+/* See shared_table.h. Invariant: the list by age (newest, oldest) contains exactly the conversions
+ * of the table that have a result. */
 #include "server/registry/base/shared_table.h"
 
 #include <assert.h>
@@ -20,7 +20,6 @@ static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
         return &table->buckets[((uintptr_t)source >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
 }
 
-/* Conversions that nobody uses any more are put on a list, which is freed without the lock. */
 void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
                              struct hfd_shared_conversion **garbage) {
         if (--c->refs > 0)
@@ -142,7 +141,7 @@ struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
         return result;
 }
 
-/* Without memory the next one who needs it converts it again. */
+/* If memory is short, the result is not kept, and the next request converts the source again. */
 void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *source,
                          const struct hfd_resource *row, struct hfd_object *result) {
         struct hfd_shared_conversion *garbage = NULL, *c = NULL;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The conversions that watches share (shared_conversions.h), and with them the params of policies
- * (convert_params.h), as a table by source and version.
+ * A table of conversions that a webhook has made or is making. The key of a conversion is its
+ * source, a version of an object, and the row to which it is converted. Watches share them
+ * (shared_conversions.h), and so do requests that read the params of policies (convert_params.h).
  *
- * Memory: a conversion is kept while somebody waits for it; after that at most HFD_SHARED_OBJECTS
- * and HFD_SHARED_BYTES are, the newest ones. When the last watch of a kind with a webhook ends, all
- * are dropped; params come back with the next request.
+ * Memory: a conversion stays in the table until it is done. If it has succeeded, it stays longer:
+ * the table keeps the newest of these, at most HFD_SHARED_OBJECTS objects and HFD_SHARED_BYTES
+ * bytes. It drops them all when the last watch with conversions ends.
  *
- * Invariants: a conversion belongs to the table until it has failed or is forgotten; jobs that use
- * it have references. An object of the table is alive, so its address is its identity.
+ * Invariants: the table has one reference to each conversion in it, and each job that uses a
+ * conversion has another. The table keeps the sources alive, so their addresses identify them.
  *
- * Lock: the caller holds mu for functions that end in _locked. They unlink what nobody uses any
- * more and put it on a list, `garbage`, which the caller frees without the lock. Thread: any.
+ * Lock: the caller holds mu for functions that end in _locked. These do not free conversions: they
+ * put those without references on a list, `garbage`, which the caller frees without the lock.
+ * Thread: any.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,54 +31,60 @@ struct hfd_shared_job;
 
 struct hfd_shared_conversion {
         unsigned refs;                  /* of the table, and of jobs */
-        const struct hfd_resource *row; /* a reference */
-        struct hfd_object *source;      /* owned */
-        /* Set when it is done: either result or failure, or neither, if there was no attempt. */
+        const struct hfd_resource *row; /* owned reference; the version of the result */
+        struct hfd_object *source;      /* owned reference */
+        /* When done is set, either result or failure is set too; neither, if there was no attempt
+         * or no memory for the failure. */
         bool done;
-        struct hfd_object *result;    /* owned */
-        struct hfd_response *failure; /* owned */
-        size_t bytes;
-        struct hfd_shared_job *waiters;              /* for the jobs */
-        struct hfd_shared_conversion *next;          /* in the bucket */
-        struct hfd_shared_conversion *newer, *older; /* if it has succeeded */
+        struct hfd_object *result;                   /* owned reference */
+        struct hfd_response *failure;                /* owned */
+        size_t bytes;                                /* of source and result */
+        struct hfd_shared_job *waiters;              /* a list that shared_conversions.c keeps */
+        struct hfd_shared_conversion *next;          /* in the bucket, or in the garbage */
+        struct hfd_shared_conversion *newer, *older; /* in the list of those with a result */
 };
 
 struct hfd_shared_table {
         pthread_mutex_t mu;
         /* guarded by mu */
         struct hfd_shared_conversion *buckets[HFD_SHARED_BUCKETS];
-        struct hfd_shared_conversion *newest, *oldest; /* those that have succeeded */
-        size_t n, bytes;                               /* of these */
-        size_t n_watches;
+        struct hfd_shared_conversion *newest, *oldest; /* the list of those with a result */
+        size_t n, bytes;                               /* of that list */
+        size_t n_watches;                              /* watches with conversions */
 };
 
 int hfd_shared_table_init(struct hfd_shared_table *table); /* 0 or -errno */
-/* No watch and no request is left. */
+/* All watches and requests must be gone. */
 void hfd_shared_table_done(struct hfd_shared_table *table);
-/* A watch begins, and ends. */
+/* Counts a watch. */
 void hfd_shared_table_join(struct hfd_shared_table *table);
+/* A watch that was counted has ended. */
 void hfd_shared_table_leave(struct hfd_shared_table *table);
 
-/* For those who do not wait for each other: a new reference to what the source became in the
- * version of row, NULL = it is not known; and a result that others may use. */
+/*
+ * Two functions for a user that does not wait for the conversions of others. recall returns a new
+ * reference to the result of a conversion; NULL = there is none. remember adds a result, with new
+ * references. Both take the lock.
+ */
 struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
                                      const struct hfd_object *source,
                                      const struct hfd_resource *row);
 void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *source,
                          const struct hfd_resource *row, struct hfd_object *result);
 
-/* The conversion of a source to the version of row, borrowed; NULL = there is none. */
+/* The conversion of a source to the version of row, done or not. Borrowed; NULL = there is none. */
 struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *table,
                                                      const struct hfd_object *source,
                                                      const struct hfd_resource *row);
-/* Adds one that is not done. NULL = out of memory. */
+/* Adds a conversion that is not done, and returns it, borrowed. NULL = out of memory. */
 struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *table,
                                                     struct hfd_object *source,
                                                     const struct hfd_resource *row);
-/* It is done, and stays in the table for a while. Consumes the reference to result. */
+/* Sets the result of a conversion, which stays in the table for a while. Consumes the reference to
+ * result. May drop older conversions. */
 void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_object *result, struct hfd_shared_conversion **garbage);
-/* It is done without a result, and leaves the table. */
+/* Removes a conversion from the table. */
 void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_shared_conversion **garbage);
 /* Drops a reference. */

@@ -35,14 +35,14 @@
 #define BATCH_BYTES   ((size_t)2 << 20)
 
 struct job {
-        struct hfd_work_task task; /* first member; its turn after it has waited */
+        struct hfd_work_task task; /* first member; runs the job when its turn has come */
         struct hfd_registry *registry;
         struct hfd_convert convert;
         char uid[HFD_UID_MAX]; /* of the call */
         hf_nsec began, took;   /* boot time; how long the webhook took to respond */
         /* Owned references: the objects to convert, and the converted ones. */
         struct hfd_object **sources, **results;
-        size_t *index;          /* the place of each in convert.objects */
+        size_t *index;          /* the place of each source in convert.objects */
         size_t n, at, n_batch;  /* at: the first of the current batch */
         struct hf__buf *answer; /* owned; waits for the pool */
 };
@@ -105,7 +105,7 @@ static void end_failed(struct job *job, const char *why) {
         end_job(job, &response);
 }
 
-/* Ends a job whose client no longer waits. */
+/* Ends the job of a watch that has ended, with an empty failure: nobody reads it. */
 static void end_canceled(struct job *job) {
         struct hfd_response none = {0};
 
@@ -123,7 +123,7 @@ static void end_too_many(struct job *job) {
         end_job(job, &response);
 }
 
-/* ---- the answer ---- */
+/* ---- the response of the webhook ---- */
 
 static void send_batch(struct job *job);
 
@@ -298,8 +298,8 @@ static const char *read_config(const struct job *job, struct hfd_webhook_config 
         return config->takes_v1 ? NULL : "failed: no supported conversion review versions";
 }
 
-/* Calls the webhook for the next batch. The caller must not touch the job afterwards: it may be
- * freed, or belong to another thread. */
+/* Calls the webhook for the next batch. A watch has its turn. The caller must not touch the job
+ * afterwards: it may be freed, or belong to another thread. */
 static void send_in_turn(struct job *job) {
         struct hfd_webhook_config config = {0};
         struct hf__strbuf body = {0};
@@ -345,8 +345,8 @@ static enum hfd_work_result run_waited(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Gives the turn of a job to one that waits. NULL: that one is on the pool, or none waits.
- * Otherwise the pool has stopped, and the job that is returned has the turn. */
+/* Passes the turn of a job to the next job that waits, and continues that job on the pool. NULL:
+ * done, or no job waits. If the pool has stopped, returns the next job, which has the turn. */
 static struct job *pass_turn(struct job *job) {
         struct hfd_registry *registry = job->registry;
         struct hfd_convert_turn *turn =
@@ -359,8 +359,8 @@ static struct job *pass_turn(struct job *job) {
         return hfd_work_submit(registry->work, &next->task) ? NULL : next;
 }
 
-/* Ends the turn of a job, and lets another one go on. When the pool has stopped, all that wait end
- * here, one after the other: there may be as many as watches. */
+/* Ends the turn of a job, and lets another job continue. If the pool has stopped, all jobs that
+ * wait end here, in a loop: there may be as many as watches, too many for a recursion. */
 static void leave_turn(struct job *job) {
         struct job *next = pass_turn(job);
 
@@ -371,7 +371,7 @@ static void leave_turn(struct job *job) {
         }
 }
 
-/* The same, but a watch first waits for its turn. */
+/* As send_in_turn, but a watch first waits for its turn. */
 static void send_batch(struct job *job) {
         struct hfd_convert_turn *turn = job->convert.turn;
         enum hfd_convert_enter enter = HFD_CONVERT_BEGINS;
@@ -410,7 +410,8 @@ static int list_sources(struct job *job) {
         for (size_t i = 0; i < convert->n; i++) {
                 if (!hfd_conversion_is_pending(convert->row, convert->objects[i]))
                         continue;
-                /* this only brings it into the form of the definition */
+                /* This cannot call the webhook: it only brings the object into the form of the
+                 * current definition. */
                 struct hfd_object *formed =
                         hfd_conversion_object(convert->row, convert->objects[i]);
                 if (!formed)

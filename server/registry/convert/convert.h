@@ -45,7 +45,7 @@ struct hfd_convert {
         void *ctx;
 };
 
-/* How many of the objects are not known to have the version. */
+/* The number of objects that may have another version, so that they need a conversion. */
 size_t hfd_convert_count_pending(const struct hfd_convert *convert);
 /* Calls done because memory is exhausted. Returns false. */
 bool hfd_convert_fail_no_memory(const struct hfd_convert *convert);
@@ -54,6 +54,7 @@ bool hfd_convert_fail_no_memory(const struct hfd_convert *convert);
  * called once, perhaps before this returns.
  */
 bool hfd_convert_start(struct hfd_registry *registry, const struct hfd_convert *convert);
-/* The watch has ended. If its conversion waits, or begins to, it ends with a failure that has no
- * response; one that is called is not stopped. The turn must live until this returns. */
+/* The watch has ended. If its conversion waits for its turn now, or would wait later, done is
+ * called with a failure that is empty (its code is 0). A call that is under way is not stopped. The
+ * turn must live until this returns. */
 void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *turn);

@@ -18,7 +18,8 @@ struct work {
         void *ctx;
 };
 
-static void end(struct work *work, struct hf__json *result, const struct hfd_response *failure) {
+static void end_work(struct work *work, struct hf__json *result,
+                     const struct hfd_response *failure) {
         struct hfd_response no_memory = {0};
         struct work copy = *work;
 
@@ -38,10 +39,10 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
 
         if (result && !work->has_revision)
                 hf__json_remove(result, "metadata.resourceVersion");
-        end(work, result, failure);
+        end_work(work, result, failure);
 }
 
-/* The object of the source; NULL = out of memory. */
+/* Makes an object from the source. NULL = out of memory. */
 static struct hfd_object *make_object(const struct hfd_convert_json *convert, bool *ret_revision) {
         const char *text = hf__json_string(convert->source, "metadata.resourceVersion");
         struct hf__buf *bytes = hfd_object_encode(convert->from, convert->source);
@@ -69,7 +70,7 @@ void hfd_convert_json(struct hfd_registry *registry, const struct hfd_convert_js
         work->ctx = convert->ctx;
         work->object = make_object(convert, &work->has_revision);
         if (!work->object) {
-                end(work, NULL, NULL);
+                end_work(work, NULL, NULL);
                 return;
         }
         const struct hfd_convert job = {.row = convert->to,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Converts one object that is parsed, and not in the store, by the webhook of its kind: what
- * admission shows to webhooks and policies whose rules name another version. Limits, deadline and
- * threads are those of convert.h.
+ * Converts one parsed object by the webhook of its kind. Admission needs this for webhooks and
+ * policies whose rules name another version of the object of a request, which is not in the store.
+ * Limits, deadline and threads are those of convert.h.
  */
 #include "server/admission/forms.h"
 #include "server/registry/convert/convert.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Converts the params of a policy by the webhook of their kind, for admission. A conversion that
- * watches or other requests have made is used again (shared_table.h): params are read by each
- * request that the policy concerns, and seldom change. Limits, deadline and threads are those of
- * convert.h.
+ * Converts the params of a policy by the webhook of their kind, for admission. Each request that
+ * the policy concerns reads the params, and they seldom change. So conversions that watches or
+ * other requests have made are used again (shared_table.h). Limits, deadline and threads are those
+ * of convert.h.
  */
 #include "server/admission/object_forms.h"
 #include "server/registry/convert/convert.h"

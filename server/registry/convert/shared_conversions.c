@@ -23,17 +23,19 @@
 #include "server/resources/forms/conversion.h"
 
 struct hfd_shared_job {
-        struct hfd_work_task task; /* first member; after it has waited */
+        struct hfd_work_task task; /* first member; continues the job after it has waited */
         struct hfd_registry *registry;
         struct hfd_convert convert; /* the caller's; without a turn */
         struct hfd_shared_turn *turn;
-        struct hfd_shared_job *next_waiter, **waiter_link; /* link: what points to it */
+        /* In the list of a conversion's waiters; waiter_link: the pointer to this job. */
+        struct hfd_shared_job *next_waiter, **waiter_link;
         size_t n_mine;
         struct hfd_object **mine; /* owned references; claimed by this job, to be converted */
         struct place {
-                struct hfd_shared_conversion *conversion; /* a reference; NULL = none is needed */
-                bool is_mine;
-                bool is_pending; /* needs a conversion, and has no result yet */
+                /* Owned reference. NULL = no conversion is needed, or none was claimed yet. */
+                struct hfd_shared_conversion *conversion;
+                bool is_mine;    /* this job has claimed the conversion and not published it yet */
+                bool is_pending; /* the object needs a conversion; immutable */
         } places[];
 };
 
@@ -78,7 +80,7 @@ static void end_job(struct hfd_shared_job *job, const struct hfd_response *failu
         hfd_response_done(&copy);
 }
 
-/* As when the conversion of a watch that has ended is canceled: there is no response. */
+/* The watch has ended, so the failure is empty, as that of hfd_convert_cancel: nobody reads it. */
 static void end_canceled(struct hfd_shared_job *job) {
         const struct hfd_response none = {0};
 
@@ -95,8 +97,8 @@ static void end_no_memory(struct hfd_shared_job *job) {
 
 /* ---- claiming ---- */
 
-/* Finds or claims the conversion of each object that needs one and has none. False: out of memory;
- * what is claimed is published by the caller. */
+/* Finds or claims a conversion for each object that needs one and has none. False: out of memory;
+ * the caller must publish a failure of the conversions that are claimed. */
 static bool claim(struct hfd_shared_job *job) {
         struct hfd_shared_table *shared = shared_of(job);
         bool good = true;
@@ -153,7 +155,7 @@ static void stop_waiting_locked(struct hfd_shared_job *job) {
         job->turn->waiting = NULL;
 }
 
-/* Ends one conversion, and adds the jobs that wait for it to the list. */
+/* Ends one conversion, and moves the jobs that wait for it to the list `woken`. */
 static void end_conversion_locked(struct hfd_shared_table *shared, struct hfd_shared_conversion *c,
                                   struct hfd_object *result, const struct hfd_response *failure,
                                   struct hfd_shared_job **woken,
@@ -180,7 +182,7 @@ static enum hfd_work_result run_woken(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* On the pool: there may be as many as watches, and each delivers its events. */
+/* Continues jobs on the pool: there may be as many as watches, and each delivers its events. */
 static void wake(struct hfd_shared_job *woken) {
         while (woken) {
                 struct hfd_shared_job *job = woken;
@@ -250,7 +252,7 @@ static bool call_mine(struct hfd_shared_job *job) {
 
 enum outcome { DONE, WAITS, AGAIN, FAILED, CANCELED };
 
-/* What the job does after this conversion, which has no result. */
+/* What the job does because this conversion has no result. */
 static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *place,
                                    struct hfd_response **ret_failure,
                                    struct hfd_shared_conversion **garbage) {
@@ -264,7 +266,8 @@ static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *pla
                 *ret_failure = copy_failure(c->failure);
                 return FAILED;
         }
-        place->conversion = NULL; /* its watch has ended before it got a turn */
+        /* There was no attempt: the watch that claimed it ended before it got its turn. */
+        place->conversion = NULL;
         hfd_shared_unref_locked(c, garbage);
         return AGAIN;
 }
@@ -296,7 +299,7 @@ static void end_failed(struct hfd_shared_job *job, struct hfd_response *failure)
         free(failure);
 }
 
-/* One step after the other, until the job has ended or something else continues it. */
+/* Runs the steps of a job, until it has ended, or waits and another thread will continue it. */
 static void go_on(struct hfd_shared_job *job) {
         struct hfd_response *failure = NULL, no_memory = {0};
         enum outcome outcome = AGAIN;

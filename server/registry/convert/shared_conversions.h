@@ -2,10 +2,10 @@
 #pragma once
 /*
  * Conversions that watches share. An event concerns many watches at the same time, and each of them
- * gets the same object: so it is converted once for each version, by the watch that comes first,
- * and the others wait for that or find it later.
+ * gets the same object. So the object is converted once for each version, by the watch that comes
+ * first. The others wait for this conversion, or find its result later.
  *
- * Memory: shared_table.h. Requests do not share: what they show is converted when they ask.
+ * Memory: shared_table.h. Gets, lists and writes do not use this: each converts what it shows.
  *
  * Lock: that of the table; it is not held while the webhook is called or a callback runs. Thread:
  * any.

@@ -20,14 +20,14 @@
 #include "server/registry/convert/shared_conversions.h"
 #include "server/resources/custom/custom_kind.h"
 
-#define BATCH 100 /* events of one call */
+#define BATCH 100 /* events that are converted together */
 
 enum state { IDLE, CALLING, DELIVERING };
 
 struct hfd_watch_conversion {
         atomic_int refs;
         struct hfd_registry *registry;
-        const struct hfd_resource *row; /* a reference */
+        const struct hfd_resource *row; /* owned reference */
         uint64_t owner;
         const struct hfd_watch_conversion_sink *sink;
         void *ctx;
@@ -42,7 +42,7 @@ struct hfd_watch_conversion {
 
         struct hfd_shared_turn turn; /* of the conversion, see shared_conversions.h */
 
-        /* of the thread that runs the queue */
+        /* only used by the thread that runs the queue */
         struct hfd_watch_item batch[BATCH];
         struct hfd_object *objects[BATCH]; /* those of the batch that are not NULL; owned */
         size_t n_batch, n_objects;
@@ -173,7 +173,7 @@ static void fail(struct hfd_watch_conversion *c, const struct hfd_response *fail
         c->sink->failed(c->ctx, failure);
 }
 
-/* Delivers the batch, and leaves the state DELIVERING. False: as above. */
+/* Delivers the batch, and leaves the state DELIVERING. False: as begin_delivery. */
 static bool deliver(struct hfd_watch_conversion *c) {
         bool good = true;
 

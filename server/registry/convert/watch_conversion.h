@@ -6,8 +6,9 @@
  * events: they wait in the watcher, which limits their number.
  *
  * Lock: a mutex guards the queue and the state. It is not held while the sink is called. Thread:
- * any, but calls of add and end never overlap, as those of the watcher; the sink is called on the
- * thread that adds, or on that of the webhook's response, never twice at a time.
+ * any, but the caller never calls add and end at the same time, just as a watcher never calls its
+ * sink twice at the same time. The sink is called by one thread at a time: the one that calls add,
+ * or the one on which the conversion ends.
  */
 #include "server/cacher/watch/watcher.h"
 #include "server/registry/base/registry_state.h"
@@ -21,16 +22,15 @@ struct hfd_watch_conversion_sink {
         /* The watch must end. failure: for the client, borrowed; NULL = memory ran out, or event
          * has returned false. Nothing is delivered any more. */
         void (*failed)(void *ctx, const struct hfd_response *failure);
-        /* All events were delivered, and hfd_watch_conversion_is_idle was false since the last
-         * time: there is room now. */
+        /* All events were delivered, so the watch accepts events again. Called only if
+         * hfd_watch_conversion_is_idle has returned false since the last call. */
         void (*idle)(void *ctx);
-        /* The last call, if hfd_watch_conversion_end has returned false. */
+        /* The last call. It follows only if hfd_watch_conversion_end has returned false. */
         void (*ended)(void *ctx);
 };
 
-/* request: its resource and its owner are used. The caller owns one reference. NULL = out of
- * memory.
- */
+/* Of request only resource and owner are used, during the call. sink and ctx are borrowed until the
+ * last call of the sink. The caller owns one reference. NULL = out of memory. */
 struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *registry,
                                                       const struct hfd_request *request,
                                                       const struct hfd_watch_conversion_sink *sink,

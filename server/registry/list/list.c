@@ -120,8 +120,11 @@ static void finish_sealed(struct hfd_read *read, struct hfd_list_page *page) {
         hfd_read_finish_sealed(read, key, why);
 }
 
-/* Whether a page is sent as a body. A small one in JSON is made here, whatever the size of its
- * objects. Protobuf needs many times their size to be made at once. */
+/*
+ * Whether a page is sent in pieces that are made while the client reads (list_body.h). In JSON only
+ * the number of objects counts. In protobuf also their size does, because a response that is made
+ * at once needs many times that much memory.
+ */
 static bool is_large_page(const struct hfd_request *request, const struct hfd_list_page *page) {
         size_t bytes = 0;
 

@@ -9,9 +9,9 @@
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
  *      an elector's      like "not given", but always from the store
  *
- * While the cache is not filled, the first three read the store, too; if the store itself has not
- * reached N, the response is 504. So do the first two while it contains the history of a store that
- * was replaced. list.c handles two more cases:
+ * While the cache is not filled, the first three cases read the store, too; if the store itself has
+ * not reached N, the response is 504. While the cache contains the history of a store that was
+ * replaced, the first two cases read the store. list.c handles two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -150,7 +150,7 @@ void hfd_read_start(struct hfd_read *read) {
 
 /* ---- get ---- */
 
-/* The object itself, in the form of the resource. NULL = out of memory. */
+/* The bytes of the object in the version of the resource. NULL = out of memory. */
 static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd_object *object) {
         struct hfd_object *converted = hfd_conversion_object(resource, object);
         struct hf__buf *bytes = converted ? hf__buf_ref(converted->bytes) : NULL;

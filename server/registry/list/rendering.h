@@ -26,7 +26,8 @@ struct hfd_renderings;
 #define HFD_CHUNK_OBJECTS 256
 
 struct hfd_rendering_spec {
-        /* resource, ns, format, protobuf, table_version, include */
+        /* Borrowed during the call; it uses resource, ns, format, protobuf, table_version, include.
+         */
         const struct hfd_request *request;
         const struct hfd_selector *labels, *fields; /* copied; NULL = everything */
         const char *name;                           /* only this object; NULL = any */
@@ -35,7 +36,7 @@ struct hfd_rendering_spec {
 
 struct hfd_rendering_cursor {
         const struct hfd_object *after; /* borrowed from the rendering; NULL = the start */
-        size_t index;                   /* instead, for a rendering of an array */
+        size_t index;                   /* of the next object, for a rendering of an array */
         bool ended;
 };
 

@@ -2,6 +2,9 @@
 /*
  * Collects a page from a copy of a reply: the values are shared, the keys are in one block. Each
  * step makes objects of a few hundred values, so that lists of several clients take turns.
+ *
+ * Invariant: after a successful start, finish is called exactly once, with the page or with NULL.
+ * The copy is freed before that.
  */
 #include "server/registry/list/stored_page.h"
 
@@ -15,7 +18,7 @@
 #define STEP_VALUES 256
 
 struct stored_page {
-        struct hfd_work_task task; /* first member: step casts it back */
+        struct hfd_work_task task; /* first member: collect_step casts it back */
         struct hfd_read *read;
         void (*finish)(struct hfd_read *read, struct hfd_list_page *page);
         struct hfd_list_page page;

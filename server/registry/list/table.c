@@ -364,13 +364,16 @@ static void put_columns(struct hf__strbuf *s, const struct hfd_resource *resourc
         hf__strbuf_putc(s, ']');
 }
 
-/* json is the parsed form of object; object NULL = json is not stored, like a Scale. */
+/*
+ * Appends a row. object: in the version of the request; NULL = json is not stored, like a Scale.
+ * json: the parsed object. The columns of a built-in kind have the paths of the stored version, so
+ * then json has that version.
+ */
 static void put_row(struct hf__strbuf *s, const struct hfd_request *request,
                     const struct hfd_object *object, const struct hf__json *json, int64_t now_s) {
         size_t n;
         const struct hfd_column *columns = hfd_resource_columns(request->resource, &n);
 
-        /* The paths of the columns are those of the stored form. */
         hf__strbuf_puts(s, "{\"cells\":[");
         for (size_t i = 0; i < n; i++) {
                 if (i)
@@ -489,7 +492,7 @@ void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *requ
 struct hf__buf *hfd_table_with_columns(const struct hfd_request *request,
                                        const struct hf__buf *frames) {
         const size_t n = sizeof NO_COLUMNS - 1;
-        /* What precedes it in the first event has no text of a client. */
+        /* The first match is in the first event: no text of a client precedes it. */
         const char *at = memmem(frames->data, frames->n, NO_COLUMNS, n);
         struct hf__strbuf s = {0};
 

@@ -325,8 +325,8 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->outer = request;
         part->on_pool = request->on_pool;
         part->n_turns = request->on_pool; /* then the pool has accepted the request already */
-        /* The inner request borrows what the outer one owns, but reports no mistakes of bodies: it
-         * is made here. */
+        /* The inner request borrows what the outer one owns. Its body is made here, so it does not
+         * report unknown or duplicate fields. */
         part->inner = *request;
         part->inner.resource = part->inner.part_of = request->part_of;
         part->inner.options.strict = (struct hfd_strict){0};
@@ -336,7 +336,7 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         part->inner.protobuf = part->inner.takes_list_body = false;
         part->inner.format = HFD_AS_JSON;
         part->inner.subresource = HFD_SUB_NONE;
-        /* Both take the request for the caller's own, which only the outer one is. */
+        /* These belong to the struct of the caller, which contains only the outer request. */
         part->inner.read_space = NULL;
         part->inner.pass_reads = NULL;
         hfd_part_run(part, request->n_body, begin);

@@ -36,23 +36,24 @@ struct hfd_part {
         /* The object of the last response. */
         struct hf__buf *got; /* owned; NULL = none */
         int got_code;
-        /* The pool: the part's turn, what it does, and how many it has had. */
+        /* For the pool of threads. */
         struct hfd_work_task task;
-        void (*step)(struct hfd_part *part);
-        unsigned n_turns;
-        bool on_pool;      /* this thread is one of the pool */
+        void (*step)(struct hfd_part *part); /* what the task does */
+        unsigned n_turns;                    /* how often the task was submitted */
+        bool on_pool;                        /* the current thread belongs to the pool */
         bool is_committed; /* the inner write has succeeded, so the part must succeed too */
-        /* Of a scale: owned; the new form, the one before, and the object's resourceVersion. */
-        struct hf__json *scale, *old_scale;
-        char version[HF__U64_TEXT_MAX];
+        /* For the subresource scale. */
+        struct hf__json *scale, *old_scale; /* owned; the new Scale, and the current one */
+        char version[HF__U64_TEXT_MAX];     /* the resourceVersion of the current object */
         struct hfd_admission admission;
         struct hf__json **admitted_object; /* where admission puts its object back */
         void (*admitted)(struct hfd_part *part);
 };
 
 /*
- * Calls step(part), on a thread of the pool if n bytes are large work and this thread is not one of
- * the pool, else here. If the pool does not take a part that is not committed, responds instead.
+ * Calls step(part): on a thread of the pool if n bytes are large work and the current thread does
+ * not belong to the pool, otherwise directly. If the pool refuses the task, responds instead; but a
+ * part that is committed calls step directly then.
  */
 void hfd_part_run(struct hfd_part *part, size_t n, void (*step)(struct hfd_part *part));
 /* Keeps the object in the response of the inner request for step, which hfd_part_run calls. If
@@ -61,8 +62,8 @@ void hfd_part_run_with(struct hfd_part *part, const struct hfd_response *respons
                        void (*step)(struct hfd_part *part));
 /* Parses and drops the object that was kept. NULL: out of memory, and the response was sent. */
 struct hf__json *hfd_part_parse_got(struct hfd_part *part);
-/* Sends a request to the object. body: what it sends; NULL = none. done gets the part as the
- * request. If memory runs out, responds instead. */
+/* Sends a request to the object. body: copied; NULL = none. done can cast inner to the part. If
+ * memory runs out, responds instead. */
 void hfd_part_send(struct hfd_part *part, enum hfd_verb verb, const struct hf__json *body,
                    void (*done)(struct hfd_request *inner, const struct hfd_response *response));
 /* Responds, and frees the part. response is borrowed. */
@@ -71,9 +72,9 @@ void hfd_part_finish_no_memory(struct hfd_part *part);
 /* Responds with json, which this frees. NULL: out of memory. */
 void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json);
 /*
- * Asks admission about *object, a member of part that it may change, and old: a create if that is
- * NULL. Then calls admitted, perhaps before this returns, or responds. Admission is not asked again
- * about the inner request that writes the object.
+ * Asks admission about *object, which is a member of part and which admission may change. old: the
+ * version before; NULL = the request is a create. Then calls admitted, perhaps before this returns,
+ * or responds. Admission is not asked again about the inner request that writes the object.
  */
 void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
                     void (*admitted)(struct hfd_part *part));

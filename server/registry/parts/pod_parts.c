@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Binding assigns a pod to a node, as a scheduler does, and gives the pod its labels and
- * annotations. Only this path can do so (workloads/pods/pod_part_rules.c). An Eviction deletes a
- * pod. Budgets (PodDisruptionBudgets) are data here, so they hold no eviction up.
+ * A Binding assigns a pod to a node, and copies its labels and annotations to the pod. Schedulers
+ * send it: no other write may set the node (workloads/pods/pod_part_rules.c). An Eviction deletes a
+ * pod. PodDisruptionBudgets are only stored here and have no effect on evictions.
+ *
+ * Invariant: a binding writes the version of the pod that it has checked, so two schedulers never
+ * assign one pod twice.
  */
 #include <string.h>
 
@@ -54,8 +57,7 @@ static void on_bound(struct hfd_request *inner, const struct hfd_response *respo
                 on_done(inner, response);
 }
 
-/* Responds 409: the pod cannot get a node, or no longer. plural: as Kubernetes' message names it.
- */
+/* Responds 409: the pod cannot be assigned to a node. plural: the resource in the message. */
 static void refuse_binding(struct hfd_part *part, const char *plural, const char *why) {
         struct hfd_resource by_path = *part->outer->part_of;
         struct hfd_response response = {0};
@@ -66,7 +68,8 @@ static void refuse_binding(struct hfd_part *part, const char *plural, const char
         hfd_response_done(&response);
 }
 
-/* Whether a member of the Binding's metadata, if it is there, is that of the pod. */
+/* Checks a precondition: if the Binding's metadata have this member, the pod must have the same
+ * value. False: why is filled. */
 static bool is_met(const struct hfd_part *part, const struct hf__json *pod, const char *path,
                    const char *name, struct hf__strbuf *why) {
         const char *wanted = hf__json_string(part->body, path), *found = hf__json_string(pod, path);
@@ -82,7 +85,7 @@ static bool is_met(const struct hfd_part *part, const struct hf__json *pod, cons
         return false;
 }
 
-/* Whether the pod may get a node. False: why says why not. */
+/* Whether the pod may be assigned to a node. False: why is filled, or has an error. */
 static bool may_bind(const struct hfd_part *part, const struct hf__json *pod,
                      struct hf__strbuf *why) {
         const char *name = part->outer->name, *node = hf__json_string(pod, "spec.nodeName");
@@ -97,7 +100,7 @@ static bool may_bind(const struct hfd_part *part, const struct hf__json *pod,
         return why->n == 0 && why->error == 0;
 }
 
-/* Copies what the Binding has in a map of its metadata to the pod. */
+/* Copies the members of a map in the Binding's metadata to the pod. 0 or -ENOMEM. */
 static int merge_map(struct hf__json *pod, const struct hf__json *binding, const char *path) {
         const struct hf__json *from = hf__json_path(binding, path);
         int r = 0;
@@ -107,7 +110,7 @@ static int merge_map(struct hf__json *pod, const struct hf__json *binding, const
         return r == 0 && from ? hf__json_add_members(hf__json_path(pod, path), from, true) : r;
 }
 
-/* Sets the condition by which others see that the pod has a node. */
+/* Sets the condition PodScheduled to True. 0 or -ENOMEM. */
 static int set_scheduled(const struct hfd_part *part, struct hf__json *pod) {
         const struct hf_clock *clock = hf_host_clock(part->registry->host);
         struct hf__json *condition;
@@ -150,7 +153,7 @@ static void bind_got(struct hfd_part *part) {
         int r = why.error;
         if (may)
                 r = bind_to_node(part, pod);
-        part->inner.subresource = HFD_SUB_BINDING; /* a write of this part names the node */
+        part->inner.subresource = HFD_SUB_BINDING; /* no other write may set the node */
         if (r != 0)
                 hfd_part_finish_no_memory(part);
         else if (may)

@@ -6,8 +6,8 @@
  *
  * A write gets the object, makes the new Scale from it, and patches the object's number of
  * replicas, if nobody has changed the object meanwhile. An apply becomes an apply of the object
- * that has this one field. If admission is asked, a dry run of it comes first: a conflict with
- * another owner is told before admission, as in Kubernetes.
+ * that has this one field. If admission is asked, a dry run of it comes first, so that a conflict
+ * with another manager of the field is reported before admission is asked, as in Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static int64_t number_at(const struct hf__json *object, const char *path) {
         return number;
 }
 
-/* ---- the form ---- */
+/* ---- an object as a Scale ---- */
 
 static int set_selector(const struct hfd_scale_paths *paths, const struct hf__json *object,
                         struct hf__json *scale) {
@@ -87,7 +87,7 @@ static struct hf__json *make_scale(const struct hfd_scale_paths *paths,
         return NULL;
 }
 
-/* A custom resource need not have the member. */
+/* Whether a custom resource does not have the member for the number of replicas. */
 static bool lacks_replicas(const struct hfd_part *part, const struct hf__json *object) {
         const struct hfd_resource *of = part->outer->part_of;
         const struct hf__json *replicas = hf__json_path(object, of->scale->replicas);
@@ -249,8 +249,8 @@ static struct hf__json *make_config(const struct hfd_part *part) {
         return NULL;
 }
 
-/* Applies to the object in whatever version it is: who owns which field decides, not the version
- * that admission has seen. */
+/* Applies to the newest version of the object, also if admission has seen an older one: the owners
+ * of the field decide about conflicts, not the version. */
 static void send_apply(struct hfd_part *part) {
         if (!check_replicas(part, number_at(part->scale, "spec.replicas")))
                 return;
@@ -278,8 +278,8 @@ static void on_tried(struct hfd_request *inner, const struct hfd_response *respo
                 admit_apply(part);
 }
 
-/* Finds out whether the apply is possible, before admission is asked. What is out of range is
- * refused later. */
+/* Finds out whether the apply is possible, before admission is asked. A number of replicas that is
+ * out of range is refused later. */
 static void try_apply(struct hfd_part *part) {
         if (number_at(part->scale, "spec.replicas") < 0 ||
             !hfd_part_wants_admission(part, part->old_scale)) {
@@ -296,7 +296,7 @@ static void try_apply(struct hfd_part *part) {
         hf__json_free(config);
 }
 
-/* Sets what the client applies in *scale. False: the part has ended. */
+/* Sets the number of replicas that the client applies in *scale. False: the part has ended. */
 static bool apply_scale(struct hfd_part *part, struct hf__json **scale) {
         int64_t replicas;
 

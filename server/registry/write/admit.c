@@ -2,10 +2,11 @@
 /*
  * A write and admission.
  *
- * Invariants: in `mutate` the object belongs to the admission, and comes back with its decision. A
- * plug-in never changes what only the server sets (kept_members): it is put back. As everywhere in
- * the loop, a refusal of a version that only the cacher knows is not final yet: the store is asked
- * whether the version is current. If it is, the refusal counts, and admission does not run again.
+ * Invariants: in `mutate` the object belongs to the admission, and comes back with its decision.
+ * Members that only the server sets (kept_members) are put back after it, whatever a plug-in has
+ * done to them. As everywhere in the loop, a refusal of a version that only the cacher knows is not
+ * final yet: the store is asked whether the version is current. If it is, the refusal counts, and
+ * admission does not run again.
  */
 #include "server/registry/write/admit.h"
 
@@ -35,9 +36,10 @@ struct hfd_write_admission {
         char name[HF_NAME_MAX + 1];
 };
 
-/* An update computes the last ones again afterwards, or validation compares them. */
+/* The members of metadata that are put back. For an update the first three are enough: the others
+ * are computed again afterwards, or validation compares them with those of the old object. */
 static const char *const kept_members[] = {"uid", "creationTimestamp", "managedFields",
-                                           /* of a create: */
+                                           /* Only for a create: */
                                            "deletionTimestamp", "deletionGracePeriodSeconds",
                                            "generation", "selfLink"};
 #define N_KEPT_OF_UPDATE 3
@@ -61,7 +63,7 @@ bool hfd_write_admit_has_mutated(const struct hfd_write *w) {
         return w->admission && w->admission->a.mutated;
 }
 
-/* ---- answers ---- */
+/* ---- decisions ---- */
 
 void hfd_write_admit_forget(struct hfd_write *w) { w->refusal = hfd_response_free(w->refusal); }
 
@@ -161,7 +163,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
         }
 }
 
-/* ---- questions ---- */
+/* ---- requests to admission ---- */
 
 static bool settle(struct hfd_admission *a, struct hfd_response *response) {
         struct hfd_write_admission *admission = a->ctx;

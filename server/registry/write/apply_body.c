@@ -2,7 +2,7 @@
 /*
  * The configuration of a server-side apply, as the client has sent it.
  *
- * Invariant: what is left of it after hfd_write_apply_body_accept is what its manager will own.
+ * Invariant: its manager will own every field that hfd_write_apply_body_accept has left in it.
  */
 #include "server/registry/write/apply_body.h"
 
@@ -13,7 +13,8 @@
 #include "base/strbuf.h"
 #include "server/registry/write/body.h"
 
-/* Removes what a write of this path does not change, so that nobody owns it by this write. */
+/* Removes the fields that a request to this subresource does not write, so that its manager will
+ * not own them. 0 or -ENOMEM. */
 static int remove_other_parts(const struct hfd_request *request, struct hf__json *config) {
         const struct hfd_part_rules *rules =
                 hfd_resource_part_rules(request->resource, request->subresource);

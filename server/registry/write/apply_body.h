@@ -4,7 +4,7 @@
 #include "server/registry/write/write.h"
 
 /*
- * Brings the configuration in w->body into the form of its kind, without what the path does not
- * write. False: response is filled.
+ * Brings the configuration in w->body into the form of its kind, and removes the fields that a
+ * request to its subresource does not write. False: response is filled.
  */
 bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response);

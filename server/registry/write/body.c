@@ -28,8 +28,8 @@
 
 #define REASON_MAX 512 /* bytes of the reason why an object is refused */
 
-/* The collector for mistakes in the body; NULL = the client did not ask for them. An applied
- * configuration must not have any. */
+/* Where mistakes in the body are collected; NULL = the client does not want to know them. Those of
+ * an applied configuration are always collected, because it must not have any. */
 static struct hfd_strict *strict_of(struct hfd_write *w) {
         struct hfd_options *o = &w->request->options;
 
@@ -190,7 +190,7 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
         char reason[REASON_MAX];
 
         if (!hf__json_is_object(object))
-                return refuse_admitted("the object is no object any more", response);
+                return refuse_admitted("the value is not an object after admission", response);
         if (!hfd_meta_accept_type(resource, object, response))
                 return false;
         int r = decode_and_prune(resource, false, object, NULL, reason);
@@ -211,7 +211,7 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
         return hfd_meta_accept(resource, w->request->ns, w->request->name, object, response);
 }
 
-/* Kubernetes' message for a number in the text that no type holds. */
+/* Responds 400, with Kubernetes' message: the body has a number that no type can hold. */
 static void refuse_number(const struct hfd_request *request, const char *type, size_t offset,
                           struct hfd_response *response) {
         const char *number = (const char *)request->body + offset;
@@ -226,8 +226,11 @@ static void refuse_number(const struct hfd_request *request, const char *type, s
                                  type, request->resource->version, type, (int)n, number);
 }
 
-/* json: the value, which is not an object; NULL = the body is not JSON. In the latter case the
- * message names an offset; Kubernetes' names the character and what precedes it. */
+/*
+ * json: the value, which is not an object; NULL = the body is not JSON. If it is not JSON, the
+ * message names the offset of the error. Kubernetes' message names the character there and the text
+ * before it.
+ */
 static void refuse_body(const struct hfd_request *request, const char *type,
                         const struct hf__json *json, size_t offset, struct hfd_response *response) {
         const char *body = request->body ? request->body : "";
@@ -345,7 +348,8 @@ const char *hfd_write_body_type_name(const struct hf__json *json) {
         return hf__json_is_bool(json) ? "bool" : "null";
 }
 
-/* Whether the body is a patch of its kind. Words as in Kubernetes. False: response is filled. */
+/* Whether the body has the JSON type of such a patch. The messages are those of Kubernetes. False:
+ * response is filled. */
 static bool check_patch_types(enum hfd_patch patch, const struct hf__json *json,
                               struct hfd_response *response) {
         const char *wanted =

@@ -94,7 +94,7 @@ static bool is_unchanged(const struct hfd_write *w) {
                hfd_object_has_bytes(current, w->stored);
 }
 
-/* Takes what the webhook has made, with the defaults of its version. */
+/* Sets w->stored to the object that the webhook has made, with the defaults of its version. */
 static void finish_stored(struct hfd_write *w) {
         const struct hfd_resource *row = hfd_resource_stored(w->request->resource);
 

@@ -8,13 +8,13 @@
  *      the object that was    the version of the request, for the response
  *      stored
  *
- * For all other kinds these functions do nothing, at once. A delete converts `current` only if
+ * For all other kinds nothing is converted, and nothing waits. A delete converts `current` only if
  * admission wants to see it.
  */
 #include "server/registry/write/write.h"
 
-/* Before an attempt. True: go on. False: the response was sent, or the attempt begins again later.
- */
+/* Called at the start of an attempt: converts w->current to w->converted. True: go on. False: the
+ * response was sent, or the attempt begins again after the conversion. */
 bool hfd_write_convert_current(struct hfd_write *w);
 /* Converts w->stored if necessary, and calls next, perhaps later. The caller must not touch the
  * write afterwards. */
@@ -23,9 +23,10 @@ void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write
  */
 void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
                              void (*next)(struct hfd_write *w));
-/* Brings w->current into the form that its definition has now, in the version that it has. False:
- * out of memory, and the response was sent. */
+/* Brings w->current into the form of the current definition, in the same version. Calls no webhook.
+ * False: out of memory, and the response was sent. */
 bool hfd_write_form_current(struct hfd_write *w);
-/* Whether current is stored in another version than objects are now. Then an update writes it, even
- * if it changes nothing: this is how objects are moved to a new storage version. */
+/* Whether current has another version than the one in which objects are stored now. Then an update
+ * writes it even if the update changes nothing. So clients can move all objects to a new storage
+ * version. */
 bool hfd_write_moves_version(const struct hfd_write *w);

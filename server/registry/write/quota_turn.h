@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a write has of the quotas of its namespace: their versions, and its turn among the writes of
- * this instance (quota_turns.h). quota/quota.h decides with them. The end of the write ends the
- * turn, so this is below the response (reply.h).
+ * The state that a write keeps about the quotas of its namespace: their versions, and its turn
+ * among the writes of this instance (quota_turns.h). quota/quota.h uses it to decide. reply.c ends
+ * the turn together with the write, so this file must not use quota/.
  *
  * Thread: that of the write (write.h). Nothing blocks.
  */
@@ -12,10 +12,9 @@
 #include "server/registry/write/write.h"
 
 enum hfd_write_quota_turn_state {
-        HFD_WRITE_QUOTA_NO_TURN,  /* it has not asked for one */
-        HFD_WRITE_QUOTA_HAS_TURN, /* it has one, or waits for it */
-        /* It goes on without a turn; the compares of the transaction decide. */
-        HFD_WRITE_QUOTA_COMPETES,
+        HFD_WRITE_QUOTA_NO_TURN,  /* the write has not asked for a turn */
+        HFD_WRITE_QUOTA_HAS_TURN, /* the write has its turn, or waits for it */
+        HFD_WRITE_QUOTA_COMPETES, /* it goes on without a turn; its transaction may conflict */
 };
 
 struct hfd_write_quota {
@@ -27,13 +26,13 @@ struct hfd_write_quota {
         void (*on_turn)(struct hfd_write *w);
         /* Commits w once its quotas accept it; of hfd_write_quota_admit. */
         void (*commit)(struct hfd_write *w);
-        struct hfd_write *waiting; /* the next one to resume on this thread */
+        struct hfd_write *waiting; /* the next write that this thread resumes */
 };
 
 /*
- * Takes a turn, unless w, whose quota is set, has one or competes without. False: w waits, and
- * another thread may be using it; on_turn(w) is called when the turn has come, unless the deadline
- * of the request has passed.
+ * Takes a turn, unless w has one or competes without one. w->quota must be set. True: go on. False:
+ * w waits, and another thread may be using it. When the turn has come, on_turn(w) is called, or, if
+ * the deadline of the request has passed, w is refused.
  */
 bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_write *w));
 /*

@@ -29,7 +29,7 @@ struct hfd_etcd_watch;
 struct hfd_etcd {
         struct hfd_store store; /* first member */
         /* Immutable after new. */
-        struct hfd_grpc_channel *calls, *lists, *leases; /* owned; store.c says what is whose */
+        struct hfd_grpc_channel *calls, *lists, *leases; /* owned; see store.c for their uses */
         struct hfd_grpc_tls *tls;                        /* owned; NULL = no endpoint uses TLS */
         struct hfd_grpc_endpoint *endpoints;             /* owned; n_endpoints of them */
         size_t n_endpoints;

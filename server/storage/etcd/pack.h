@@ -16,7 +16,7 @@ struct hf__buf *hfd_etcd_pack_get(const char *key);
  * all. */
 struct hf__buf *hfd_etcd_pack_list(const char *begin, const char *end, uint64_t revision,
                                    size_t limit, bool keys_only);
-/* txn has passed hfd_txn_check. */
+/* txn must have passed hfd_txn_check. */
 struct hf__buf *hfd_etcd_pack_txn(const struct hfd_txn *txn);
 struct hf__buf *hfd_etcd_pack_compact(uint64_t revision);
 /* A linearizable read that returns no keys: only the header of the response is used. */

@@ -34,5 +34,6 @@ int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
                           struct hfd_grpc_resolver **ret_resolver);
 /* Waits until the look-up's thread has ended. It ends right after it has posted the command. */
 void hfd_grpc_resolver_join(struct hfd_grpc_resolver *resolver);
-/* Joins it, takes it out of the channel's list and frees it. Its command is not in the mailbox. */
+/* Joins the look-up's thread, takes the resolver out of the channel's list and frees it. Its
+ * command must not be in the mailbox. */
 void hfd_grpc_resolver_free(struct hfd_grpc_resolver *resolver);

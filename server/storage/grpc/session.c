@@ -279,7 +279,8 @@ bool hfd_grpc_session_is_over(const struct hfd_grpc_connection *connection) {
                !nghttp2_session_want_write(connection->session);
 }
 
-/* Streams and frames are made and freed for each call, on this thread. */
+/* Memory for nghttp2. It allocates streams and frames for each call, on this thread, so the thread
+ * keeps freed blocks for the next calls (base/blocks.h). */
 static void *allocate(size_t n, void *ctx) { return hf__blocks_get(n); }
 static void release(void *memory, void *ctx) { hf__blocks_put(memory); }
 static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }

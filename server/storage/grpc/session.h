@@ -24,5 +24,5 @@ int hfd_grpc_session_ping(struct hfd_grpc_connection *connection);
 int hfd_grpc_session_input(struct hfd_grpc_connection *connection, const char *data, size_t n);
 /* Fills the channel's output buffer. *ret_n = 0: there is nothing to send. */
 int hfd_grpc_session_fill(struct hfd_grpc_connection *connection, size_t *ret_n);
-/* Whether the session neither expects nor has anything more. */
+/* Whether the session has ended: it expects no more input and has no more output. */
 bool hfd_grpc_session_is_over(const struct hfd_grpc_connection *connection);

@@ -2,9 +2,9 @@
 /*
  * Keeps the last commits of this process for its watcher.
  *
- * Invariant: there is no gap. Another process may write between two commits of this one, and its
- * writes are not here; then the later commit takes the place of the earlier one, and the watcher,
- * whose position is before it, reads the file.
+ * Invariant: there is no gap. Another process may write between two commits of this process, and
+ * its writes are not here. Then the later commit replaces the earlier one, and the watcher, whose
+ * position is before the later commit, reads the file.
  */
 #include "server/storage/sqlite/commits.h"
 
@@ -20,7 +20,7 @@ static bool is_too_much(size_t n_writes, size_t n_bytes) {
         return n_writes > HFD_SQLITE_COMMITS_MAX || n_bytes > HFD_SQLITE_COMMITS_BYTES;
 }
 
-/* Moves the writes of `next` to the end of those of `commits`. False: there is no memory. */
+/* Moves the writes of `next` to the end of those of `commits`. False: out of memory. */
 static bool append(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next) {
         struct hfd_sqlite_kvs *all = &commits->writes;
         size_t n = all->n + next->writes.n;
@@ -52,7 +52,7 @@ void hfd_sqlite_commits_add(struct hfd_sqlite_commits *commits, struct hfd_sqlit
             append(commits, next))
                 return;
         if (is_too_much(next->writes.n, next->n_bytes))
-                hfd_sqlite_commits_deinit(next); /* all of them are left to the file */
+                hfd_sqlite_commits_deinit(next); /* the watcher reads them from the file */
         *commits = *next;
         *next = old;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the writer has committed and the watcher has not looked at yet, so that the watcher need not
- * read it from the file. Private to server/storage/sqlite.
+ * The writes that the writer has committed and the watcher has not delivered yet, so that the
+ * watcher need not read them from the file. Private to server/storage/sqlite.
  *
  * Lock: the caller holds the store's mu, unless it owns the struct alone. Nothing blocks. A zeroed
  * struct is empty.
@@ -23,10 +23,11 @@ struct hfd_sqlite_commits {
 #define HFD_SQLITE_COMMITS_MAX   256
 #define HFD_SQLITE_COMMITS_BYTES (4 * 1024 * 1024)
 
-/* Frees what it has; it is empty then. */
+/* Frees the contents, and leaves the struct empty. */
 void hfd_sqlite_commits_deinit(struct hfd_sqlite_commits *commits);
 /*
- * Appends `next`, or takes its place if it does not follow or if both are too much. Takes what is
- * in `next`, and leaves there what the caller shall free without the lock.
+ * Appends the writes of `next` to `commits`. If they do not follow those of `commits`, or if both
+ * together are too many, they replace those of `commits`. Sums up next->n_bytes itself. `next` is
+ * consumed: afterwards it has what the caller must free without the lock.
  */
 void hfd_sqlite_commits_add(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next);

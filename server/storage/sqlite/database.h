@@ -7,8 +7,9 @@
  * The schema:
  *
  *      versions(id, previous, created, key, value)   one row for each write of a key; never updated
- *      meta(name, value)                             "history", a number that identifies it;
- *                                                    "compacted", a revision; "swept", an id
+ *      meta(name, value)                             "history", a number that identifies the
+ *                                                    history; "compacted", a revision; "swept", an
+ *                                                    id: the sweep has looked at rows up to it
  *
  * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
  * in the order of the writes. previous is the id of the key's previous row, 0 if there was none.
@@ -56,9 +57,9 @@ enum hfd_sqlite_statement {
 struct hfd_sqlite_db {
         sqlite3 *handle;
         sqlite3_stmt *statements[HFD_SQL_N]; /* prepared when first used */
-        struct hfd_heads heads;              /* only the writer's connection has some */
-        /* Borrowed: where writes are noted for the watcher. NULL: nowhere, or there was no memory
-         * for one of them. */
+        struct hfd_heads heads;              /* used by the writer's connection only */
+        /* Borrowed: where writes are noted for the watcher. NULL: they are not noted, or memory ran
+         * out for one of them. */
         struct hfd_sqlite_kvs *written;
 };
 

@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  - an operation is in the heap of deadlines from its start until it is answered;
- *  - `answered` is set under mu, by whoever then calls the callback, so it is called once;
+ *  - `answered` is set under mu by the thread that then calls the callback, so it is called once;
  *  - the thread that took the operation from its queue frees it, after it was answered.
  */
 #include "server/storage/sqlite/operation.h"

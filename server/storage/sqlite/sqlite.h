@@ -4,8 +4,8 @@
  * The state of a SQLite store, shared by its threads. Private to server/storage/sqlite.
  *
  * Threads, each with a connection of its own to the file:
- *  - the writer runs transactions and compactions. It commits the operations that have come while
- *    it wrote all together, with one wait for the disk (writer.c);
+ *  - the writer runs transactions and compactions. Operations that arrive while it writes are then
+ *    committed together, with one wait for the disk (writer.c);
  *  - the reader runs gets and reads of the revision, the lister runs lists, so that a large list
  *    delays no small read (reader.c);
  *  - the watcher delivers the events of the watches, and ends operations whose deadline has passed
@@ -82,7 +82,7 @@ static inline struct hfd_sqlite *hfd_sqlite_of(struct hfd_store *store) {
 /* Notes that the thread of a queue works and has made progress (busy), or that it waits. Call it on
  * that thread. */
 void hfd_sqlite_set_busy(struct hfd_sqlite *sqlite, int queue, bool busy);
-/* Makes the watcher look. Any thread. */
+/* Makes the watcher look for new rows, deadlines and the end now. Any thread. */
 void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite);
 
 /* The functions of the threads. ctx is the store. */

@@ -8,9 +8,10 @@
  * killed between the commit and the notice. It reads rows only if SQLite says that there was a
  * commit since the last look. It also ends operations whose deadline has passed.
  *
- * What this process wrote itself the writer has left in memory (commits.h). Such a look does not
- * need the file, apart from one every LOOK_AFTER: a notice of another process may have come with
- * that of this one.
+ * The writes of this process are in memory (commits.h), so the watcher delivers them without
+ * looking at the file. While this process writes, it looks at the file once every LOOK_AFTER,
+ * because another process may write at the same time, and its notices cannot be told from those of
+ * this process.
  *
  * Invariants:
  *  - a watch receives whole revisions, in order, because hfd_sqlite_log returns whole revisions;
@@ -137,9 +138,9 @@ static bool is_in_range(const struct hfd_sqlite_watch *watch, const char *key) {
         return strcmp(key, watch->begin) >= 0 && (!*watch->end || strcmp(key, watch->end) < 0);
 }
 
-/* The events from the revision `from` on. */
-static void deliver(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs *kvs,
-                    uint64_t from) {
+/* Delivers the events from the revision `from` on. */
+static void deliver_events(struct hfd_sqlite_watch *watch, const struct hfd_sqlite_kvs *kvs,
+                           uint64_t from) {
         struct hfd_watch_event events[EVENTS_MAX + HFD_TXN_MAX];
         size_t n = 0;
 
@@ -184,7 +185,7 @@ static void serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *wat
         pthread_mutex_unlock(&sqlite->mu);
         int r = read_log(&sqlite->watch_db, watch, &kvs, &more, &status);
         if (r == 0)
-                deliver(watch, &kvs, 0);
+                deliver_events(watch, &kvs, 0);
         hfd_sqlite_kvs_deinit(&kvs);
         watch->behind = more;
         pthread_mutex_lock(&sqlite->mu);
@@ -227,8 +228,8 @@ static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         return more;
 }
 
-/* Serves the watches that need only these commits. True: there are some, and no watch needs
- * more. */
+/* Delivers commits to the watches whose positions are among them. True: there were commits, and no
+ * watch needs older ones. */
 static bool serve_commits_locked(struct hfd_sqlite *sqlite,
                                  const struct hfd_sqlite_commits *commits) {
         bool all = commits->writes.n > 0;
@@ -238,12 +239,12 @@ static bool serve_commits_locked(struct hfd_sqlite *sqlite,
 
                 if (from < commits->first)
                         all = false;
-                /* A look at the file may have been ahead of the writer's notice. */
+                /* The watch may have got these commits from the file already. */
                 if (watch->error != 0 || from < commits->first || from >= commits->next)
                         continue;
                 watch->position = commits->next;
                 pthread_mutex_unlock(&sqlite->mu);
-                deliver(watch, &commits->writes, from);
+                deliver_events(watch, &commits->writes, from);
                 pthread_mutex_lock(&sqlite->mu);
         }
         return all;
@@ -297,14 +298,14 @@ static int open_inotify(const char *path) {
 
 /* The watcher's state between two looks. Used by its thread only. */
 struct looks {
-        int64_t seen;    /* the commits that a look has seen, as SQLite counts them */
-        hf_nsec last_at; /* when the last look at the file was */
-        hf_nsec due;     /* a look was left out, and is made then; or HF_NSEC_NEVER */
+        int64_t seen;    /* SQLite's number for the file (HFD_SQL_CHANGES) at the last look */
+        hf_nsec last_at; /* boot time of the last look at the file */
+        hf_nsec due;     /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
 };
 
-/* Whether the file has commits that no look has seen. False without a look if the watches have all
- * that this process wrote, and the last look was not long ago. */
-static bool look(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
+/* Whether the file has commits that no look has seen. served: the watches have all writes of this
+ * process; then the look is put off, and the result is false, if the last one was not long ago. */
+static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
         hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
 
         looks->due = served && now < looks->last_at + LOOK_AFTER ? looks->last_at + LOOK_AFTER
@@ -330,7 +331,7 @@ void *hfd_sqlite_watcher_main(void *ctx) {
                 bool served = serve_commits_locked(sqlite, &commits);
                 pthread_mutex_unlock(&sqlite->mu);
                 hfd_sqlite_commits_deinit(&commits);
-                bool committed = look(sqlite, &looks, served);
+                bool committed = has_new_commits(sqlite, &looks, served);
                 pthread_mutex_lock(&sqlite->mu);
                 bool more = serve_all_locked(sqlite, committed);
                 hf_nsec deadline = hfd_sqlite_expire_locked(sqlite);

@@ -121,11 +121,12 @@ static bool is_shared(const struct hfd_sqlite_op *ops) {
         return n == SHARED_BATCH;
 }
 
-/* What the file is after the batch, if it is committed. */
+/* The result of a batch: the state of the file if the batch is committed. */
 struct outcome {
         uint64_t history, before, revision;
         struct hfd_sqlite_kvs written; /* owned */
-        bool wrote, all_noted;         /* `written` has everything */
+        bool wrote;                    /* the batch has written something */
+        bool all_noted;                /* `written` has all writes of the batch */
 };
 
 static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outcome *ret_outcome,
@@ -171,14 +172,15 @@ static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome)
 }
 
 /* Tells the watchers of this and of the other processes that there are new rows. */
-static void notify(struct hfd_sqlite *sqlite) {
+static void notify_watchers(struct hfd_sqlite *sqlite) {
         hfd_sqlite_file_lock_notify(&sqlite->file_lock);
         if (atomic_load(&sqlite->without_notices))
                 hfd_sqlite_wake_watcher(sqlite);
 }
 
-/* Takes the lock of the stores that share the file, and begins a transaction. end() releases it. */
-static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
+/* Takes the lock of the stores that share the file, and begins a transaction. end_transaction must
+ * follow, also after an error. */
+static int begin_transaction(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
         int r = hfd_sqlite_file_lock_take(&sqlite->file_lock, reterr_status);
 
         return r == 0 ? hfd_sqlite_db_run(&sqlite->write_db, HFD_SQL_BEGIN_WRITE, reterr_status)
@@ -186,7 +188,7 @@ static int begin(struct hfd_sqlite *sqlite, struct hf_status *reterr_status) {
 }
 
 /* Rolls back a transaction that was not committed, and releases the lock. */
-static void end(struct hfd_sqlite *sqlite) {
+static void end_transaction(struct hfd_sqlite *sqlite) {
         struct hf_status ignored = {0};
 
         hfd_sqlite_wal_drop(sqlite->write_db.handle, false);
@@ -200,7 +202,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         struct hf_status status = {0};
         struct outcome outcome = {0};
         bool committing = false;
-        int r = begin(writer->sqlite, &status);
+        int r = begin_transaction(writer->sqlite, &status);
 
         if (r == 0)
                 r = run_ops(writer, ops, &outcome, &status);
@@ -212,14 +214,14 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 hfd_heads_commit(&db->heads, outcome.history, outcome.revision);
         else
                 hfd_heads_clear(&db->heads);
-        end(writer->sqlite);
+        end_transaction(writer->sqlite);
         /* A commit that failed may be on the disk all the same. A damaged file must not look
          * like a temporary failure. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         if (outcome.wrote && r == 0) {
                 leave_to_watcher(writer->sqlite, &outcome);
-                notify(writer->sqlite);
+                notify_watchers(writer->sqlite);
         }
         hfd_sqlite_kvs_deinit(&outcome.written);
         hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
@@ -266,7 +268,8 @@ static int count_free_pages(struct hfd_sqlite_db *db, int64_t *ret_n,
 }
 
 /* Gives some free pages back. *ret_done: the next step would give back no more. */
-static int vacuum(struct hfd_sqlite_db *db, bool *ret_done, struct hf_status *reterr_status) {
+static int give_back_pages(struct hfd_sqlite_db *db, bool *ret_done,
+                           struct hf_status *reterr_status) {
         int64_t before = 0, after = 0;
         int r = count_free_pages(db, &before, reterr_status);
 
@@ -284,15 +287,15 @@ static void sweep_step(struct writer *writer) {
         struct hfd_sqlite_db *db = &writer->sqlite->write_db;
         struct hf_status status = {0};
         bool swept = false, vacuumed = false;
-        int r = begin(writer->sqlite, &status);
+        int r = begin_transaction(writer->sqlite, &status);
 
         if (r == 0)
                 r = hfd_sqlite_sweep(db, SWEEP_ROWS, &swept, &status);
         if (r == 0)
-                r = vacuum(db, &vacuumed, &status);
+                r = give_back_pages(db, &vacuumed, &status);
         if (r == 0)
                 r = hfd_sqlite_db_run(db, HFD_SQL_COMMIT, &status);
-        end(writer->sqlite);
+        end_transaction(writer->sqlite);
         if (r != 0) {
                 put_off_sweep(writer, &status);
                 return;
@@ -309,7 +312,7 @@ static bool is_sweep_due(const struct writer *writer) {
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->sweep_at;
 }
 
-static size_t count(const struct hfd_sqlite_op *ops) {
+static size_t count_ops(const struct hfd_sqlite_op *ops) {
         size_t n = 0;
 
         for (; ops; ops = ops->next)
@@ -317,7 +320,8 @@ static size_t count(const struct hfd_sqlite_op *ops) {
         return n;
 }
 
-/* Most of those who wrote with the last batch, or have sent a write meanwhile. */
+/* How many writes the next batch waits for, after a batch of n writes: most of the clients that
+ * wrote in that batch, or have sent a write meanwhile, are expected to write again. */
 static size_t expect_more(struct hfd_sqlite *sqlite, size_t n) {
         pthread_mutex_lock(&sqlite->mu);
         n += sqlite->queues[HFD_SQLITE_WRITES].n;
@@ -327,7 +331,7 @@ static size_t expect_more(struct hfd_sqlite *sqlite, size_t n) {
 
 static void write_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         const struct hf_clock *clock = hf_host_clock(writer->sqlite->store.host);
-        size_t n = count(ops);
+        size_t n = count_ops(ops);
         hf_nsec begin = hf_now(clock);
 
         run_batch(writer, ops);
@@ -347,7 +351,7 @@ static bool gathers_locked(const struct writer *writer) {
                hf_now(hf_host_clock(sqlite->store.host)) < writer->gathers_until;
 }
 
-static void work(struct writer *writer, struct hfd_sqlite_op *ops) {
+static void run_work(struct writer *writer, struct hfd_sqlite_op *ops) {
         hfd_sqlite_set_busy(writer->sqlite, HFD_SQLITE_WRITES, true);
         if (ops)
                 write_batch(writer, ops);
@@ -407,7 +411,7 @@ void *hfd_sqlite_writer_main(void *ctx) {
                 if (releases)
                         release_pages(&writer);
                 else
-                        work(&writer, ops);
+                        run_work(&writer, ops);
                 pthread_mutex_lock(&sqlite->mu);
         }
         pthread_mutex_unlock(&sqlite->mu);

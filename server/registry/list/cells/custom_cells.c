@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of custom resources. As in Kubernetes, a column of type string shows every value, in the
- * way in which Go prints it; one of another type shows nothing if the value has not that type.
+ * Cells of custom resources. As in Kubernetes, a column of type string shows every value, as Go
+ * prints it. A column of another type shows null if the value has a different type.
  */
 #include "server/registry/list/cells/custom_cells.h"
 
@@ -50,7 +50,7 @@ static void put_string(struct hf__strbuf *s, const struct hf__json *value) {
         hf__strbuf_done(&text);
 }
 
-/* False: the value is no number that the column can show. */
+/* False: the value is not a number, or is too large. */
 static bool put_integer(struct hf__strbuf *s, const struct hf__json *value) {
         int64_t integer;
 

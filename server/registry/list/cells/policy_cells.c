@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-static void put(struct hf__strbuf *s, const struct hf__strbuf *text) {
+static void put_string(struct hf__strbuf *s, const struct hf__strbuf *text) {
         if (text->error != 0)
                 s->error = text->error;
         else
@@ -30,7 +30,7 @@ void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *poli
                                   text_of(kind, "kind"));
         else
                 hf__strbuf_puts(&text, "<unset>");
-        put(s, &text);
+        put_string(s, &text);
         hf__strbuf_done(&text);
 }
 
@@ -70,6 +70,6 @@ void hfd_policy_put_param_ref(struct hf__strbuf *s, const struct hf__json *bindi
                 print_selector(&text, hf__json_get(ref, "selector"));
         else
                 hf__strbuf_puts(&text, "<unset>");
-        put(s, &text);
+        put_string(s, &text);
         hf__strbuf_done(&text);
 }

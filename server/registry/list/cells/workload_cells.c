@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of the workload kinds, as kube-apiserver shows them. Each function appends plain text; the
- * caller of all makes it a string of JSON.
+ * Cells of the workload kinds, as kube-apiserver shows them. Each put_fn appends plain text to an
+ * empty buffer; hfd_workload_put_cell makes it a string of JSON.
  */
 #include "server/registry/list/cells/workload_cells.h"
 
@@ -151,7 +151,7 @@ static void put_service(struct hf__strbuf *out, const struct hf__json *object, c
         put_otherwise(out, 0, "<none>");
 }
 
-/* At most three are shown. */
+/* Shows at most three addresses. */
 static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                           int64_t now_s) {
         size_t n = 0;

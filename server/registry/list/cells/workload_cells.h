@@ -32,6 +32,7 @@ struct hf__strbuf;
  *      @service:<what>     "external" or "ports"
  *      @since:<path>       the time since a time; "<none>" if there is none
  *      @slice:<what>       "ports" or "endpoints" of an EndpointSlice
+ *      @targets            the metrics of a HorizontalPodAutoscaler, and their targets
  *      @texts:<path>       the texts of a list
  *      @unset:<path>       a text; "<unset>" if there is none
  *

@@ -34,7 +34,7 @@
 #define PLURAL        "certificatesigningrequests"
 #define CLIENT_SIGNER "kubernetes.io/kube-apiserver-client"
 #define SIGNER_MAX    571 /* bytes of a signer's name */
-/* Requests from inside the process ask as kube-apiserver's own client does. */
+/* The user of requests from inside the process, as of those of kube-apiserver's own client. */
 #define SYSTEM_USER "system:apiserver"
 
 static bool is_certificate_request(const struct hfd_write *w) {
@@ -114,8 +114,12 @@ static size_t count_conditions(const struct hf__json *object, const char *type) 
         return n;
 }
 
-/* A signer that writes conditions does not change those of the approval, not even by leaving out
- * what it does not know. One that adds or removes such a condition is refused later. */
+/*
+ * Puts back the conditions of this type, because a signer must not change the decision about the
+ * approval, not even by leaving out members that it does not know. If the signer adds or removes
+ * such a condition, nothing is put back here: validate_decision and the strategy refuse it. 0 or
+ * -ENOMEM.
+ */
 static int keep_decision(struct hf__json *object, const struct hf__json *old, const char *type) {
         struct hf__json *conditions = hf__json_path(object, "status.conditions");
         struct hf__json *mine = first_condition(object, type), *kept = first_condition(old, type);
@@ -208,7 +212,7 @@ static int decode_member(const struct hf__json *object, const char *path, char *
         return r == -ENOMEM ? r : 0;
 }
 
-/* What fault_of says about a member. NULL: out of memory. */
+/* Calls fault_of for the decoded member, and returns its result. NULL: out of memory. */
 static const char *fault_in(const struct hf__json *object, const char *path,
                             const char *(*fault_of)(const char *pem, size_t n)) {
         size_t n;
@@ -247,7 +251,7 @@ static void validate_certificate(const struct hf__json *object, const struct hf_
                                     "updates may not modify existing certificate content");
 }
 
-/* Only /approval approves. */
+/* Refuses a new condition of this type: only a request to /approval may add it. */
 static void validate_decision(const struct hf__json *object, const struct hf__json *old,
                               const char *type, struct hfd_causes *causes) {
         char why[80];
@@ -298,7 +302,7 @@ static bool may_use_signer(const struct hfd_request *request, const char *verb,
         return !request->requester || may(request, verb, signer) || may(request, verb, any);
 }
 
-/* 0: it does not; 1: it does; or -ENOMEM. */
+/* Whether the write changes the certificate or the conditions: 0, 1 or -ENOMEM. */
 static int changes_result(const struct hf__json *object, const struct hf__json *old) {
         static const char *const parts[] = {"status.certificate", "status.conditions"};
         bool equal = true;
@@ -310,7 +314,8 @@ static int changes_result(const struct hf__json *object, const struct hf__json *
         return r != 0 ? r : !equal;
 }
 
-/* 0: it does not; 1: it does; or -ENOMEM. */
+/* Whether the request asks the signer of this server for a certificate of system:masters: 0, 1 or
+ * -ENOMEM. */
 static int asks_for_masters(const struct hf__json *object, const char *signer) {
         size_t n;
         char *pem;

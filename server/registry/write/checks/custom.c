@@ -4,10 +4,10 @@
  *
  *  - Rules are checked last and with the causes so far, because they may rely on what the schema
  *    requires.
- *  - After a definition is marked as deleted, none of its objects is created any more, also not by
+ *  - After a definition is marked as deleted, none of its objects is created any more, not even by
  *    an instance that does not know of the mark yet. The transaction that creates an object
- * compares the revision of the definition, at which it had no mark. So the controller that empties
- * the definition misses no object, as namespace.c describes it for namespaces.
+ * compares the revision of the definition, which had no mark at that revision. So the controller
+ * that deletes the objects of a definition misses none, as namespace.c describes it for namespaces.
  */
 #include "server/registry/write/checks/custom.h"
 
@@ -113,7 +113,7 @@ bool hfd_write_custom_prepare(struct hfd_write *w) {
         return false;
 }
 
-/* Adds a cause if the object has something at the path that is no number of replicas. */
+/* Adds a cause if the number at the path is negative, or too large for a number of replicas. */
 static void validate_replicas(const struct hf__json *object, const char *path,
                               struct hfd_causes *causes) {
         int64_t replicas = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the LimitRanges of the namespace, in the order of their names. What one of them decides
- * is in server/quota/.
+ * Applies the LimitRanges of the namespace, in the order of their names. server/quota/ has the
+ * rules for one LimitRange.
  *
  * Invariant: the work for one write is bounded (HFD_LIMIT_RANGE_PAIRS_MAX for each LimitRange, of
  * which there may be RANGES_MAX).
@@ -19,7 +19,7 @@
 
 #define RANGES_MAX 16
 
-/* What is done with each LimitRange. 0, -ENOMEM, or HF_E_FORBIDDEN with the message in why. */
+/* Called for each LimitRange. 0, -ENOMEM, or HF_E_FORBIDDEN with the message in why. */
 typedef int (*range_fn)(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why);
 
 static enum hfd_quota_kind kind_of(const struct hfd_write *w) {
@@ -42,8 +42,8 @@ static int default_pod(struct hfd_write *w, const struct hf__json *range, struct
         return r == 0 ? w->request->resource->prepare(w->object, NULL) : r;
 }
 
-/* Admission may have added containers since. */
-static int check(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why) {
+/* The number of containers is checked again, because admission may have added some. */
+static int check_bounds(struct hfd_write *w, const struct hf__json *range, struct hf__strbuf *why) {
         if (is_too_much(w, range, why))
                 return HF_E_FORBIDDEN;
         int r = hfd_limit_range_check(range, kind_of(w), w->object, why);
@@ -51,9 +51,10 @@ static int check(struct hfd_write *w, const struct hf__json *range, struct hf__s
         return r == 0 && why->n > 0 ? HF_E_FORBIDDEN : r;
 }
 
-/* Calls fn for each object until one fails, and drops the references. */
-static int run(struct hfd_write *w, struct hfd_object **objects, size_t n, range_fn fn,
-               struct hf__strbuf *why) {
+/* Calls fn for each LimitRange until one fails, and drops all references. 0, -ENOMEM, or the error
+ * of fn. */
+static int visit_ranges(struct hfd_write *w, struct hfd_object **objects, size_t n, range_fn fn,
+                        struct hf__strbuf *why) {
         int r = 0;
 
         for (size_t i = 0; i < n; i++) {
@@ -66,14 +67,15 @@ static int run(struct hfd_write *w, struct hfd_object **objects, size_t n, range
         return r;
 }
 
-/* 0, or as run. HF_E_UNAVAILABLE: the cache is not filled yet. */
-static int apply(struct hfd_write *w, range_fn fn, struct hf__strbuf *why) {
+/* Calls fn for each LimitRange of the namespace. 0, -ENOMEM, the error of fn, HF_E_FORBIDDEN if
+ * there are too many, or HF_E_UNAVAILABLE if the cache is not filled yet. */
+static int apply_ranges(struct hfd_write *w, range_fn fn, struct hf__strbuf *why) {
         struct hfd_object *objects[RANGES_MAX];
         const struct hfd_resource *resource = hfd_resource_find("", "v1", "limitranges");
         bool synced;
         size_t n = hfd_cacher_newest_in(w->registry->cacher, resource, w->request->ns, objects,
                                         RANGES_MAX, &synced);
-        int r = run(w, objects, n < RANGES_MAX ? n : RANGES_MAX, fn, why);
+        int r = visit_ranges(w, objects, n < RANGES_MAX ? n : RANGES_MAX, fn, why);
 
         if (!synced)
                 return HF_E_UNAVAILABLE;
@@ -84,9 +86,9 @@ static int apply(struct hfd_write *w, range_fn fn, struct hf__strbuf *why) {
         return r;
 }
 
-/* Acts on an outcome. True: go on. */
-static bool answer(struct hfd_write *w, const struct hf__json *old, int r,
-                   const struct hf__strbuf *why) {
+/* Responds, or reads the object again, according to the result of apply_ranges. True: go on. */
+static bool act_on_result(struct hfd_write *w, const struct hf__json *old, int r,
+                          const struct hf__strbuf *why) {
 
         if (r == 0)
                 return true;
@@ -107,7 +109,7 @@ bool hfd_write_limits_default(struct hfd_write *w) {
 
         if (!w->created || w->request->subresource != HFD_SUB_NONE || kind_of(w) != HFD_QUOTA_PODS)
                 return true;
-        bool go_on = answer(w, NULL, apply(w, default_pod, &why), &why);
+        bool go_on = act_on_result(w, NULL, apply_ranges(w, default_pod, &why), &why);
         hf__strbuf_done(&why);
         return go_on;
 }
@@ -121,7 +123,7 @@ bool hfd_write_limits_allow(struct hfd_write *w, const struct hf__json *old) {
             (kind != HFD_QUOTA_CLAIMS && (kind != HFD_QUOTA_PODS || (old && !resizes))) ||
             (old && hf__json_string(old, "metadata.deletionTimestamp")))
                 return true;
-        bool go_on = answer(w, old, apply(w, check, &why), &why);
+        bool go_on = act_on_result(w, old, apply_ranges(w, check_bounds, &why), &why);
         hf__strbuf_done(&why);
         return go_on;
 }

@@ -6,7 +6,7 @@
  * transaction that creates an object also compares the namespace's mod revision with that of a
  * version without a deletionTimestamp. The deletion of a namespace begins with a write that sets
  * the deletionTimestamp, so every create in the namespace commits before that write. The controller
- * that empties the namespace lists its objects at a later revision, so it misses none.
+ * that deletes the objects of the namespace lists them at a later revision, so it misses none.
  *
  * This normally costs no additional request: the version comes from the cacher, and a transaction
  * that fails returns the current version. Only a namespace that the cacher does not have, or has as

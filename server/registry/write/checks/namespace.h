@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Objects are created only in a namespace that exists and is not being deleted; the system's
- * namespaces count as such. The transaction of a create compares the namespace too, so that it
- * cannot be deleted between the check and the commit. Thread: that of the write (write.h). Nothing
- * blocks.
+ * Objects are created only in a namespace that exists and is not being deleted. The system's
+ * namespaces always count as existing. The transaction of a create compares the namespace too, so
+ * that it cannot be deleted between the check and the commit. Thread: that of the write (write.h).
+ * Nothing blocks.
  */
 #include "server/registry/write/write.h"
 #include "server/storage/store.h"
@@ -21,9 +21,9 @@ bool hfd_write_namespace_accepts_create(struct hfd_write *w);
 bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare);
 /*
- * Updates w's state of the namespace from the keys that a failed transaction has read. Otherwise
- * returns the key from which no object can be made, because memory ran out or its value is not a
- * valid object; NULL = success.
+ * Updates w's state of the namespace from the keys that a failed transaction has read. NULL:
+ * success. Otherwise returns the key-value from which no object can be made, because memory ran out
+ * or the value is not a valid object.
  */
 const struct hfd_kv *hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                                 size_t n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks that the writer of a policy may get all objects of its paramKind, and that of a binding
- * the objects of its paramRef. The rules and texts are Kubernetes', which prints a user as Go
- * prints a pointer to a struct.
+ * Checks that the writer of a policy may get all objects of its paramKind, and that the writer of a
+ * binding may read the objects of its paramRef. The rules and texts are Kubernetes', which prints a
+ * user as Go prints a pointer to a struct.
  */
 #include "server/registry/write/checks/params.h"
 
@@ -71,7 +71,7 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
 
 /* ---- rights ---- */
 
-/* What the params are, as far as it is known. */
+/* The kind of the params, as far as the server knows it. */
 struct params {
         const char *api_version, *kind; /* NULL = unknown; borrowed */
         char group[HF_NAME_MAX + 1];
@@ -116,11 +116,19 @@ static bool may_read(const struct hfd_write *w, const struct params *params, con
                                      &attributes, NULL);
 }
 
-/* Responds 422, unless the object may have changed. */
-static void refuse(struct hfd_write *w, const char *field, struct hf__strbuf *why) {
+/*
+ * Responds 422. If old is perhaps not the newest version of the object, starts an attempt on the
+ * newest one instead, because its params may be those of the request.
+ */
+static void refuse(struct hfd_write *w, const struct hf__json *old, const char *field,
+                   struct hf__strbuf *why) {
         struct hfd_response response = {0};
         struct hfd_causes causes;
 
+        if (old && !w->fresh) {
+                hfd_write_refetch(w);
+                return;
+        }
         hfd_causes_init(&causes);
         hfd_cause_forbidden(&causes, field, why->error == 0 && why->data ? why->data : "");
         hfd_response_invalid(&response, w->request->resource, hfd_write_name(w), &causes);
@@ -155,7 +163,7 @@ static bool check_policy(struct hfd_write *w, const struct hf__json *old) {
                           "(kind=%s, apiVersion=%s)",
                           params.kind ? params.kind : "",
                           params.api_version ? params.api_version : "");
-        refuse(w, "spec.paramKind", &why);
+        refuse(w, old, "spec.paramKind", &why);
         hf__strbuf_done(&why);
         return false;
 }
@@ -201,7 +209,8 @@ static void put_refusal(struct hf__strbuf *why, const struct hfd_write *w,
                                   verb);
                 return;
         }
-        /* For MutatingAdmissionPolicyBindings, Kubernetes confuses the two. */
+        /* Kubernetes' message for a MutatingAdmissionPolicyBinding has user and verb in each
+         * other's place. */
         hf__strbuf_puts(why, "user ");
         if (is_mutating)
                 hf__strbuf_puts(why, verb);
@@ -215,7 +224,7 @@ static void put_refusal(struct hf__strbuf *why, const struct hfd_write *w,
         hf__strbuf_puts(why, "\" permission on the object referenced by paramRef");
 }
 
-static bool check_binding(struct hfd_write *w) {
+static bool check_binding(struct hfd_write *w, const struct hf__json *old) {
         const struct hf__json *ref = hf__json_path(w->object, "spec.paramRef");
         const char *name = hf__json_string(ref, "name"), *ns = hf__json_string(ref, "namespace");
         const char *verb = name && *name ? "get" : "list";
@@ -229,7 +238,7 @@ static bool check_binding(struct hfd_write *w) {
         bool may = may_read(w, &params, verb, ns ? ns : "", name ? name : "");
         if (!may) {
                 put_refusal(&why, w, policy, &params, verb);
-                refuse(w, "spec.paramRef", &why);
+                refuse(w, old, "spec.paramRef", &why);
         }
         hf__strbuf_done(&why);
         hfd_resource_unref(params.row);
@@ -242,5 +251,5 @@ bool hfd_write_may_read_params(struct hfd_write *w, const struct hf__json *old) 
 
         if (!w->request->requester || what == OTHER || w->request->subresource != HFD_SUB_NONE)
                 return true;
-        return what == POLICY ? check_policy(w, old) : check_binding(w);
+        return what == POLICY ? check_policy(w, old) : check_binding(w, old);
 }

@@ -3,8 +3,8 @@
  * Assigns service accounts to new pods.
  *
  * An account that the cache does not know may have been created on another instance a moment ago,
- * so before a refusal the write waits until the cache has all earlier writes. The account "default"
- * is made by a controller after its namespace: for that one it waits longer.
+ * so before a refusal the write waits until the cache has all earlier writes. A write waits longer
+ * for the account "default", because a controller creates it some time after the namespace.
  */
 #include "server/registry/write/checks/pod_account.h"
 
@@ -42,7 +42,7 @@ static bool adds_ephemeral_containers(const struct hfd_write *w) {
                w->request->subresource == HFD_SUB_EPHEMERAL_CONTAINERS;
 }
 
-/* NULL: the cache does not have it. */
+/* Returns a new reference to the account; NULL: the cache does not have it. */
 static struct hfd_object *find_in_cache(struct hfd_write *w, const char *name, bool *ret_synced) {
         const struct hfd_resource *accounts = hfd_resource_find("", "v1", "serviceaccounts");
         char path[2 * HF_NAME_MAX + 2];
@@ -51,8 +51,8 @@ static struct hfd_object *find_in_cache(struct hfd_write *w, const char *name, b
         return hfd_cacher_newest(w->registry->cacher, accounts, path, ret_synced);
 }
 
-/* 0, -ENOMEM, HF_E_UNAVAILABLE: the cache is not filled, or HF_E_NOT_FOUND. */
-static int find(struct hfd_write *w, const char *name, struct hf__json **ret_account) {
+/* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
+static int find_account(struct hfd_write *w, const char *name, struct hf__json **ret_account) {
         bool synced;
         struct hfd_object *object =
                 strlen(name) <= HF_NAME_MAX ? find_in_cache(w, name, &synced) : NULL;
@@ -67,9 +67,9 @@ static int find(struct hfd_write *w, const char *name, struct hf__json **ret_acc
 /* ---- the wait for an account ---- */
 
 struct wait {
-        struct hfd_consistent_read read; /* first member: ready casts it back */
+        struct hfd_consistent_read read; /* first member: on_ready casts it back */
         struct hfd_write *w;
-        hf_nsec until; /* boot time; 0 = the cache is all that is waited for */
+        hf_nsec until; /* boot time; for the account "default"; 0 = wait for the cache only */
 };
 
 static void end_wait(struct wait *wait) {
@@ -81,7 +81,7 @@ static void end_wait(struct wait *wait) {
         hfd_write_attempt(w);
 }
 
-/* The pause is a wait for a revision that the cache never reaches. */
+/* Ends the wait, or begins the next pause: a wait for a revision that the cache never reaches. */
 static void on_pause_end(struct hfd_consistent_read *read) {
         struct wait *wait = (struct wait *)read;
         bool synced;
@@ -150,7 +150,7 @@ static struct hf__json *account_of(struct hfd_write *w) {
                 hfd_write_reply_forbidden(w, why);
                 return NULL;
         }
-        r = find(w, name, &account);
+        r = find_account(w, name, &account);
         if (r == HF_E_NOT_FOUND && !w->knows_account && strlen(name) <= HF_NAME_MAX) {
                 await_account(w, name);
         } else if (r == HF_E_NOT_FOUND) {
@@ -165,8 +165,8 @@ static struct hf__json *account_of(struct hfd_write *w) {
         return account;
 }
 
-/* Whether the pod may name the Secrets that it names. False: the response was sent. */
-static bool check(struct hfd_write *w, const struct hf__json *account) {
+/* Whether the account allows the Secrets that the pod names. False: the response was sent. */
+static bool check_secrets(struct hfd_write *w, const struct hf__json *account) {
         struct hf__strbuf why = {0};
         int r = 0;
 
@@ -221,7 +221,7 @@ static int set_pull_secrets(struct hf__json *spec, const struct hf__json *accoun
         return r;
 }
 
-/* The pod's word counts first, and then the account's. */
+/* The member of the pod has precedence over that of the account. The default is true. */
 static bool mounts_token(const struct hf__json *spec, const struct hf__json *account) {
         return hf__json_bool(spec, "automountServiceAccountToken",
                              hf__json_bool(account, "automountServiceAccountToken", true));
@@ -255,7 +255,7 @@ bool hfd_write_account_assign(struct hfd_write *w) {
                 r = hfd_pod_mount_token(spec);
         if (r == 0)
                 r = set_pull_secrets(spec, account);
-        bool allowed = r == 0 && check(w, account);
+        bool allowed = r == 0 && check_secrets(w, account);
         hf__json_free(account);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
@@ -272,7 +272,7 @@ bool hfd_write_account_allows(struct hfd_write *w) {
         account = account_of(w);
         if (!account)
                 return false;
-        bool allowed = check(w, account);
+        bool allowed = check_secrets(w, account);
         hf__json_free(account);
         return allowed;
 }

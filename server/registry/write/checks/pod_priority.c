@@ -29,8 +29,8 @@ static const struct hfd_resource *classes(void) {
         return hfd_resource_find("scheduling.k8s.io", "v1", "priorityclasses");
 }
 
-/* 0, -ENOMEM, HF_E_UNAVAILABLE: the cache is not filled, or HF_E_NOT_FOUND. */
-static int find(struct hfd_write *w, const char *name, struct priority *priority) {
+/* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
+static int find_class(struct hfd_write *w, const char *name, struct priority *priority) {
         bool synced;
         struct hfd_object *object =
                 hfd_cacher_newest(w->registry->cacher, classes(), name, &synced);
@@ -50,14 +50,15 @@ static int find(struct hfd_write *w, const char *name, struct priority *priority
         return 0;
 }
 
-/* The default class, or none: then the priority is 0. */
+/* Finds the default class. If there is none, the priority is 0. Results as of find_class, but never
+ * HF_E_NOT_FOUND. */
 static int find_default(struct hfd_write *w, struct priority *priority) {
         char name[HF_NAME_MAX + 1];
         int r = hfd_write_default_class(w, classes(), name);
 
         *priority = (struct priority){.policy = "PreemptLowerPriority"};
         if (r == 0 && *name)
-                r = find(w, name, priority);
+                r = find_class(w, name, priority);
         return r == HF_E_NOT_FOUND ? 0 : r; /* it was deleted just now */
 }
 
@@ -87,7 +88,7 @@ static bool agrees(struct hfd_write *w, const struct priority *priority) {
         return false;
 }
 
-static int set(struct hf__json *pod, const struct priority *priority) {
+static int set_priority(struct hf__json *pod, const struct priority *priority) {
         int r = hf__json_set_i64(pod, "spec.priority", priority->value);
 
         if (r == 0 && *priority->name)
@@ -107,7 +108,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
         if (!w->created || w->request->subresource != HFD_SUB_NONE ||
             hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_PODS)
                 return true;
-        r = name && *name ? find(w, name, &priority) : find_default(w, &priority);
+        r = name && *name ? find_class(w, name, &priority) : find_default(w, &priority);
         if (r == HF_E_NOT_FOUND && !w->knows_classes) {
                 hfd_write_await_classes(w);
                 return false;
@@ -121,7 +122,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
         if (r == 0 && !agrees(w, &priority))
                 return false;
         if (r == 0)
-                r = set(w->object, &priority);
+                r = set_priority(w->object, &priority);
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         return r == 0;

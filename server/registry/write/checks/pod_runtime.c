@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies the overhead of a pod's RuntimeClass to the pod, which may name no other, and where its
- * pods can run. A class that the
- * cache does not know may have been created on another instance a moment ago: before a refusal the
- * write waits until the cache has all earlier writes. The texts are wire format.
+ * Copies from the RuntimeClass of a pod its overhead, and which nodes its pods can run on (node
+ * selector, tolerations). A pod that names another overhead is refused. A class that the cache does
+ * not know may have been created on another instance a moment ago, so before a refusal the write
+ * waits until the cache has all earlier writes. The messages are those of Kubernetes.
  */
 #include "server/registry/write/checks/pod_runtime.h"
 
@@ -29,8 +29,8 @@ static bool is_new_pod(const struct hfd_write *w) {
                hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS;
 }
 
-/* 0, -ENOMEM, HF_E_UNAVAILABLE: the cache is not filled, or HF_E_NOT_FOUND. */
-static int find(struct hfd_write *w, const char *name, struct hf__json **ret_class) {
+/* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
+static int find_class(struct hfd_write *w, const char *name, struct hf__json **ret_class) {
         const struct hfd_resource *classes =
                 hfd_resource_find("node.k8s.io", "v1", "runtimeclasses");
         bool synced;
@@ -43,8 +43,8 @@ static int find(struct hfd_write *w, const char *name, struct hf__json **ret_cla
         return *ret_class ? 0 : -ENOMEM;
 }
 
-/* *ret_class: NULL = the pod names none; the caller frees it. False: the response was sent, or
- * another attempt was started. */
+/* Finds the class of the pod, which the caller frees; *ret_class NULL = the pod names none. False:
+ * the response was sent, or another attempt was started. */
 static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
         const char *name = hf__json_string(w->object, "spec.runtimeClassName");
         char why[HF_NAME_MAX + 60];
@@ -52,7 +52,7 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
         *ret_class = NULL;
         if (!name)
                 return true;
-        int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find(w, name, ret_class);
+        int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find_class(w, name, ret_class);
         if (r == HF_E_NOT_FOUND && !w->knows_classes && strlen(name) <= HF_NAME_MAX) {
                 hfd_write_await_classes(w);
         } else if (r == HF_E_NOT_FOUND) {
@@ -75,7 +75,7 @@ static bool same_amount(const struct hf__json *a, const struct hf__json *b) {
                !hfd_quantity_parse(hf__json_text(b), &y) && hfd_quantity_compare(&x, &y) == 0;
 }
 
-/* The amounts may be written in different ways. 0 or -ENOMEM. */
+/* Whether both have the same amounts, also if these are written in different ways. 0 or -ENOMEM. */
 static int same_overhead(const struct hf__json *a, const struct hf__json *b, bool *ret_same) {
         struct hf__json_index of_b;
         int r = hf__json_index_init(&of_b, b, NULL);
@@ -95,7 +95,7 @@ static const struct hf__json *overhead_of(const struct hf__json *class) {
 }
 
 /* Whether the pod has the overhead of its class. False: the response was sent. */
-static bool check(struct hfd_write *w, const struct hf__json *class) {
+static bool check_overhead(struct hfd_write *w, const struct hf__json *class) {
         const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead");
         const char *why = NULL;
         bool same = true;
@@ -121,7 +121,7 @@ static bool assign_overhead(struct hfd_write *w, const struct hf__json *class) {
         if (!overhead)
                 return true;
         if (hf__json_first(hf__json_path(w->object, "spec.overhead")))
-                return check(w, class);
+                return check_overhead(w, class);
         if (hf__json_set(w->object, "spec.overhead", hf__json_dup(overhead)) == 0)
                 return true;
         hfd_write_reply_no_memory(w);
@@ -172,7 +172,7 @@ bool hfd_write_runtime_allows(struct hfd_write *w) {
                 return true;
         if (!class_of(w, &class))
                 return false;
-        bool allowed = check(w, class);
+        bool allowed = check_overhead(w, class);
         hf__json_free(class);
         return allowed;
 }

@@ -7,7 +7,8 @@
  */
 #include "server/registry/write/write.h"
 
-/* Sets what the class has. False: the response was sent, or another attempt was started. */
+/* Sets overhead, node selector and tolerations from the class. False: the response was sent, or
+ * another attempt was started. */
 bool hfd_write_runtime_assign(struct hfd_write *w);
 /* Whether the pod, as admission has left it, has the overhead of its class. False: as above. */
 bool hfd_write_runtime_allows(struct hfd_write *w);

@@ -64,7 +64,7 @@ int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *clas
 /* ---- the wait for the cache ---- */
 
 struct wait {
-        struct hfd_consistent_read read; /* first member: ready casts it back */
+        struct hfd_consistent_read read; /* first member: on_ready casts it back */
         struct hfd_write *w;
 };
 

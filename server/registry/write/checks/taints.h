@@ -6,5 +6,6 @@
  * blocks. */
 #include "server/registry/write/write.h"
 
-/* Adds what w->object, a pod or a new node, has not. False: the response was sent. */
+/* Adds to w->object, if it is a pod or a new node, the tolerations or the taint that it does not
+ * have yet. False: the response was sent. */
 bool hfd_write_taint(struct hfd_write *w);

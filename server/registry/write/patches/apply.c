@@ -200,8 +200,8 @@ static int keep_times(struct hf__json *object, struct hf__json *old) {
 }
 
 /*
- * The same for a new object. What the server has set in the status is nobody's, and so is what an
- * object of Go's type has when nothing is set. 0 or -ENOMEM.
+ * Tracks the fields of a new object. Nobody owns the fields that the server has set in the status,
+ * nor those that an object of Go's type has when nothing is set. 0 or -ENOMEM.
  */
 static int track_new(struct hfd_write *w, struct writer *writer) {
         const struct hfd_resource *resource = w->request->resource;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a write of a path may change. A write of the object changes neither its status nor what has
- * another path, and a write of a subresource nothing else.
+ * Which parts of an object a write may change. A request to a subresource changes only the part of
+ * that subresource, and for some kinds metadata. A request to the object itself changes neither its
+ * status nor spec.finalizers, if the kind has subresources for them.
  */
 #include "server/registry/write/patches/merge_parts.h"
 
@@ -39,8 +40,8 @@ static int merge(const struct hfd_write *w, struct hf__json *merged) {
 }
 
 /*
- * For a part whose writes do not write metadata, as those of custom resources: makes w->object a
- * copy of old in which only the part is from the client. 0 or -ENOMEM.
+ * For a subresource whose requests do not change metadata, such as those of custom resources: makes
+ * w->object a copy of old in which only the part is from the client. 0 or -ENOMEM.
  */
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         struct hf__json *merged = hf__json_dup(old);
@@ -66,14 +67,15 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
         bool is_status = part == HFD_SUB_STATUS || part == HFD_SUB_APPROVAL;
         int r = 0;
 
-        /* A Scale changes the number of replicas, which is no part of its own. */
+        /* A Scale changes the number of replicas, which a request to the object may change too. */
         bool is_part = part && part != HFD_SUB_SCALE;
         if (is_part &&
             (!resource->subresources_write_meta || hfd_resource_part_rules(resource, part)))
                 return merge_subresource(w, old);
         if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
-                /* As in Kubernetes: old kubelets send others than there are. */
+                /* As in Kubernetes: old kubelets send ownerReferences that the pod does not have.
+                 */
                 if (r == 0 && hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
                         r = replace_part(w->object, "metadata.ownerReferences", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;

@@ -3,17 +3,16 @@
  * A write and the quotas of its namespace. What a quota decides is in server/quota/.
  *
  *      collect   the newest versions that this instance knows
- *      charge    what each quota decides
+ *      charge    each quota decides (hfd_quota_charges_decide)
  *      turn      of the writes of this instance in the namespace, one is charged at a time
  *                (quota_turn.c)
  *      confirm   before a refusal: are the versions current?
- *      commit    as the caller says; after a conflict the write goes on with `charge`
+ *      commit    the caller's function; after a conflict the next attempt begins with `charge`
  *
  * Invariants: a refusal is based on versions that the store has returned or confirmed (a dry run is
- * the exception), of the quota and of an object that is updated. Every quota that counts the
- * write, or will count it, is compared and written in
- * its transaction. The quotas of a namespace that this instance does not know yet, because its
- * watch is late, do not count.
+ * the exception), of the quota and of an object that is updated. Every quota that counts the write,
+ * or will count it, is compared and written in its transaction. A quota that this instance does not
+ * know yet, because its watch is late, does not count.
  */
 #include "server/registry/write/quota/quota.h"
 
@@ -32,7 +31,7 @@
  * Creates w->quota if the namespace has quotas; otherwise it stays NULL. If it exists, the versions
  * are replaced. False: the response was sent.
  */
-static bool collect(struct hfd_write *w) {
+static bool collect_quotas(struct hfd_write *w) {
         struct hfd_object *objects[HFD_QUOTAS_IN_NAMESPACE_MAX];
         bool synced;
         size_t n = hfd_cacher_newest_in(w->registry->cacher, hfd_quota_resource(), w->request->ns,
@@ -97,7 +96,7 @@ static void on_confirmed(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 /* Asks the store whether the quota that refuses still has that version. */
-static void confirm(struct hfd_write *w, const struct hfd_quota_charge *refuses) {
+static void confirm_refusal(struct hfd_write *w, const struct hfd_quota_charge *refuses) {
         const struct hfd_compare compare = {.kind = HFD_MOD_EQUALS,
                                             .key = refuses->key,
                                             .revision = refuses->object->revision};
@@ -118,31 +117,32 @@ static void confirm(struct hfd_write *w, const struct hfd_quota_charge *refuses)
 
 /* ---- turns ---- */
 
-/* The turn has come. Others have changed the quotas meanwhile. */
+/* The turn has come. Other writes have changed the quotas meanwhile. */
 static void on_turn(struct hfd_write *w) {
-        if (collect(w))
+        if (collect_quotas(w))
                 decide_again(w);
 }
 
 /* ---- before the transaction ---- */
 
-/* An update was refused because of a version that only the cacher knows: the store is asked. */
-static void refetch(struct hfd_write *w) {
+/* The quotas refuse an update because of a version that only the cacher knows: reads the version of
+ * the store, and another attempt follows. */
+static void refetch_object(struct hfd_write *w) {
         hfd_quota_charges_forget(&w->quota->charges);
         w->stored = hf__buf_unref(w->stored);
         hfd_write_refetch(w);
 }
 
 /* Acts on a decision. True: commit. False: as hfd_write_quota_admit. */
-static bool act(struct hfd_write *w, const struct hfd_quota_decision *decision) {
+static bool act_on_decision(struct hfd_write *w, const struct hfd_quota_decision *decision) {
         bool dry_run = w->request->options.dry_run;
 
         if (decision->refuses && w->current && !w->fresh) {
-                refetch(w);
+                refetch_object(w);
                 return false;
         }
         if (decision->refuses && !decision->refuses->fresh && !dry_run) {
-                confirm(w, decision->refuses);
+                confirm_refusal(w, decision->refuses);
                 return false;
         }
         if (decision->refuses) {
@@ -162,7 +162,7 @@ static int64_t now_of(const struct hfd_write *w) {
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 }
 
-static enum hfd_quota_write written(const struct hfd_write *w) {
+static enum hfd_quota_write part_written(const struct hfd_write *w) {
         enum hfd_subresource part = w->request->subresource;
 
         if (part == HFD_SUB_NONE)
@@ -180,13 +180,13 @@ bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write 
         assert(w->stored && w->object && !w->awaiting);
         if (!resource->namespaced)
                 return true;
-        if (!w->quota && !collect(w))
+        if (!w->quota && !collect_quotas(w))
                 return false;
         if (w->quota)
                 w->quota->commit = commit;
         if (!w->quota ||
             !hfd_quota_change_init(&change, resource->group, resource->plural, w->object,
-                                   w->created ? NULL : w->old, written(w), now_of(w), &r))
+                                   w->created ? NULL : w->old, part_written(w), now_of(w), &r))
                 return true;
         if (r == 0)
                 r = hfd_quota_charges_decide(&w->quota->charges, &change, w->registry->prefix,
@@ -196,7 +196,7 @@ bool hfd_write_quota_admit(struct hfd_write *w, void (*commit)(struct hfd_write 
         if (r != 0)
                 hfd_write_reply_store_error(w, r, NULL);
         else
-                accepted = act(w, &decision);
+                accepted = act_on_decision(w, &decision);
         hf__strbuf_done(&decision.why);
         return accepted;
 }

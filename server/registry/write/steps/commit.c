@@ -115,7 +115,7 @@ static void on_committed(void *ctx, const struct hfd_store_reply *reply) {
 /* The keys that a transaction compares besides those of the fence and the quotas: the object, its
  * namespace and its definition. */
 #define N_OWN_KEYS 3
-/* What it writes besides the quotas: the object, and the term record of a Lease. */
+/* The keys that it writes besides the quotas: the object, and the term record of a Lease. */
 #define N_OWN_OPS 2
 
 /*
@@ -198,7 +198,8 @@ void hfd_write_commit(struct hfd_write *w) {
         }
         /*
          * The store was replaced, which ends the term, but the leader may not know that yet. The
-         * response repeats the fence, so that the leader takes it for a refusal by the fence.
+         * response says that the fence was compared, so that the leader takes it for a refusal by
+         * the fence.
          */
         if (w->fence && hfd_store_identity_replacement_pending(w->registry->cacher)) {
                 w->fence_compared = true;

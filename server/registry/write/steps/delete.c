@@ -65,7 +65,7 @@ static bool policy_finalizer(const struct hfd_write *w, const char **ret_finaliz
 
 /*
  * Appends finalizers to list. Of the finalizers for policies only `wanted` is copied, and it is
- * appended if it is missing. NULL = none. 0 or -ENOMEM.
+ * appended if it is missing. wanted NULL: none of them. 0 or -ENOMEM.
  */
 static int copy_finalizers(struct hf__json *list, const struct hf__json *finalizers,
                            const char *wanted) {

@@ -202,7 +202,8 @@ static void refuse_revision(struct hfd_write *w) {
         hfd_write_reply(w, &response);
 }
 
-/* The create of a kind with .../status writes no status, but a kubelet registers with its own. */
+/* If a kind has the subresource status, a create writes no status; but a kubelet creates its node
+ * with one. */
 static void drop_status(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
 
@@ -401,7 +402,7 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
 
 /* ---- update ---- */
 
-/* What deletes the object, or changes nothing, needs no quota. */
+/* An update that deletes the object, or changes nothing, needs no quota. */
 static void commit_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
 
@@ -465,8 +466,9 @@ static void store_object(struct hfd_write *w) {
 }
 
 /*
- * Admission has answered, perhaps on another thread. What it has changed is prepared again, so that
- * it can change no more than the client of this path.
+ * Admission has decided, perhaps on another thread. An object that it has changed is prepared
+ * again, so that admission can change no more than the client could with a request to this
+ * subresource.
  */
 static void store_admitted(struct hfd_write *w) {
         if (hfd_write_must_defer(w)) {

@@ -2,9 +2,9 @@
 /*
  * Writes the frames of a commit to the WAL together.
  *
- * SQLite's own file does everything; only the WAL is behind a struct that keeps what SQLite writes
- * to one place after the other. The order of writes between two syncs does not matter to SQLite:
- * a commit counts when the sync after its last frame has returned, and each frame has a checksum.
+ * SQLite's own file does everything; only the WAL is behind a struct that collects SQLite's
+ * consecutive writes. The order of writes between two syncs does not matter to SQLite: a commit
+ * counts when the sync after its last frame has returned, and each frame has a checksum.
  *
  * Invariants:
  *  - what is kept is written before anything else is done with the WAL through this connection, so

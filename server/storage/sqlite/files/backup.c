@@ -53,7 +53,8 @@ static int check_copy(const char *path, struct hf_status *reterr_status) {
 
 /* ---- copying ---- */
 
-/* Damage is in the source. Whatever else fails may be in either file. */
+/* Fills the status after a failed copy. Damage is always in the source; another failure may concern
+ * either file, so its message names both. */
 static int fail_copy(sqlite3 *db, const char *path, const char *temporary,
                      struct hf_status *reterr_status) {
         int r = hfd_sqlite_plain_fail(db, path, reterr_status);
