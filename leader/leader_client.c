@@ -155,7 +155,7 @@ static void on_written(void *ctx, const struct hf_response *from) {
         int r = hf__sized_copy(&sized_response, &reply, from, &status);
 
         if (r != 0) {
-                /* The client of the host is wrong: nothing is known of the write. */
+                /* The embedder's client gave a wrong size: nothing is known of the write. */
                 reply = (struct hf_response){.size = sizeof reply, .error = r, .status = status};
         }
         if (reply.error == 0 && !reply.fence_echoed && !client->config.unfenced &&

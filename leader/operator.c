@@ -103,6 +103,8 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
         return hf_reconciler_run(&reconciler, term);
 }
 
+/* The controller's run(): establishes the definition if there is one, then works until the term
+ * ends. */
 static int run(struct hf_term *term, void *ctx) {
         struct term_work w = {.op = ctx};
         const struct hf_operator_config *config = &w.op->config;

@@ -93,9 +93,9 @@ static const struct hf_clock *clock_of(const struct hf__term *term) {
 /* ---- order ---- */
 
 static void drop_alive(struct hf__term *term) {
+        /* Read both before the decrement: after it the loop may free the term at any time. */
         void (*joined)(void *) = term->joined;
         void *ctx = term->ctx;
-        /* Read first: after the decrement the loop may free the term at any time. */
         size_t n_before = atomic_fetch_sub(&term->n_alive, 1);
 
         assert(n_before > 0);
