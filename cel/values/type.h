@@ -40,7 +40,7 @@ struct hf__cel_field {
         const struct hf__cel_type *type;
 };
 
-/* Zero but for the members that the kind needs. */
+/* Members that the kind does not need are zero. */
 struct hf__cel_type {
         enum hf__cel_kind kind;
         uint32_t var;    /* of a VAR */
