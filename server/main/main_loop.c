@@ -220,8 +220,9 @@ static void end_when_stuck(struct main_loop *m, hf_nsec now) {
                 begin_stop(m, HF_CANCEL_FAILED);
 }
 
-/* This instance has looked for the mark of a copy before the copy wrote it (boot.c). Objects are
- * missing until the copy is complete, so a controller would delete what belongs to them. */
+/* Stops the server if `holdfastd store copy` writes to its store: the copy has begun after this
+ * instance looked for its mark (boot.c). Objects are missing until the copy is complete, so a
+ * controller would delete what belongs to them. */
 static void end_when_copied_to(struct main_loop *m) {
         struct hfd_server *server = m->server;
 
