@@ -78,7 +78,7 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
 
         hf__strbuf_printf(out, "%s for: ", name);
         if (!names)
-                return; /* the refusal stands without them */
+                return; /* out of memory: the refusal names no containers */
         (void)find_silent(pod, place, names);
         qsort(names, n, sizeof *names, compare_names);
         for (size_t i = 0; i < n; i++) {
