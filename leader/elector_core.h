@@ -283,7 +283,7 @@ struct hf__core {
         hf_nsec renew_at;       /* time of the next renewal */
         bool joined;            /* no controller of a term runs */
         hf_nsec settled_at;     /* if joined: boot time at which the last term's writes have
-               settled (rule 13); 0 = they have settled already */
+                                   settled (rule 13); 0 = they have settled already */
         unsigned n_short_terms; /* in a row (rule 9) */
         uint64_t n_terms;
         const char *last_end; /* why the last term ended; static */

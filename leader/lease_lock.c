@@ -70,8 +70,7 @@ struct lease_lock {
         char *last;             /* its text; owned; NULL = no Lease was ever seen */
         size_t n_last;          /* bytes */
         bool last_is_own;       /* it came in the response to a write of this lock */
-        /* These three describe `last`. Its whole record is not kept: it is large and rarely needed.
-         */
+        /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
         bool exists;               /* false: the Lease was deleted, and `last` has its history */
         char rv[HF__REVISION_MAX]; /* its resourceVersion, also of the deletion */
         uint64_t rv_number;

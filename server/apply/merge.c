@@ -57,7 +57,7 @@ struct lists {
         bool *placed;        /* for each of theirs: it is in the list again */
         bool *done;          /* for each of ours: it is in the list */
         size_t *next_shared; /* for each of ours: the position of the first of ours from here on
-                whose step theirs has too, or NONE */
+                                whose step theirs have too, or NONE */
 };
 
 static int index_lists(struct lists *l) {

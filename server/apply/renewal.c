@@ -99,9 +99,8 @@ static const struct hf__json *find_path(const struct walk *w, const struct hf__j
         return set;
 }
 
-/* Handles a value that differs. True: the update may still be one that leaves all fields as they
- * are. Either the writer alone owns the value; or it is one of the unowned fields, and nobody owns
- * it. */
+/* Handles a value that differs. True: every manager may still have the same fields as before. The
+ * writer alone owns the value, or the value is one of the unowned fields and nobody owns it. */
 static bool may_change(struct walk *w) {
         bool unowned = hfd_unowned_has(w->path, w->depth);
 
