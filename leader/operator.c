@@ -122,8 +122,8 @@ static int run(struct hf_term *term, void *ctx) {
         if (r == HF_E_CANCELED)
                 return 0;
         if (r != 0) {
-                hf_log(&w.op->host->log, HF_LOG_WARNING, "operator", "%s: the definition: %s",
-                       config->name, status.message);
+                hf_log(&w.op->host->log, HF_LOG_WARNING, "operator",
+                       "%s: cannot establish the definition: %s", config->name, status.message);
                 return r;
         }
         r = hf_recorder_new(hf_term_host(term), &recorded, &w.recorder);

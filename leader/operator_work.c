@@ -170,7 +170,7 @@ int hf_operator_report(struct hf_operator_work *work, const char *status,
                 r = hf_condition_set(work->op->host, text.data, text.n, &condition, &body, NULL);
         hf__strbuf_done(&text);
         if (r != 0)
-                return hf_fail(&work->status, r, "the status of %s: %s", work->name,
+                return hf_fail(&work->status, r, "cannot make the status of %s: %s", work->name,
                                hf_strerror(r));
         struct hf_request request = request_for(work, work->op->config.resource, work->name, body);
         request.subresource = "status";

@@ -86,7 +86,7 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
         while (feed->map(run->reconciler.ctx, run->queue, type, ns, name, object, n) == -ENOMEM) {
                 if (!has_warned)
                         hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
-                               "out of memory: the event of %s waits", name);
+                               "out of memory: the event of %s is tried again", name);
                 has_warned = true;
                 hf_nsec until = hf_now(hf_host_clock(host)) + NOMEM_PAUSE;
                 if (hf_cancel_wait(run->end, until) == HF_E_CANCELED)
@@ -239,7 +239,7 @@ static void run_worker(struct run *run, const char *first) {
                 (void)pthread_mutex_unlock(&run->mu);
                 if (no_thread < 0)
                         hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
-                               "no thread for another worker: %s", hf_strerror(no_thread));
+                               "cannot start another worker: %s", hf_strerror(no_thread));
                 if (r != 0)
                         continue;
                 reconcile_key(run, key);

@@ -261,7 +261,7 @@ static void start_threads(struct hf__term *term) {
                 part->has_thread = r == 0;
                 if (r != 0)
                         hf_log(&term->host->log, HF_LOG_ERROR, "controller",
-                               "%s: no thread for controller %s: %s", term->label,
+                               "%s: cannot start the thread of controller %s: %s", term->label,
                                part->controller->name, hf_strerror(r));
         }
         /* If a thread is missing, the caller aborts the term (hf__term_is_complete). The parts

@@ -384,7 +384,7 @@ static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
         hfd_process_limits_raise_files(&server->host.log);
         if (server->config->ignored_flags && *server->config->ignored_flags)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
-                       "flags of kube-apiserver without a meaning here: %s",
+                       "ignoring flags of kube-apiserver that have no meaning here: %s",
                        server->config->ignored_flags);
         struct assembly assembly = {.server = server, .status = reterr_status};
         int r = hf__thread_run(&server->host, "hf-assembly", make_assembly, &assembly);

@@ -41,8 +41,8 @@
 #define MAX_HEAPS 4
 /* The thresholds of the allocator, in bytes. By default glibc raises them with the size of the
  * largest block that was freed. Then about that much memory may stay free at the end of each heap
- * but the first, because malloc_trim does not return it: 20 MiB after a start with definitions of 1
- * MB. */
+ * but the first, because malloc_trim does not return it: for example 20 MiB after a start with
+ * definitions of 1 MB. */
 #define FREE_TOP_MAX   (1 << 20)
 #define HEAP_BLOCK_MAX (4 << 20)
 
