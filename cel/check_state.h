@@ -31,7 +31,7 @@ struct hf__cel_checker {
         struct hf__cel_local locals[2 * 256]; /* two for each level of the tree */
         uint32_t n_locals;
         uint32_t max_locals;
-        uint64_t used; /* declared variables */
+        uint64_t used; /* bit i: the expression uses the declared variable i */
 };
 
 /* Checks a node and what is below it. It has a type afterwards, which is ERROR if it failed. */

@@ -39,7 +39,7 @@ struct write {
         hf_response_fn done;
         void *ctx;
         bool dry_run; /* commits nothing, so the server neither compares nor confirms the fence */
-        hf_nsec deadline; /* nothing of it is sent later; 0 = no limit */
+        hf_nsec deadline; /* no part of the write is sent later; 0 = no limit */
 
         /* guarded by client->mu */
         struct write *next, **at; /* the list; at: the pointer that points here */

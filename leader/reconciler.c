@@ -263,7 +263,7 @@ static void *worker_main(void *ctx) {
 
 struct first_worker {
         struct run *run;
-        const char *key; /* the queue's */
+        const char *key; /* borrowed from the queue */
 };
 
 static int first_worker_main(void *ctx) {

@@ -142,7 +142,7 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
 
 #define ELEMENTS HF__CEL_COST_WALK
 
-/* Of lists whose elements have an order. */
+/* The functions of lists whose elements have an order. */
 #define ORDERED(type)                                                                              \
         {"isSorted", ".list(" type ")() -> bool", is_sorted, ELEMENTS},                            \
                 {"min", ".list(" type ")() -> " type, min, ELEMENTS}, {                            \

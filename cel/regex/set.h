@@ -16,7 +16,7 @@ struct hf__cel_set {
         struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
         size_t n;
         size_t space;
-        uint64_t ascii[2]; /* once finished */
+        uint64_t ascii[2]; /* once finished: a bit for each character below 128 */
 };
 
 /* Adds a range. `fold`: also adds the characters that differ from it only in case. false: out of

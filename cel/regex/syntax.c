@@ -367,7 +367,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         return node;
 }
 
-/* What follows a backslash, outside of a class. */
+/* Parses what follows a backslash outside of a class. */
 static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         struct hf__cel_regex_node *node;
         uint32_t c;

@@ -89,7 +89,7 @@ struct hf__cel_node {
                 struct {
                         struct hf__cel_node *operand;
                         struct hf__cel_name field;
-                } select; /* and HAS */
+                } select; /* of SELECT and HAS */
                 struct {
                         const char *function;
                         const struct hf__cel_overload *const *overloads; /* those that may match */

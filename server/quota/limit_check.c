@@ -23,7 +23,7 @@ struct bound {
         const char *name, *type;                      /* borrowed */
         struct hfd_quantity enforced, request, limit; /* the last two are set only if it has them */
         bool has_request, has_limit;
-        char text[HFD_QUANTITY_TEXT_MAX]; /* the bound */
+        char text[HFD_QUANTITY_TEXT_MAX]; /* `enforced` as text */
 };
 
 static void begin(struct findings *findings) {

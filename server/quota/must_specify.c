@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 #include "server/quota/usage.h"
 
-/* Where a container must say it. */
+/* For each resource of a quota, where a container must say how much it needs. */
 static const struct place {
         const char *name, *which, *key;
 } places[HFD_MUST_SPECIFY_MAX] = {

@@ -163,7 +163,7 @@ static struct hf__json *make_status(const struct recount *recount) {
         if (r != 0)
                 hf__json_free(used);
         else
-                r = hf__json_add(status, "used", used); /* it frees used if it fails */
+                r = hf__json_add(status, "used", used); /* frees `used` if it fails */
         return r == 0 ? status : hf__json_free(status);
 }
 

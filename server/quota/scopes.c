@@ -85,7 +85,8 @@ static bool uses_other_namespaces(const struct hf__json *pod) {
 
 /* ---- scopes with values ---- */
 
-/* value NULL: the object has none. values: those of the expression. */
+/* Whether the expression holds. value NULL: the object has none. values: those of the expression.
+ */
 static bool holds(const char *value, const char *op, const struct hf__json *values) {
         if (is_text(op, "Exists"))
                 return value != NULL;
