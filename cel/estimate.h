@@ -48,6 +48,7 @@ bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *r
 
 /* ---- for the estimates of functions ---- */
 
+/* A result that would be greater is UINT64_MAX. */
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_product(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_factor(uint64_t size, double factor); /* rounded up */

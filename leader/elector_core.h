@@ -306,6 +306,8 @@ struct hf__core {
  * the next event may change `observed`. */
 void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);
 
+/* Copies config, except for the text of identity. The core is then FOLLOWING. There is nothing to
+ * free. */
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now);
 /*

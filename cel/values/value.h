@@ -92,6 +92,7 @@ static inline bool hf__cel_is_error(struct hf__cel_value value) {
         return value.kind == HF__CEL_ERROR;
 }
 
+/* The element or entry number i, which must exist. */
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
 struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
 /* Whether the map has the key; numbers of different types are the same key if they are equal. */
