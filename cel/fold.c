@@ -22,8 +22,8 @@ struct loop {
         struct hf__cel_value element;
 };
 
-/* Sets the variables of round i. Each round is work, because one whose parts are constants costs
- * nothing. false: the run has failed. */
+/* Sets the variables of round i. Each round counts as work, because a round whose parts are
+ * constants costs nothing. false: the run has failed. */
 static bool enter(struct loop *l, size_t i) {
         struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
 

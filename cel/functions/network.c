@@ -23,7 +23,7 @@ const struct hf__cel_type hf__cel_cidr_type = {.kind = HF__CEL_OPAQUE,
 struct network {
         struct hf__cel_opaque opaque;
         unsigned n_bytes;
-        unsigned n_bits; /* of a block: the prefix */
+        unsigned n_bits; /* of a block: the prefix's length */
         unsigned char bytes[16];
 };
 

@@ -50,7 +50,7 @@ static struct hf__cel_value not(struct hf__cel_run * run, const struct hf__cel_v
         return hf__cel_bool(!args[0].as.boolean);
 }
 
-/* Converts a whole number to int64_t. False: the value is none, or does not fit. */
+/* Converts a whole number to int64_t. False: it is not a whole number, or does not fit. */
 static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         if (value.kind == HF__CEL_INT) {
                 *ret_index = value.as.i;

@@ -29,7 +29,7 @@ static struct hf__cel_instruction *emit(struct writer *w, enum hf__cel_instructi
 
         if (w->n == w->max) {
                 w->full = true;
-                return &w->instructions[w->n - 1]; /* The program will not be used. */
+                return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
         }
         instruction = &w->instructions[w->n++];
         *instruction = (struct hf__cel_instruction){.kind = kind, .x = w->n, .y = w->n};

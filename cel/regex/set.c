@@ -35,7 +35,7 @@ static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_
         uint32_t other;
 
         for (uint32_t c = first; hf__cel_next_fold(&c, last, &other); c++)
-                /* The others of a circle follow one another, until it closes. */
+                /* The characters of the circle (case.c), until it is back at c. */
                 for (uint32_t next = other; next != c;) {
                         uint32_t at = next;
 

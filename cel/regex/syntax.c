@@ -140,7 +140,7 @@ static bool take_hex(struct parser *p, uint32_t *ret_c) {
         return digits == 2;
 }
 
-/* Reads an escaped character after its backslash. false: it is none; an issue was reported. */
+/* Reads an escaped character after its backslash. false: malformed; an issue was reported. */
 static bool take_escape(struct parser *p, uint32_t *ret_c) {
         static const char names[] = "afnrtv";
         static const char values[] = "\a\f\n\r\t\v";

@@ -17,10 +17,9 @@ struct hf__cel_variable {
 
 /* The caller's named time zones. The caller provides them, because this module reads no files. */
 struct hf__cel_zones {
-        /* Sets *ret_offset to the offset from UTC, in seconds, that the zone has at `seconds`
-         * since 1970. It must be less than 100 hours. The name has no "..", no colon, and does not
-         * begin with a slash. false: there is no such zone. Evaluations call it on their threads.
-         */
+        /* Sets *ret_offset to the zone's offset from UTC at `seconds` since 1970, in seconds; it
+         * must be less than 100 hours. The name has no "..", no colon, and does not begin with a
+         * slash. false: there is no such zone. Evaluations call it on their threads. */
         bool (*offset)(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset);
         void *ctx;
 };

@@ -42,7 +42,7 @@ void hf__cel_issues_add(struct hf__cel_issues *issues, uint32_t at, const char *
                 return; /* the compilation fails anyway, because the arena has failed */
         issue->at = at;
         memcpy(issue->message, message, strlen(message) + 1);
-        /* One without a place is first: +1 makes its number the smallest. */
+        /* Issues without a place come first: HF__CEL_NO_PLACE + 1 is 0. */
         while (*place && (*place)->at + 1 <= at + 1)
                 place = &(*place)->next;
         issue->next = *place;

@@ -57,7 +57,7 @@ bool hf__cel_work(struct hf__cel_run *run, uint64_t steps);
 struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
                                       struct hf__cel_value **ret_items);
 /* A map of the entries, which are in the arena. Of equal keys the last counts, as in Kubernetes. An
- * error value: something is no key, or the run has failed. */
+ * error value: a value cannot be a key, or the run has failed. */
 struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                      size_t n);
 /* a + b of lists, if a has keys (struct hf__cel_list). First come the elements of a. If

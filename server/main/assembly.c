@@ -98,8 +98,7 @@ static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_st
 }
 
 /* Returns r, the result of a step that used the files or directories of flags. If it is a mistake
- * of the user, the process will exit with status 2, because a restart does not correct the mistake.
- */
+ * of the user, the process will exit with status 2, because a restart does not correct it. */
 static int note_mistake(struct hfd_server *server, int r) {
         if (hfd_flag_is_mistake(r))
                 atomic_store(&server->exit_status, 2);

@@ -36,8 +36,8 @@ static bool says(const struct hf__json *container, const struct place *place) {
                             place->key);
 }
 
-/* Puts the names of the containers that do not say it into `names`, which may be NULL. Returns
- * their number. */
+/* Stores the names of the containers that do not say how much they need in `names`, unless that is
+ * NULL. Returns their number. */
 static size_t find_silent(const struct hf__json *pod, const struct place *place,
                           const char **names) {
         static const char *const lists[] = {"spec.containers", "spec.initContainers"};

@@ -125,7 +125,8 @@ static void add_container(struct hfd_pod_sums *sums, const struct hf__json *map)
         }
 }
 
-/* A sidecar runs from now on; another init container runs beside the sidecars so far. */
+/* Adds an init container. A sidecar runs from now on. Any other one runs beside the sidecars that
+ * came before it, and ends before the next one begins. */
 static void add_init_container(struct hfd_pod_sums *sums, const struct hf__json *map,
                                bool sidecar) {
         struct hfd_quantity value;

@@ -134,8 +134,7 @@ static void print_log(const struct stamping *stamping, const char *name) {
                 (void)fclose(log);
 }
 
-/* Prints the output of a program that has failed, and returns the error. what: what it was to do.
- */
+/* Prints the output of a program that has failed, and returns the error. what: its task. */
 static int fail_program(struct stamping *stamping, const char *log, const char *program,
                         const char *what, int exit_status) {
         if (exit_status == NOT_FOUND)
