@@ -45,7 +45,8 @@ static int compile(struct hf__cel_program *program, struct hf__cel_issues *issue
         if (program->root)
                 program->type =
                         hf__cel_check(program->root, declarations, issues, &program->checked);
-        /* The cost is estimated before literals become values, because making them has a cost. */
+        /* The estimate comes before hf__cel_prepare, because making a literal has a cost, and there
+         * literals become values that cost nothing. */
         if (program->type && !hf__cel_estimate_tree(&program->arena, program->root, declarations,
                                                     program->checked.n_locals, &program->estimate))
                 return -ENOMEM;

@@ -15,7 +15,7 @@
  *
  * Limits: an expression has at most 100,000 bytes and 250 levels; a type at most 2,000 parts; a
  * pattern 10,000 bytes and 5,000 instructions. An evaluation ends at the limits that the caller
- * sets. What bounds it is counted, not timed.
+ * sets. These limits count steps and bytes, not time.
  *
  * Stack: the functions recurse over the levels. A compilation takes up to about 2 KiB for each of
  * them, some 530 KiB for 250: more than the 256 KiB that a thread of the library has by default.
@@ -53,13 +53,13 @@ unsigned hf__cel_program_depth(const struct hf__cel_program *program);
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
 
 /* What an evaluation may cost at most, as Kubernetes estimates it from the largest sizes in the
- * types of the declared variables; UINT64_MAX: more than any number. What comes from no variable
- * counts as a part of the first one. */
+ * types of the declared variables; UINT64_MAX: there is no bound. A value that comes from no
+ * variable counts as a part of the first variable. */
 uint64_t hf__cel_estimate(const struct hf__cel_program *program);
 
 /* Limits of an evaluation; 0 is the default. */
 struct hf__cel_limits {
-        uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its limit of a call */
+        uint64_t cost; /* as Kubernetes counts it; default 1,000,000, its PerCallLimit */
         size_t bytes;  /* of memory; default 16 MiB */
 };
 

@@ -11,6 +11,7 @@
 #define TEXT_FACTOR 0.1
 #define NEW_LIST    11 /* a call, and 10 for the list that it makes */
 
+/* size / divisor, rounded up. */
 static uint64_t part(uint64_t size, uint64_t divisor) {
         return size / divisor + (size % divisor > 0 ? 1 : 0);
 }
@@ -21,7 +22,7 @@ static uint64_t walk(struct hf__cel_run *run, struct hf__cel_value value, unsign
         uint64_t cost = 0;
 
         if (depth > DEPTH_MAX)
-                run->work = run->work_limit;
+                run->work = run->work_limit; /* the next line then fails the run */
         if (!hf__cel_work(run, 1))
                 return 0;
         switch (value.kind) {
@@ -60,7 +61,7 @@ bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *li
                                                                                    : 2));
 }
 
-/* The characters of the texts of a list, and of the separators between them. */
+/* The number of characters in the texts of a list and in the separators between them. */
 static uint64_t joined(struct hf__cel_run *run, const struct hf__cel_overload *overload,
                        const struct hf__cel_value *args) {
         const struct hf__cel_list *list = args[0].as.list;
@@ -87,8 +88,8 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         uint64_t first;
         uint64_t second;
 
-        /* A call may read its texts to their ends, whatever it costs: conversions and look-ups by
-         * key cost one. */
+        /* A call may read its texts to their ends even if its cost is one, as that of a conversion
+         * or a look-up by key. So the length of the texts counts as work. */
         for (unsigned i = 0; i < overload->n_args; i++)
                 if ((args[i].kind == HF__CEL_STRING || args[i].kind == HF__CEL_BYTES) &&
                     !hf__cel_work(run, args[i].n / 32))

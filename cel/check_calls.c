@@ -48,6 +48,7 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
 
 static void check_function(struct hf__cel_checker *c, struct hf__cel_node *node,
                            const struct hf__cel_overload *const *overloads, size_t n) {
+        /* More than any function takes, so that the message about a wrong call shows more. */
         const struct hf__cel_type *types[HF__CEL_ARGS_MAX + 12];
         const struct hf__cel_overload **matching = hf__arena_alloc(c->arena, n * sizeof *matching);
         uint32_t n_args = node->as.call.n_args;
@@ -92,7 +93,7 @@ static void check_logic(struct hf__cel_checker *c, struct hf__cel_node *node) {
         node->type = boolean;
 }
 
-/* ?:, == and !=, whose last two operands have one type. */
+/* Checks ?:, == and !=, whose last two operands have one type. */
 static void check_pair(struct hf__cel_checker *c, struct hf__cel_node *node) {
         bool condition = node->op == HF__CEL_OP_CONDITION;
         const struct hf__cel_type *var = hf__cel_var(&c->in, hf__cel_new_vars(&c->in, 1));

@@ -31,7 +31,7 @@ struct hf__cel_checker {
         struct hf__cel_local locals[2 * 256]; /* two for each level of the tree */
         uint32_t n_locals;
         uint32_t max_locals;
-        uint64_t used; /* declared variables */
+        uint64_t used; /* bit i: the expression uses the declared variable i */
 };
 
 /* Checks a node and what is below it. It has a type afterwards, which is ERROR if it failed. */
@@ -40,8 +40,8 @@ void hf__cel_check_node(struct hf__cel_checker *c, struct hf__cel_node *node);
 void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node);
 void hf__cel_check_fold(struct hf__cel_checker *c, struct hf__cel_node *node);
 
-/* Checks the arguments against overloads and returns the type of the result. `matching` gets those
- * that match, their number is *ret_n. NULL: none does. */
+/* Checks the arguments against n overloads and returns the type of the result. `matching` (with
+ * room for n) gets the overloads that match, and *ret_n their number. NULL: none matches. */
 const struct hf__cel_type *
 hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                         const struct hf__cel_overload *const *overloads, size_t n,

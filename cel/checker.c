@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The checker. It walks the tree once and sets the type of each node, the slot of each variable,
- * and the overloads that each call may reach. Here are names, fields and literals; calls are in
- * check_calls.c, macros in check_folds.c.
+ * and the overloads that each call may reach. This file checks names, fields and literals;
+ * check_calls.c checks calls, and check_folds.c macros.
  *
  * Invariants: a node whose check failed has the type ERROR, which fits everything, so that one
  * mistake is reported once. The recursion is bounded by the depth of the tree.

@@ -3,8 +3,9 @@
  * Estimates the largest cost of an expression.
  *
  * Invariants: a definition that Kubernetes accepts must be accepted here, so costs and sizes are
- * computed as there, even where that is odd: what comes from no variable counts as a part of the
- * first one. A macro costs what the general loop costs that Kubernetes makes of it.
+ * computed as there, even where that is odd: a value that comes from no variable counts as a part
+ * of the first variable. A macro costs as much as the general loop into which Kubernetes expands
+ * it.
  */
 #include "cel/estimate.h"
 
@@ -105,7 +106,7 @@ static uint64_t characters(struct hf__cel_value text) {
         return n;
 }
 
-/* Sets the size of a node that has none yet: from the declared type or from its own. */
+/* Sets the size of a node that has none yet: that of its declared type, or 1 for a scalar. */
 static void set_size(struct hf__cel_estimate *result) {
         const struct hf__cel_type *type = result->node->type;
 
@@ -137,7 +138,7 @@ static void estimate_const(struct hf__cel_estimate *result) {
         else if (value.kind != HF__CEL_TYPE)
                 give_size(result, exactly(1));
         if (value.kind == HF__CEL_TYPE)
-                result->cost = 1; /* Kubernetes has a name here. */
+                result->cost = 1; /* in Kubernetes a type is a name, and to read a name costs 1 */
 }
 
 static void estimate_name(struct estimator *e, struct hf__cel_estimate *result) {
@@ -148,7 +149,7 @@ static void estimate_name(struct estimator *e, struct hf__cel_estimate *result) 
 
                 *result = e->locals[slot];
                 result->node = node;
-                /* The declared size counts before the one that the macro computed. */
+                /* The declared size replaces the one that the macro computed. */
                 if (result->path.state == HF__CEL_PATH_AT || is_scalar(node->type))
                         result->has_size = false;
         } else {
@@ -246,8 +247,8 @@ static void enter(struct estimator *e, const struct hf__cel_node *node,
         }
 }
 
-/* The costs of a macro, without those of its range: once, and in each round without its test and
- * result. */
+/* The fixed costs of a macro: those that it has once, without the cost of its range, and those of
+ * each round, without the costs of its test and its result. */
 static void loop_costs(enum hf__cel_fold fold, uint64_t *ret_once, uint64_t *ret_round) {
         static const struct {
                 uint64_t once;
@@ -297,7 +298,8 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         }
         result->cost = hf__cel_cost_sum(range.cost, once);
         if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
-                /* Kubernetes writes the optional twice: to test it, and to take its value. */
+                /* The expression that Kubernetes makes of it has the optional twice: to test it,
+                 * and to take its value. */
                 result->cost = hf__cel_cost_sum(result->cost, range.cost);
                 result->cost = hf__cel_cost_sum(result->cost, round);
                 return;

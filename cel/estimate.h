@@ -19,14 +19,14 @@ struct hf__cel_size {
 
 enum hf__cel_path_state {
         HF__CEL_PATH_NONE, /* a value that comes from no variable */
-        HF__CEL_PATH_LOST, /* a path that the types do not know */
-        HF__CEL_PATH_AT,
+        HF__CEL_PATH_LOST, /* a part of a value whose declared type does not describe its parts */
+        HF__CEL_PATH_AT,   /* `type` is the declared type of the value */
 };
 
-/* The path in the declared types from which a value comes. */
+/* The place in the declared types from which a value comes. */
 struct hf__cel_path {
         enum hf__cel_path_state state;
-        const struct hf__cel_type *type; /* AT */
+        const struct hf__cel_type *type; /* if AT */
 };
 
 /* What is known of the value of a node. Costs and sizes beyond UINT64_MAX stay there. */
@@ -48,6 +48,7 @@ bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *r
 
 /* ---- for the estimates of functions ---- */
 
+/* A result that would be greater is UINT64_MAX. */
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_product(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_factor(uint64_t size, double factor); /* rounded up */
@@ -55,8 +56,8 @@ struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_siz
 /* The size; if it is not known, from 0 to the largest one. */
 struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
 
-/* The cost of comparing each element of a list with each other one. The result has the size that
- * Kubernetes gives it, the square. */
+/* The cost of comparing each element of a list with every other element. *result gets the size that
+ * Kubernetes estimates: the square of that of the list. */
 uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
                                 struct hf__cel_estimate *result);
 /* The cost of a call of one overload, without that of its arguments; if the result has a size that

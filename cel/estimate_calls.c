@@ -2,7 +2,9 @@
 /*
  * Estimates the calls of functions.
  *
- * Invariant: the numbers are those of Kubernetes; what is not named here costs one.
+ * Invariant: the numbers are those of Kubernetes; a function that is not named here costs one. Some
+ * names are marked "of the server": the server adds their rows to the library
+ * (hf__cel_library_new).
  */
 #include <string.h>
 
@@ -29,14 +31,14 @@ static void give_size(struct hf__cel_estimate *result, uint64_t min, uint64_t ma
         result->size = (struct hf__cel_size){min, max};
 }
 
-/* A walk over the first argument, whose size the result has. */
+/* The cost of a walk over the first argument. The result has the same size. */
 static uint64_t same_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                           struct hf__cel_estimate *result) {
         give_size(result, size_of(&args[0]).min, size_of(&args[0]).max);
         return text_cost(size_of(&args[0]), 1);
 }
 
-/* A walk over the first argument. */
+/* The cost of a walk over the first argument. */
 static uint64_t first_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                            struct hf__cel_estimate *result) {
         return o->n_args > 0 ? text_cost(size_of(&args[0]), 1) : 1;
@@ -152,8 +154,8 @@ static uint64_t replace(const struct hf__cel_overload *o, const struct hf__cel_e
         struct hf__cel_size text = size_of(&args[0]);
         struct hf__cel_size from = size_of(&args[1]);
         struct hf__cel_size to = size_of(&args[2]);
-        uint64_t most = 0;  /* replacements */
-        uint64_t least = 0; /* of which at least so many are made in the shortest case */
+        uint64_t most = 0;  /* replacements in the longest result */
+        uint64_t least = 0; /* replacements in the shortest result */
         uint64_t kept_max = text.max;
         uint64_t kept_min = text.min;
 
@@ -205,14 +207,14 @@ static uint64_t join(const struct hf__cel_overload *o, const struct hf__cel_esti
         return text_cost(size, 1);
 }
 
-/* ---- what makes a list: 11, and what is done for its elements ---- */
+/* ---- functions that make a list: they cost 11, and a factor for each element ---- */
 
 static uint64_t new_list(double factor, struct hf__cel_size size, struct hf__cel_estimate *result) {
         give_size(result, size.min, size.max);
         return hf__cel_cost_sum(hf__cel_cost_factor(size.max, factor), 11);
 }
 
-/* The value of a literal, or the number. */
+/* The value of an int literal, at least 0. For any other argument: `number`. */
 static uint64_t literal_or(const struct hf__cel_estimate *arg, uint64_t number) {
         struct hf__cel_value value = arg->node->as.constant;
 
@@ -221,7 +223,8 @@ static uint64_t literal_or(const struct hf__cel_estimate *arg, uint64_t number) 
         return value.as.i < 0 ? 0 : (uint64_t)value.as.i;
 }
 
-/* Kubernetes subtracts without looking, so that a slice that ends before it begins is huge. */
+/* Kubernetes subtracts without a check, so the estimate of a slice that ends before it begins is
+ * huge. */
 static uint64_t slice(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                       struct hf__cel_estimate *result) {
         uint64_t n = literal_or(&args[2], size_of(&args[0]).max) - literal_or(&args[1], 0);
@@ -298,7 +301,7 @@ static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__ce
         return 1;
 }
 
-/* A network: 16 bytes of each of the two are compared, and a text is read. */
+/* Compares 16 bytes of two addresses. If the second argument is a text, it is parsed before. */
 static uint64_t contains_ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                             struct hf__cel_estimate *result) {
         uint64_t parse = o->args[1]->kind == HF__CEL_STRING ? text_cost(size_of(&args[1]), 1) : 0;
@@ -311,7 +314,7 @@ static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf_
         return hf__cel_cost_sum(3, contains_ip(o, args, result));
 }
 
-/* The product of both sizes, as the evaluation is charged. */
+/* The product of both sizes. An evaluation is charged in the same way. */
 static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                      struct hf__cel_estimate *result) {
         uint64_t product = hf__cel_cost_product(size_of(&args[0]).max, size_of(&args[1]).max);
@@ -326,7 +329,7 @@ static uint64_t authorization(const struct hf__cel_overload *o, const struct hf_
         return HF__CEL_AUTHORIZATION_COST;
 }
 
-/* A selector is a list of requirements, one for two characters at most. */
+/* A selector is a list of requirements, at most one for each two characters. */
 static uint64_t selector(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                          struct hf__cel_estimate *result) {
         uint64_t requirements = hf__cel_cost_factor(size_of(&args[1]).max, 0.5);

@@ -31,8 +31,8 @@ static struct hf__cel_value eval_name(struct hf__cel_run *run, const struct hf__
         return run->inputs[node->as.name.slot];
 }
 
-/* The field of a map. *ret_found: whether there is one; otherwise the result is null. What
- * is no map has no fields. An error: the run has failed. */
+/* The value of the field that the node names. *ret_found: whether the operand is a map with this
+ * field; if not, the result is null. An error: the run has failed. */
 static struct hf__cel_value find_field(struct hf__cel_run *run, struct hf__cel_value operand,
                                        const struct hf__cel_node *node, bool *ret_found) {
         struct hf__cel_value key =
@@ -139,8 +139,8 @@ static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
         return node->op == HF__CEL_OP_OR_VALUE ? *optional.as.optional : optional;
 }
 
-/* No overload takes these arguments. Kubernetes names the function and the types, but not for
- * operators and the oldest functions of texts. */
+/* The error that no overload takes these arguments. Kubernetes names the function and the types in
+ * it, except for operators and the oldest functions of texts. */
 static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *function,
                                       const struct hf__cel_value *args, unsigned n) {
         static const char *const plain[] = {"matches",  "startsWith", "endsWith",
@@ -201,8 +201,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Whether an element that is marked as optional is there; then *value becomes what it holds. A
- * *value that is not an optional becomes an error, which counts as there. */
+/* Replaces the optional *value by the value that it holds. False: it holds none. If *value is not
+ * an optional, it becomes an error, and the result is true. */
 static bool unwrap(struct hf__cel_run *run, struct hf__cel_value *value) {
         if (hf__cel_is_error(*value))
                 return true;

@@ -2,8 +2,8 @@
 /*
  * The loops of macros.
  *
- * Invariant: each round is charged what the general loop costs that Kubernetes makes of a macro, so
- * the numbers agree, and as work, so that a range cannot be walked for free.
+ * Invariant: each round costs as much as a round of the general loop into which Kubernetes expands
+ * the macro, so that the costs agree. It also counts as work, so that no range is walked for free.
  */
 #include "cel/fold.h"
 
@@ -22,8 +22,8 @@ struct loop {
         struct hf__cel_value element;
 };
 
-/* Sets the variables of round i. Each round is work, because one whose parts are constants costs
- * nothing. false: the run has failed. */
+/* Sets the variables of round i. Each round counts as work, because a round whose parts are
+ * constants costs nothing. false: the run has failed. */
 static bool enter(struct loop *l, size_t i) {
         struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
 
@@ -47,7 +47,7 @@ static bool enter(struct loop *l, size_t i) {
         return true;
 }
 
-/* The value of the test, or true without one: a bool or an error. */
+/* The value of the test, a bool or an error; true if the macro has no test. */
 static struct hf__cel_value test(struct loop *l) {
         struct hf__cel_value value = hf__cel_bool(true);
 
@@ -151,7 +151,7 @@ struct entries {
         size_t space;
 };
 
-/* false: the run has failed. */
+/* Adds an entry. false: the run has failed. */
 static bool add_entry(struct hf__cel_run *run, struct entries *entries,
                       struct hf__cel_entry entry) {
         if (entries->n == entries->space) {
@@ -246,7 +246,7 @@ static struct hf__cel_value run_loop(struct loop *l) {
         return map_optional(l);
 }
 
-/* A range that is none, with the name that Kubernetes' types have. */
+/* The error about a range that cannot be iterated. It names the type as Kubernetes does. */
 static struct hf__cel_value not_iterable(struct hf__cel_run *run, struct hf__cel_value range) {
         static const char *const names[] = {
                 [HF__CEL_BOOL] = "Bool",         [HF__CEL_INT] = "Int",

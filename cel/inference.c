@@ -172,14 +172,15 @@ static bool is_less_specific(const struct hf__cel_type *a, const struct hf__cel_
 const struct hf__cel_type *hf__cel_most_general(const struct hf__cel_type *a,
                                                 const struct hf__cel_type *b) {
         if (b->kind == HF__CEL_NULL && a->kind != HF__CEL_DYN)
-                return a; /* of a type that null can be assigned to */
+                return a; /* null can be assigned to a */
         return is_less_specific(a, b) ? a : b;
 }
 
 static bool assign(struct hf__cel_inference *in, const struct hf__cel_type *from,
                    const struct hf__cel_type *to, unsigned depth);
 
-/* Makes the variable stand for the type, too. *ret_decided: no other way is worth a try. */
+/* Makes the variable stand for the type as well. *ret_decided: the result is final. Otherwise the
+ * caller may still try the opposite direction. */
 static bool assign_var(struct hf__cel_inference *in, const struct hf__cel_type *var,
                        const struct hf__cel_type *type, unsigned depth, bool *ret_decided) {
         const struct hf__cel_type *before = in->bound[var->var];

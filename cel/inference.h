@@ -17,7 +17,7 @@ struct hf__cel_inference {
         const struct hf__cel_type **bound; /* by the number of the variable; NULL: not bound */
         uint32_t n_vars;
         uint32_t space;
-        struct hf__cel_change *trail; /* what to undo, the last first */
+        struct hf__cel_change *trail; /* the bindings made so far, the newest at the end */
         size_t n_trail;
         size_t trail_space;
         uint32_t steps; /* of all walks over types in this check; their number is limited */
@@ -28,14 +28,15 @@ struct hf__cel_inference {
 /* New variables. Returns the number of the first; the others follow. */
 uint32_t hf__cel_new_vars(struct hf__cel_inference *inference, uint32_t n);
 const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *inference, uint32_t number);
-/* The type with new variables in place of its parameters: A is variable `base`. */
+/* The type with new variables in place of its parameters: A becomes variable `base`, B the next. */
 const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *inference,
                                                const struct hf__cel_type *type, uint32_t base);
-/* The type with what its variables stand for; `to_dyn`: the others become dyn. */
+/* The type with its bound variables replaced by the types that they stand for. `to_dyn`: variables
+ * that are not bound become dyn. */
 const struct hf__cel_type *hf__cel_substitute(struct hf__cel_inference *inference,
                                               const struct hf__cel_type *type, bool to_dyn);
-/* Whether each of the n types can be assigned to the other of the same index. If so, variables are
- * bound as that needs; if not, nothing has changed. */
+/* Whether from[i] can be assigned to to[i], for each of the n pairs of types. If so, binds the
+ * variables for which that holds; if not, changes nothing. */
 bool hf__cel_assign(struct hf__cel_inference *inference, const struct hf__cel_type *const *from,
                     const struct hf__cel_type *const *to, size_t n);
 /* The more general of two types, one of which can be assigned to the other. */

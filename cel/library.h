@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The functions that expressions may call: the index that is made of the tables of rows. Owner:
- * the code that makes it. Thread: any, once made, because it does not change.
+ * The functions that expressions may call: an index that is made from tables of rows. Owner: the
+ * code that makes it. Thread: any, because a finished index does not change.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -25,7 +25,7 @@
 struct preparer {
         struct hf__cel_issues *issues;
         uint32_t n_instructions; /* of the patterns so far */
-        bool full;               /* they are too many */
+        bool full;               /* the patterns have more than PATTERNS_MAX of them */
         int r;
 };
 
@@ -46,6 +46,7 @@ static struct hf__cel_value evaluate(struct preparer *p, const struct hf__cel_no
         return value;
 }
 
+/* Replaces the node by its value, unless that is an error. */
 static void fold(struct preparer *p, struct hf__cel_node *node) {
         struct hf__cel_value value = evaluate(p, node);
 

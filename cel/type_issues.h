@@ -8,8 +8,8 @@
 void hf__cel_type_issue(struct hf__cel_issues *issues, struct hf__cel_inference *in, uint32_t at,
                         const char *format, const struct hf__cel_type *a,
                         const struct hf__cel_type *b);
-/* No overload of the function takes arguments of these n types; of a member, the first is that of
- * the target. */
+/* Adds the issue that no overload of the function takes arguments of these n types. The first type
+ * of a member is that of the target. */
 void hf__cel_no_overload(struct hf__cel_issues *issues, struct hf__cel_inference *in, uint32_t at,
                          const char *function, bool member, const struct hf__cel_type *const *types,
                          uint32_t n);

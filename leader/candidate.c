@@ -88,7 +88,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
 }
 
 /* Adds up to 20 %, so that candidates that were started together do not all renew at once. The
- * upper 53 bits are a fraction: fewer would not reach a fifth of a long duration in ns. */
+ * random fraction has 53 bits, as many as a double holds. */
 static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -134,7 +134,7 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
 
         pthread_mutex_lock(&candidate->mu);
         candidate->watching = false;
-        /* After a stop the host may be freed already. now() would use it. */
+        /* After a stop the host may be freed already, and now() uses the host. */
         if (candidate->state == RUNNING)
                 candidate->watch_retry_at = now(candidate) + WATCH_RETRY;
         pthread_cond_broadcast(&candidate->changed);

@@ -114,8 +114,8 @@ static void describe_cycle(const struct hf_controller *set, size_t n, const bool
 }
 
 /* Puts the controllers in order: repeatedly places each one that waits only for placed ones. A
- * controller that is never placed is in a cycle or comes after one. `left` becomes such a one, if
- * there is any, when no more can be placed. */
+ * controller that is never placed is in a cycle or comes after one. After the last round `left` is
+ * the index of such a controller, if there is one. */
 static int check_for_cycles(const struct hf_controller *set, size_t n, const char *label,
                             struct hf_status *reterr_status) {
         bool *placed = calloc(n ? n : 1, sizeof *placed);

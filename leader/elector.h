@@ -29,7 +29,7 @@ struct hf__elector_info {
         uint64_t term, n_terms;
         hf_nsec since, heard_at, free_at;
         const char *last_end;         /* static */
-        const char *stuck_controller; /* the elector's; NULL = none */
+        const char *stuck_controller; /* borrowed from `controllers`; NULL or "" = none */
         bool identity_taken;
 };
 
@@ -76,7 +76,8 @@ struct hf_elector {
         struct hf_elector *next_stepped; /* in electors->stepped */
         struct hf__term *term;           /* owned; NULL = no controllers of a term exist */
         uint32_t write_id;     /* op_id of the last write: a reply with another id is a read's */
-        hf_nsec write_sent_at; /* the time of the step that sent it: not after the sending */
+        hf_nsec write_sent_at; /* time of the step that sent the last write: not later than the
+                                  sending */
         struct hf__op_queue *queue; /* borrowed; the client's */
         struct hf__op_ticket ticket;
         hf_nsec ending_at;     /* when the term's drain or abort began; 0 = not yet */

@@ -37,7 +37,7 @@ static void on_stale(void *ctx, int error) {
         hf__elector_wake(elector);
 }
 
-/* The last write of the term that had no response has got one. Thread: any. */
+/* The last unanswered write of the term has got its response. Thread: any. */
 static void on_settled(void *ctx) {
         struct hf_elector *elector = ctx;
         atomic_store(&elector->writes.settled, true);

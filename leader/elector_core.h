@@ -16,8 +16,8 @@
  *      DRAINING    a planned end of the term: the controllers finish their current work. The
  *                  gate stays open and the Lease is still renewed.
  *      ABORTING    the term is over: the gate is shut and the controllers must return at once.
- *      RELEASING   the controllers have returned. The Lease is given up, once no write of the term
- *                  has to be expected any more (rule 13).
+ *      RELEASING   the controllers have returned. The Lease is given up, once the last writes of
+ *                  the term have settled (rule 13).
  *      STOPPED     final: the elector was stopped.
  *      STUCK       final: a controller did not return in time. Its threads may still write, so the
  *                  Lease is never released. It expires.
@@ -86,9 +86,9 @@
  *     The process that handed over contends again after two retry periods, or as soon as the Lease
  *     names another holder.
  *
- * 11. A stop does not leave an acquire behind that may still be applied later. While that is
- *     possible the Lease is read again. As soon as it is free to take, the core writes a release:
- *     that write uses up the revision that the acquire expects, so the acquire can only fail.
+ * 11. After a stop, no acquire of this core may still be applied. While one could be, the core
+ *     reads the Lease again. As soon as the Lease is free to take, the core writes a release. The
+ *     release changes the revision that the acquire expects, so the acquire can only fail.
  *
  * 12. In a coordinated election (KEP-4355) a coordinator names the holder. The core never creates
  *     the Lease and never takes a free or expired one. It acquires the Lease only while the record
@@ -96,11 +96,12 @@
  *     acquire time belongs to the term; one without it is the coordinator's. When the coordinator
  *     prefers another holder, the core stops renewing, drains, joins, releases and follows.
  *
- * 13. Where no fence refuses it, a write of the term may take effect after the controllers have
- *     returned. The core neither releases the Lease nor acquires one while such a write has to be
- *     expected: until it is answered or, if its outcome is unknown, for as long after its end as
- *     the expiry of the Lease would leave it (lease_duration - renew_deadline). The time limit of
- *     the release does not change. If it ends before, the Lease is left to expire.
+ * 13. At a server without fences, a write of the term may take effect after the controllers have
+ *     returned. The core neither releases nor acquires the Lease before such a write has settled: a
+ *     write settles when it is answered. If its outcome remains unknown, it settles
+ *     lease_duration - renew_deadline after it has ended, because that is how long the expiry of
+ *     the Lease would wait for it too. The time limit of the release does not change. If the limit
+ *     passes first, the Lease is left to expire.
  *
  * 14. A standby takes the Lease of a process that is proven to be dead at once, by the same write
  *     that takes an expired one. The proof is for a holder and an acquire time. It lasts while the
@@ -281,8 +282,8 @@ struct hf__core {
         hf_nsec term_started_at, valid_until, drain_until, abort_at, release_until;
         hf_nsec renew_at;       /* time of the next renewal */
         bool joined;            /* no controller of a term runs */
-        hf_nsec settled_at;     /* if joined: boot time from which no write of the last term has
-                                   to be expected (rule 13); 0 = none is */
+        hf_nsec settled_at;     /* if joined: boot time at which the last term's writes have
+                                   settled (rule 13); 0 = they have settled already */
         unsigned n_short_terms; /* in a row (rule 9) */
         uint64_t n_terms;
         const char *last_end; /* why the last term ended; static */
@@ -305,6 +306,8 @@ struct hf__core {
  * the next event may change `observed`. */
 void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);
 
+/* Copies config, except for the text of identity. The core is then FOLLOWING. There is nothing to
+ * free. */
 void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
                    struct hf__core_time now);
 /*

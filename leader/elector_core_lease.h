@@ -41,7 +41,7 @@ bool hf__core_is_named(const struct hf__core *core, hf_nsec now);
 /* Coordinated election: whether the coordinator wants the present holder to end its term. */
 bool hf__core_is_other_preferred(const struct hf__core *core);
 /* The boot time from which the observed Lease may be acquired; 0 = at once: it does not exist, is
- * released and names no other successor, or we wrote its record. */
+ * released and names no other successor, its holder is dead, or we wrote its record. */
 hf_nsec hf__core_free_at(const struct hf__core *core);
 
 /* ---- records to write ---- */
@@ -55,6 +55,6 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
                            struct hf__record *ret_record);
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record);
-/* Remembers the record of a write that begins: hf__core_op_record makes it again, and the core
- * compares it with what is read if the outcome is unknown. op_kind is already that of the write. */
+/* Remembers the record of a write that begins. hf__core_op_record rebuilds the record from it. If
+ * the outcome of the write is unknown, the core compares it with what it reads later. */
 void hf__core_keep_write(struct hf__core *core, const struct hf__record *record);

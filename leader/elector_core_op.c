@@ -42,9 +42,9 @@ static bool is_optional_read(const struct hf__core *core) {
 
 /*
  * Returns when to renew after a write that is sent now: after a retry period at most, and half of
- * one at least. The electors of a process have different phases. The renewals return to them within
- * two retry periods, so they do not stay together after a start or an outage that was common to
- * all.
+ * one at least. Each elector of a process has a phase of its own, and its renewals return to that
+ * phase within two retry periods. So the renewals of many electors spread out again after a start
+ * or an outage that all of them had in common.
  */
 static hf_nsec next_renewal_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec period = hf__core_timing(core)->retry_period, phase = core->config.renew_phase;

@@ -18,8 +18,8 @@ static inline hf_nsec hf__later(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
 /* Returns the duration, lengthened by a random part of up to 20 %. */
 hf_nsec hf__core_jittered(struct hf__core *core, hf_nsec duration);
 
-/* Appends an action and returns it. All members except type are zeroed, but record is left
- * uninitialised, because it is large. HF__ACT_GATE_SHUT is inserted in front of the others. */
+/* Appends an action and returns it. Sets its type and zeroes its other members, except record: that
+ * one is large and stays uninitialised. HF__ACT_GATE_SHUT is inserted in front of the others. */
 struct hf__core_action *hf__core_push_action(struct hf__core_actions *actions,
                                              enum hf__core_action_type type);
 

@@ -330,7 +330,7 @@ static void iterate_elector(struct hf_elector *elector) {
         }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
-        set_timer(elector, elector->wake_at); /* it is off the heap if it was due */
+        set_timer(elector, elector->wake_at); /* take_stepped has removed the timer if it was due */
 }
 
 /* Takes the electors that have stepped since the last iteration, those with a flag, and those whose

@@ -24,7 +24,7 @@ enum hf__electors_state {
         HF__ELECTORS_HUNG, /* stopped, but the loop's thread did not end */
 };
 
-/* An object that lives as long as the electors. Embedded in it, as its first member. */
+/* The first member of an object that lives as long as the electors and is freed with them. */
 struct hf__electors_part {
         struct hf__electors_part *next;
         void (*free)(struct hf__electors_part *part);

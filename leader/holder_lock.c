@@ -4,9 +4,8 @@
  *
  *      <boot id>/<pid namespace>/<device of />:<inode of /> <pid> <device>:<inode>:<created> <name>
  *
- * The last three parts of the second half identify the file, whatever happens to its name. A file
- * that was deleted and made again, copied, or restored has another inode or another time of
- * creation.
+ * <device>:<inode>:<created> identifies the file, whatever happens to its name. A file that was
+ * deleted and made again, copied, or restored has another inode or another time of creation.
  *
  * Invariants:
  *  - a process is called dead only if its own file was tested and is not locked. Everything that
@@ -91,7 +90,7 @@ static bool is_local(int fd) {
         static const unsigned long local[] = {EXT4_SUPER_MAGIC, TMPFS_MAGIC,
                                               XFS_SUPER_MAGIC,  BTRFS_SUPER_MAGIC,
                                               F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
-        struct statfs fs = {0}; /* of no type, if it cannot be read */
+        struct statfs fs = {0}; /* its type stays 0 if it cannot be read */
 
         (void)fstatfs(fd, &fs);
         for (size_t i = 0; i < sizeof local / sizeof *local; i++)
@@ -200,7 +199,7 @@ struct parts {
         int pid;
 };
 
-/* False: it is not a description, or one of a process that runs elsewhere. */
+/* False: it is not a description, or it describes a process that runs elsewhere. */
 static bool parse(const struct hf__holder_lock *lock, const char *process, struct parts *ret) {
         int n = 0;
 

@@ -24,8 +24,8 @@ struct hf__holder_lock;
 /*
  * Opens the file at path, which is created with mode 0600 if it is missing, and locks it until the
  * lock is freed. The file is never removed. HF_E_BUSY: a living process has the lock. HF_E_INVALID:
- * the path does not name a regular file on a local file system that records times of creation.
- * Or -errno.
+ * the file's name has characters that are not allowed, or the path does not name a regular file on
+ * a local file system that records times of creation. Or -errno.
  */
 int hf__holder_lock_new(const char *path, struct hf__holder_lock **ret_lock,
                         struct hf_status *reterr_status);

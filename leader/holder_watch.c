@@ -7,7 +7,8 @@
  *
  * Invariants:
  *  - a description is used only for the record that it belongs to: this holder and acquire time;
- *  - a death is never taken back. It is that of one process, whatever happens to its file later.
+ *  - a death is never taken back: a process that is dead stays dead, whatever happens to its file
+ *    later.
  */
 #include "leader/holder_watch.h"
 
@@ -77,8 +78,8 @@ const char *hf__holder_watch_process(const struct hf__holder_watch *watch) {
 
 /* ---- holders ---- */
 
-/* Removed first: while a child that was forked has the descriptor too, closing it would leave it in
- * the epoll set, where nothing could remove it any more. */
+/* Removes the descriptor from the epoll set before closing it. While a forked child has the
+ * descriptor too, closing alone would leave it in the set, and nothing could remove it any more. */
 static void close_pidfd(const struct hf__holder_watch *watch, struct holder *holder) {
         if (holder->pidfd >= 0) {
                 (void)epoll_ctl(watch->epoll_fd, EPOLL_CTL_DEL, holder->pidfd, NULL);
@@ -161,7 +162,7 @@ static bool is_about(const struct hf__holder_ref *ref, const struct hf__record *
                strcmp(ref->identity, record->holder) == 0;
 }
 
-/* Looks up who holds the Lease. The elector has no reference. */
+/* Looks up the process that holds the Lease. The elector must not have a holder_ref. */
 static void learn_holder(struct hf__holder_watch *watch, struct hf_elector *elector) {
         const struct hf__record *record = &elector->core.observed;
         char process[HF__HOLDER_PROCESS_MAX];

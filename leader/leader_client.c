@@ -39,7 +39,7 @@ struct write {
         hf_response_fn done;
         void *ctx;
         bool dry_run; /* commits nothing, so the server neither compares nor confirms the fence */
-        hf_nsec deadline; /* nothing of it is sent later; 0 = no limit */
+        hf_nsec deadline; /* no part of the write is sent later; 0 = no limit */
 
         /* guarded by client->mu */
         struct write *next, **at; /* the list; at: the pointer that points here */
@@ -155,7 +155,7 @@ static void on_written(void *ctx, const struct hf_response *from) {
         int r = hf__sized_copy(&sized_response, &reply, from, &status);
 
         if (r != 0) {
-                /* The client of the host is wrong: nothing is known of the write. */
+                /* The embedder's client gave a wrong size: nothing is known of the write. */
                 reply = (struct hf_response){.size = sizeof reply, .error = r, .status = status};
         }
         if (reply.error == 0 && !reply.fence_echoed && !client->config.unfenced &&

@@ -78,7 +78,7 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         }
         if (info.identity_taken && now < info.free_at) {
                 (void)snprintf(reason, max_reason,
-                               "lease %s is held by another process that goes by our identity, %s",
+                               "lease %s is held by another process that uses our identity, %s",
                                elector->label, elector->identity);
                 return false;
         }

@@ -43,8 +43,7 @@ static const struct row own_rows[] = {
          "Changes of the Lease's holder that this process saw"},
         {MEMBER(gap_seconds), HF_METRIC_GAUGE, "holdfast_leader_handover_gap_seconds",
          "Seconds from the previous holder's release or last renewal to the acquire that began "
-         "this "
-         "process's last term"},
+         "this process's last term"},
         {MEMBER(remaining), HF_METRIC_GAUGE, "holdfast_leader_lease_remaining_seconds",
          "Seconds for which this process may still act without another renewal"},
         {MEMBER(renew_seconds), HF_METRIC_HISTOGRAM, "holdfast_leader_renew_duration_seconds",

@@ -70,7 +70,7 @@ struct lease_lock {
         char *last;             /* its text; owned; NULL = no Lease was ever seen */
         size_t n_last;          /* bytes */
         bool last_is_own;       /* it came in the response to a write of this lock */
-        /* Of `last`. It is not kept as a record too, which is larger and rarely needed again. */
+        /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
         bool exists;               /* false: the Lease was deleted, and `last` has its history */
         char rv[HF__REVISION_MAX]; /* its resourceVersion, also of the deletion */
         uint64_t rv_number;
@@ -173,7 +173,7 @@ static void op_not_started(struct op *op) {
         op_unref(op);
 }
 
-/* The Lease does not exist. `last` is kept, because it has the history. */
+/* Notes that the Lease does not exist. Keeps `last`, because it has the history. */
 static void forget_last_locked(struct lease_lock *lock) {
         hf__mutex_assert_held(&lock->mu);
         lock->exists = false;
@@ -211,8 +211,9 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
         lock->rv_number = record->rv_number;
 }
 
-/* Parses an object into a record and stores both as the last ones. origin: what it came by.
- * deleted: the object is the last state of a deleted Lease, so the record gets exists = false. */
+/* Parses an object into a record and stores both as the last ones. origin: the operation that
+ * delivered the object. deleted: the object is the last state of a deleted Lease, so the record
+ * gets exists = false. */
 static int store_object(struct lease_lock *lock, const char *text, size_t n, enum op_kind origin,
                         bool deleted, struct hf__record *ret_record) {
         struct hf__json *lease = NULL;
@@ -464,9 +465,10 @@ static int start_watch(struct lease_lock *lock, struct op *op, uint64_t *ret_id)
 }
 
 /*
- * A watch of the lock's own begins with the current object. A shared one may begin with the next
- * change: until then the elector reads the Lease once in a retry period (its core polls until the
- * watch has reported something), so a change since its last read is not missed.
+ * Opens a watch. A watch that only this lock uses begins with the current object. A shared watch
+ * may begin with the next change: until then the elector reads the Lease once in a retry period
+ * (its core polls until the watch has reported something), so a change since its last read is not
+ * missed.
  */
 static void lock_watch(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;

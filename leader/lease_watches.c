@@ -279,7 +279,7 @@ static int start_shared(struct shared_watch *shared) {
         struct subscription *list = r == 0 ? NULL : take_all_locked(shared);
         pthread_mutex_unlock(&collection->watches->mu);
         assert(!list || !list->next);
-        free(list); /* the caller's own: no callback was called, and none will be */
+        free(list); /* the caller's own subscription: no callback was called, and none will be */
         if (cancel)
                 hf_client_watch_cancel(collection->client, client_id);
         if (r != 0)

@@ -57,8 +57,8 @@ struct hf_term *hf_loop_run_term(struct hf_loop_run *run) {
         return run->term;
 }
 
-/* The tasks are removed here, on the loop's thread: none of them can be running then but the one
- * that calls this function. Once `done` is set, the controller's thread queues no more. */
+/* Removes the tasks on the loop's thread, so none of them can be running, except the one that calls
+ * this function. Once `done` is set, the controller's thread queues no more. */
 void hf_loop_run_done(struct hf_loop_run *run, int result) {
         pthread_mutex_lock(&run->mu);
         run->done = true;
@@ -79,8 +79,8 @@ static void wake(void *ctx) {
         pthread_mutex_unlock(&run->mu);
 }
 
-/* Waits until the run is done (true) or the token has fired (false). Then queues the task, under
- * the lock, so that hf_loop_run_done finds it. */
+/* Waits until the run is done (true) or the token has fired (false). In the second case queues the
+ * task, under the lock, so that hf_loop_run_done finds it. */
 static bool await_run(struct hf_loop_run *run, struct hf_cancel *token,
                       struct hf__loop_task *task) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(run->term));

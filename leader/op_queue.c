@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of operations: first in, first out. It links the electors. What to send is in their
- * cores: the operation under way.
+ * The queue of operations: first in, first out. It links electors. What to send for an elector is
+ * in its core: the operation that the core has under way.
  *
  * The time in the queue weakens no promise. A core requests its operation in the step that sends
  * it, so a term's validity and an operation's deadline count from the sending, as without a queue.

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The queue of the operations on Leases of all electors of a set that have the same client. It
- * limits how many of them are under way, because a server refuses requests beyond a number of its
+ * limits how many of them are under way, because a server refuses requests beyond a limit of its
  * own (429), and a refused request is sent again much later than one that has waited for its turn.
  * Each client has a queue of its own, because clients of different servers, or of different users,
  * must not wait for each other.

@@ -103,6 +103,8 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
         return hf_reconciler_run(&reconciler, term);
 }
 
+/* The controller's run(): establishes the definition if there is one, then works until the term
+ * ends. */
 static int run(struct hf_term *term, void *ctx) {
         struct term_work w = {.op = ctx};
         const struct hf_operator_config *config = &w.op->config;
@@ -120,8 +122,8 @@ static int run(struct hf_term *term, void *ctx) {
         if (r == HF_E_CANCELED)
                 return 0;
         if (r != 0) {
-                hf_log(&w.op->host->log, HF_LOG_WARNING, "operator", "%s: the definition: %s",
-                       config->name, status.message);
+                hf_log(&w.op->host->log, HF_LOG_WARNING, "operator",
+                       "%s: cannot establish the definition: %s", config->name, status.message);
                 return r;
         }
         r = hf_recorder_new(hf_term_host(term), &recorded, &w.recorder);

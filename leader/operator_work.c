@@ -93,8 +93,8 @@ int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resourc
 }
 
 /* Prints the body after its name and namespace are set. */
-static int named(const struct hf_operator_work *work, const char *name, const char *body,
-                 struct hf__strbuf *text) {
+static int print_named(const struct hf_operator_work *work, const char *name, const char *body,
+                       struct hf__strbuf *text) {
         struct hf__json *object = NULL;
         int r = hf__json_parse(body, strlen(body), &object, NULL);
 
@@ -113,7 +113,7 @@ static int named(const struct hf_operator_work *work, const char *name, const ch
 int hf_operator_merge(struct hf_operator_work *work, struct hf_resource resource, const char *name,
                       const char *body) {
         struct hf__strbuf text = {0};
-        int r = named(work, name, body, &text);
+        int r = print_named(work, name, body, &text);
 
         if (r == 0) {
                 struct hf_request request = request_for(work, resource, name, text.data);
@@ -129,8 +129,8 @@ int hf_operator_merge(struct hf_operator_work *work, struct hf_resource resource
 
 /* Prints the object after the members of `status` are set in its status. Also finds its generation,
  * if it has one. */
-static int with_status(const struct hf_operator_work *work, const char *status,
-                       struct hf__strbuf *text, int64_t *ret_generation) {
+static int print_with_status(const struct hf_operator_work *work, const char *status,
+                             struct hf__strbuf *text, int64_t *ret_generation) {
         struct hf__json *object = NULL;
         struct hf__json *members = NULL;
         int r = hf__json_parse(work->object, work->n, &object, NULL);
@@ -162,7 +162,7 @@ int hf_operator_report(struct hf_operator_work *work, const char *status,
 
         if (hf__sized_copy(&sized_condition, &condition, given, &work->status) != 0)
                 return -EINVAL;
-        int r = with_status(work, status, &text, &generation);
+        int r = print_with_status(work, status, &text, &generation);
         if (condition.observed_generation == 0)
                 condition.observed_generation = generation;
         condition.size = sizeof condition;
@@ -170,7 +170,7 @@ int hf_operator_report(struct hf_operator_work *work, const char *status,
                 r = hf_condition_set(work->op->host, text.data, text.n, &condition, &body, NULL);
         hf__strbuf_done(&text);
         if (r != 0)
-                return hf_fail(&work->status, r, "the status of %s: %s", work->name,
+                return hf_fail(&work->status, r, "cannot make the status of %s: %s", work->name,
                                hf_strerror(r));
         struct hf_request request = request_for(work, work->op->config.resource, work->name, body);
         request.subresource = "status";

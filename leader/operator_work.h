@@ -25,5 +25,5 @@ struct hf_operator_work {
         struct hf_status status; /* of the last request */
 };
 
-/* Adds or removes the finalizer. */
+/* Adds or removes the finalizer. Blocks. 0, or an error of hf_finalizer_set or hf_client_do. */
 int hf__operator_put_finalizer(struct hf_operator_work *work, bool present);

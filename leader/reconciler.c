@@ -11,7 +11,8 @@
  * for a key, and then for the first worker, to which it gives the key. A worker that takes a key
  * while no other worker waits starts a new one, up to the configured maximum, so that a slow key
  * does not delay the others. A worker leaves when it has waited for LINGER and another worker waits
- * too. The first worker joins the others and leaves last, so that nothing of them stays in memory.
+ * too. The first worker joins the others and leaves last, so that an idle loop keeps no thread's
+ * memory.
  *
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
@@ -48,8 +49,8 @@ struct run {
         struct hf_workqueue *queue;      /* owned */
         struct hf_cancel *end;           /* owned; a child of drain; fired when the run ends */
         struct feed *feeds;              /* owned, one per source */
-        struct worker *workers;          /* owned; beside the first one; their state by mu */
-        unsigned n_more;                 /* of workers */
+        struct worker *workers;          /* owned; all but the first; mu guards their states */
+        unsigned n_more;                 /* number of `workers` */
 
         pthread_mutex_t mu;
         /* guarded by mu */
@@ -85,7 +86,7 @@ static void on_object(void *ctx, enum hf_event_type type, const char *ns, const 
         while (feed->map(run->reconciler.ctx, run->queue, type, ns, name, object, n) == -ENOMEM) {
                 if (!has_warned)
                         hf_log(&host->log, HF_LOG_WARNING, run->reconciler.name,
-                               "out of memory: the event of %s waits", name);
+                               "out of memory: the event of %s is tried again", name);
                 has_warned = true;
                 hf_nsec until = hf_now(hf_host_clock(host)) + NOMEM_PAUSE;
                 if (hf_cancel_wait(run->end, until) == HF_E_CANCELED)
@@ -132,8 +133,8 @@ static void reconcile_key(struct run *run, const char *key) {
         int r = reconciler->reconcile(reconciler->ctx, run->term, key, &requeue_after);
         if (r == 0) {
                 hf_workqueue_forget(run->queue, key);
-                if (requeue_after >
-                    0) /* as the retry below, it cannot fail: the queue has the key */
+                /* Neither this nor the retry below can fail, because the queue has the key. */
+                if (requeue_after > 0)
                         (void)hf_workqueue_add_after(run->queue, key, requeue_after);
         } else {
                 /* A conflict is normal: another client wrote first. The other three errors are
@@ -177,7 +178,7 @@ static int start_worker_locked(struct run *run) {
         return 0;
 }
 
-/* Joins the workers that have left. False: there are no others. */
+/* Joins the workers that have left. False: besides the first one no worker runs any more. */
 static bool join_left_locked(struct run *run) {
         bool any = false;
 
@@ -205,8 +206,9 @@ static int wait_for_key(struct run *run, const char **ret_key) {
         return r;
 }
 
-/* Whether a worker goes on that got no key: LINGER has passed, or the term ends. Of those that wait
- * the last one stays, and the first worker stays while there are others, which it joins. */
+/* Whether a worker that got no key continues. It got none because LINGER has passed, or because the
+ * term ends. The last worker that waits stays. The first worker stays as long as there are others,
+ * because it joins them. */
 static bool stays_locked(const struct run *run, int error, bool is_first, bool has_others) {
         if (error != HF_E_CANCELED || run->ending || hf_cancel_fired(hf_term_abort(run->term)))
                 return false;
@@ -237,7 +239,7 @@ static void run_worker(struct run *run, const char *first) {
                 (void)pthread_mutex_unlock(&run->mu);
                 if (no_thread < 0)
                         hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
-                               "no thread for another worker: %s", hf_strerror(no_thread));
+                               "cannot start another worker: %s", hf_strerror(no_thread));
                 if (r != 0)
                         continue;
                 reconcile_key(run, key);
@@ -261,7 +263,7 @@ static void *worker_main(void *ctx) {
 
 struct first_worker {
         struct run *run;
-        const char *key; /* the queue's */
+        const char *key; /* borrowed from the queue */
 };
 
 static int first_worker_main(void *ctx) {

@@ -58,8 +58,8 @@ struct hf__record {
 
         /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;
-        const char *previous; /* the last holder seen; "" or NULL = none; the core's, until its next
-                                 attempt to acquire */
+        const char *previous; /* the last holder seen; "" or NULL = none; borrowed from the core
+                                 until its next attempt to acquire */
         int64_t gap_us;       /* real time since the last renewal or the release; never negative */
 };
 

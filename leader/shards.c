@@ -5,8 +5,8 @@
  * watches the group's Leases and carries out what shards_core.c decides: which electors take a free
  * Lease at once and which hold back, and which shard is handed over to whom.
  *
- * Nothing depends on the balancer but the balance: without it the electors still elect, after their
- * hold-back.
+ * Without the balancer the electors still elect a holder for each shard, after their hold-back.
+ * Only the balance is lost.
  *
  * The balancer's map function runs on the informer's thread, everything else on the controller's.
  * What was seen is guarded by `mu`. The decisions belong to the controller's thread.
@@ -96,7 +96,8 @@ static bool read_number(const char *text, int base, uint64_t *ret_number) {
         return errno == 0 && *end == '\0' && strcmp(again, text) == 0;
 }
 
-/* Hands what a Lease says to the core. record NULL: it was deleted. True: decide again. */
+/* Passes the content of one Lease to the core. suffix: the part of its name after "<name>-". record
+ * NULL: the Lease was deleted. True: decide again. */
 static bool see_lease(struct hf_shards *shards, const char *suffix, const struct hf__record *record,
                       hf_nsec now) {
         struct hf__shards_core *core = &shards->core;
@@ -169,7 +170,7 @@ static int apply_decision(struct hf_shards *shards, unsigned i) {
                 shard->contends = decided->contends;
         if (r == 0 && decided->hand_over_to[0])
                 r = hf_elector_hand_over(shard->elector, decided->hand_over_to);
-        /* The observation may be older than the end of our term. */
+        /* The term may have ended since the Lease was observed. */
         return r == HF_E_NOT_LEADER ? 0 : r;
 }
 
@@ -277,7 +278,7 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
                 char *text = NULL;
 
                 r = hf__sized_copy_at(&sized_controller, &from, config->controllers, k, NULL);
-                assert(r == 0); /* check() has seen it */
+                assert(r == 0); /* check() has copied the same member */
                 *runner = (struct runner){.run = from.run, .ctx = from.ctx, .shard = i};
                 if (asprintf(&text, "%s-%u", from.name, i) < 0) {
                         r = -ENOMEM;
@@ -304,7 +305,7 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
         return r;
 }
 
-/* The Lease of this instance, with the balancer. */
+/* Adds the elector of the Lease that announces this instance. Its controller is the balancer. */
 static int add_member(struct hf_electors *electors, struct hf_shards *shards,
                       struct hf_elector_config elector, struct hf_status *reterr_status) {
         char name[LEASE_NAME], controller_name[LEASE_NAME];

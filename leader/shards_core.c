@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides shards over the live members of a group. The header has the rules. */
+/*
+ * Divides shards over the live members of a group. shards_core.h has the rules.
+ *
+ * Invariant: `members` is sorted by key. All processes must go through the members in the same
+ * order, or they would compute different divisions from the same view.
+ */
 #include "leader/shards_core.h"
 
 #include <assert.h>
@@ -38,7 +43,7 @@ void hf__shards_core_done(struct hf__shards_core *core) {
 
 /* ---- what is seen ---- */
 
-/* The index of the first member whose key is not less. */
+/* Returns the index of the first member whose key is not less than `key`; n_members = none. */
 static size_t find_place(const struct hf__shards_core *core, uint64_t key) {
         size_t at = 0;
 

@@ -41,7 +41,7 @@ struct hf__shards_member {
 
 struct hf__shards_shard {
         char owner[HF_IDENTITY_MAX + 1]; /* the holder, or else the named successor; "" = none */
-        bool held;                       /* owner holds it; false: it is none or a successor */
+        bool held; /* owner holds the Lease; false: owner is "" or a successor */
         /* the decision about this process */
         bool contends;                          /* acquire it without delay as soon as it is free */
         char hand_over_to[HF_IDENTITY_MAX + 1]; /* "" = keep it, if it is held */

@@ -8,8 +8,8 @@
 
 #include "base/loop.h"
 
-/* A member of the electors, zero at first. Guarded by their mu, except for what `over`
- * publishes. */
+/* A member of struct hf_electors; zero at first. electors->mu guards `begun` and `over`. The thread
+ * sets result and status before it sets `over`, so a caller that has seen `over` may read both. */
 struct hf__stop_thread {
         bool begun, over;
         pthread_t thread;
@@ -23,6 +23,6 @@ struct hf__stop_thread {
         struct hf__loop_task task; /* calls done in the loop */
 };
 
-/* Joins the thread if there is one, and forgets the call of `done` if it still waits in the loop.
- * Blocks until the stop has ended. Thread: the one that frees the electors. */
+/* Joins the thread if there is one, and removes the call of `done` from the loop if it is still
+ * queued there. Blocks until the stop has ended. Thread: the one that frees the electors. */
 void hf__stop_thread_join(struct hf_electors *electors);

@@ -93,9 +93,9 @@ static const struct hf_clock *clock_of(const struct hf__term *term) {
 /* ---- order ---- */
 
 static void drop_alive(struct hf__term *term) {
+        /* Read both before the decrement: after it the loop may free the term at any time. */
         void (*joined)(void *) = term->joined;
         void *ctx = term->ctx;
-        /* Read first: after the decrement the loop may free the term at any time. */
         size_t n_before = atomic_fetch_sub(&term->n_alive, 1);
 
         assert(n_before > 0);
@@ -261,7 +261,7 @@ static void start_threads(struct hf__term *term) {
                 part->has_thread = r == 0;
                 if (r != 0)
                         hf_log(&term->host->log, HF_LOG_ERROR, "controller",
-                               "%s: no thread for controller %s: %s", term->label,
+                               "%s: cannot start the thread of controller %s: %s", term->label,
                                part->controller->name, hf_strerror(r));
         }
         /* If a thread is missing, the caller aborts the term (hf__term_is_complete). The parts

@@ -117,6 +117,7 @@ struct hf__two_lease {
         char acquired_at[HF__REVISION_MAX]; /* the new Lease's revision */
 };
 
+/* identity is copied. There is nothing to free. */
 void hf__two_lease_init(struct hf__two_lease *two, const char *identity, hf_nsec lease_duration);
 /* Each of the following overwrites ret_commands. Reading and writing give up an operation that is
  * still under way, and its reply is HF_E_TIMEOUT. op_id: not 0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arithmetic, and what + joins. Every overflow is an error.
+ * Arithmetic, and + for texts, bytes and lists. Every overflow is an error.
  *
  * Invariant: no signed operation can overflow in C: a builtin reports it, or the operands are
  * checked before.
@@ -51,7 +51,7 @@ static struct hf__cel_value multiply_double(struct hf__cel_run *run,
         return hf__cel_double(args[0].as.d * args[1].as.d);
 }
 
-/* IEEE 754: by zero it is an infinity or not a number. */
+/* As in IEEE 754, a division by zero is an infinity or not a number. */
 static struct hf__cel_value divide_double(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         return hf__cel_double(args[0].as.d / args[1].as.d);
@@ -179,6 +179,7 @@ static struct hf__cel_value subtract_duration(struct hf__cel_run *run,
 
         if (args[1].as.i != INT64_MIN)
                 return hf__cel_timestamp_add(args[0], -args[1].as.i);
+        /* -INT64_MIN would overflow, so it is added in two parts. */
         later = hf__cel_timestamp_add(args[0], INT64_MAX);
         return hf__cel_is_error(later) ? later : hf__cel_timestamp_add(later, 1);
 }

@@ -146,7 +146,8 @@ static struct hf__cel_value group(struct hf__cel_run *run, const struct hf__cel_
         return made(run, check);
 }
 
-/* Labels of lower case letters, digits and inner dashes, divided by dots. */
+/* Whether the text is a label of lower case letters, digits and inner dashes; or, if dots are
+ * allowed, several such labels divided by dots. */
 static bool is_dns_name(struct hf__cel_value text, size_t max, bool dots) {
         bool inner = false; /* the last character may end a label */
 

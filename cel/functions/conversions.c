@@ -24,7 +24,7 @@ static struct hf__cel_value cannot(struct hf__cel_run *run, const char *to) {
 
 static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
-        int64_t value = args[0].as.i; /* of a timestamp, its seconds */
+        int64_t value = args[0].as.i; /* if it is a timestamp: the seconds */
 
         switch (args[0].kind) {
         case HF__CEL_UINT:

@@ -82,7 +82,7 @@ static void put_list(struct format *f, const struct hf__cel_list *list, unsigned
         hf__strbuf_putc(&f->out, ']');
 }
 
-/* An entry of a map as text, in the buffer of all of them. */
+/* The text of one entry of a map, within the buffer that holds all entries. */
 struct pair {
         size_t start;
         size_t n_key;
@@ -99,7 +99,7 @@ static int compare_pairs(const void *a, const void *b) {
         return r != 0 ? r : (x->n_key > y->n_key) - (x->n_key < y->n_key);
 }
 
-/* The entries in the order of the texts of their keys. */
+/* Writes the entries of a map in the order of the texts of their keys. */
 static void put_map(struct format *f, const struct hf__cel_map *map, unsigned depth) {
         struct hf__strbuf outer = f->out;
         struct pair *pairs = hf__cel_alloc(f->run, (map->n + 1) * sizeof *pairs);
@@ -164,7 +164,7 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
         bool text = value.kind == HF__CEL_STRING || value.kind == HF__CEL_BYTES;
 
         if (depth > DEPTH_MAX)
-                f->run->work = f->run->work_limit;
+                f->run->work = f->run->work_limit; /* the next line then fails the run */
         if (!hf__cel_work(f->run, 1 + (text ? value.n / 16 : 0)) || hf__cel_is_error(f->error))
                 return;
         switch (value.kind) {
@@ -197,7 +197,7 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
         }
 }
 
-/* A number of digits, a point and digits, with a comma between each three before the point. */
+/* Writes a decimal number with a comma between each three digits before the point. */
 static void put_grouped(struct format *f, const char *text) {
         size_t whole = strcspn(text, ".");
         size_t sign = text[0] == '-' ? 1 : 0;
@@ -210,7 +210,7 @@ static void put_grouped(struct format *f, const char *text) {
         hf__strbuf_puts(&f->out, text + whole);
 }
 
-/* 1052.0 is "1.052000 × 10⁰³": text is "1.052000e+03". */
+/* Writes the text "1.052000e+03" as "1.052000 × 10⁰³". Changes the text. */
 static void put_scientific(struct format *f, char *text) {
         static const char *const digits[] = {"\xe2\x81\xb0", "\xc2\xb9",     "\xc2\xb2",
                                              "\xc2\xb3",     "\xe2\x81\xb4", "\xe2\x81\xb5",
@@ -243,8 +243,8 @@ static bool take_double(struct hf__cel_value value, double *ret_value) {
         return value.kind == HF__CEL_DOUBLE;
 }
 
-/* %f and %e. Kubernetes takes the number of %.3e for the width, so that there are always six
- * digits. precision -1: none is given. */
+/* Writes %f or %e. For Kubernetes the number in %.3e is the width, so there are always six digits.
+ * precision -1: none is given. */
 static void put_number(struct format *f, struct hf__cel_value value, char clause, int precision) {
         char text[NUMBER_MAX];
         size_t n = f->out.n;
@@ -286,7 +286,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         }
 }
 
-/* %d, %b, %o, %x and %X of an integer: the digits of a base, without a prefix. */
+/* Writes %d, %b, %o, %x or %X of an integer: its digits in this base, without a prefix. */
 static void put_integer(struct format *f, struct hf__cel_value value, unsigned base, bool upper) {
         bool negative = value.kind == HF__CEL_INT && value.as.i < 0;
         uint64_t left = negative ? 0 - value.as.u : value.as.u;
@@ -402,7 +402,7 @@ static struct hf__cel_value format(struct hf__cel_run *run, const struct hf__cel
         if (f.out.error == -ENOMEM)
                 run->failed = -ENOMEM;
         else if (f.out.error != 0)
-                (void)hf__cel_reserve(run, SIZE_MAX / 4); /* more than any limit */
+                (void)hf__cel_reserve(run, SIZE_MAX / 4); /* more than any limit: fails the run */
         if (run->failed != 0)
                 result = hf__cel_failure(run);
         else if (hf__cel_is_error(f.error))

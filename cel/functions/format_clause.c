@@ -2,8 +2,8 @@
 /*
  * Reads the clauses of a format, when an expression is compiled and when it is evaluated.
  *
- * Invariant: the messages are those of Kubernetes, which shows a byte of a text as the character
- * with this number.
+ * Invariant: the messages are those of Kubernetes, which shows each byte of a text as the character
+ * with the byte's value as its code point.
  */
 #include "cel/functions/format_clause.h"
 

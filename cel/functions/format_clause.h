@@ -10,5 +10,5 @@
  * HF__CEL_PRECISION_MAX + 1. 0: malformed, and the message says why. */
 size_t hf__cel_format_clause(const char *text, size_t n, int *ret_precision, char *reterr_message,
                              size_t max_message);
-/* What a clause says of an argument that it does not take, up to ", was given TYPE". */
+/* The message about an argument that the clause does not take, without ", was given TYPE". */
 const char *hf__cel_format_refusal(char clause);

@@ -7,7 +7,8 @@
 /* The function that Kubernetes makes of sortBy; its overloads say which keys can be sorted. */
 #define HF__CEL_SORT_BY "@sortByAssociatedKeys"
 
-/* The elements of a list in the order of as many keys; of equal keys the first stays the first. An
- * error value: the keys have no order, or the run has failed. The caller has charged the call. */
+/* Sorts the elements of a list by the keys, one for each element. Elements with equal keys keep
+ * their order. An error value: the keys have no order, or the run has failed. The caller has
+ * charged the call. */
 struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      const struct hf__cel_list *keys);

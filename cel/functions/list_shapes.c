@@ -65,7 +65,7 @@ static struct hf__cel_value walk(struct hf__cel_run *run, const struct hf__cel_l
         struct hf__cel_value error = hf__cel_null();
 
         if (depth > DEPTH_MAX)
-                run->work = run->work_limit;
+                run->work = run->work_limit; /* the next hf__cel_work then fails the run */
         for (size_t i = 0; i < list->n && !hf__cel_is_error(error); i++) {
                 struct hf__cel_value item = hf__cel_list_at(list, i);
 
@@ -180,8 +180,7 @@ static bool before(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         return hf__cel_order(run, a, b, &order, &error) && order < 0;
 }
 
-/* Merges two sorted parts, [from, middle) and [middle, to). Of equal keys the earlier stays the
- * first. */
+/* Merges two sorted parts, [from, middle) and [middle, to). Equal keys keep their order. */
 static void merge(struct hf__cel_run *run, const struct hf__cel_list *keys, const size_t *in,
                   size_t *out, size_t from, size_t middle, size_t to) {
         size_t a = from;

@@ -43,7 +43,7 @@ static struct hf__cel_value add(struct hf__cel_value a, struct hf__cel_value b) 
         }
 }
 
-/* `zero` is the sum of no elements. */
+/* Adds the elements to `zero`, which is the sum of an empty list. */
 static struct hf__cel_value sum(const struct hf__cel_list *list, struct hf__cel_value zero) {
         for (size_t i = 0; i < list->n && !hf__cel_is_error(zero); i++)
                 zero = add(zero, hf__cel_list_at(list, i));
@@ -54,7 +54,8 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                                      unsigned n) {
         struct hf__cel_value zero = hf__cel_int(0);
 
-        /* The checker chose this overload for a list of dyn, too: its first element decides. */
+        /* The checker chose this overload for a list of dyn, too. Then the type of the first
+         * element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
                 zero = hf__cel_list_at(args[0].as.list, 0);
                 if (hf__cel_is_error(zero))
@@ -141,7 +142,7 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
 
 #define ELEMENTS HF__CEL_COST_WALK
 
-/* Of lists whose elements have an order. */
+/* The functions of lists whose elements have an order. */
 #define ORDERED(type)                                                                              \
         {"isSorted", ".list(" type ")() -> bool", is_sorted, ELEMENTS},                            \
                 {"min", ".list(" type ")() -> " type, min, ELEMENTS}, {                            \

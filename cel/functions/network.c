@@ -23,7 +23,7 @@ const struct hf__cel_type hf__cel_cidr_type = {.kind = HF__CEL_OPAQUE,
 struct network {
         struct hf__cel_opaque opaque;
         unsigned n_bytes;
-        unsigned n_bits; /* of a block: the prefix */
+        unsigned n_bits; /* of a block: the prefix's length */
         unsigned char bytes[16];
 };
 
@@ -100,7 +100,7 @@ static struct hf__cel_value refuse(struct hf__cel_run *run, const char *what, co
         return hf__cel_errorf(run, "%s \"%.*s\" %s", what, n, text.as.text, why);
 }
 
-/* An address or a block from text; an error value otherwise. */
+/* read_ip and read_cidr read an address or a block from text. They return null or an error. */
 static struct hf__cel_value read_ip(struct hf__cel_run *run, struct hf__cel_value text,
                                     struct network *out) {
         const char *why = parse_ip(text.as.text, text.n, out);
@@ -260,7 +260,7 @@ PROPERTY(link_local_multicast)
 PROPERTY(link_local_unicast)
 PROPERTY(global_unicast)
 
-/* Whether the first bits of both are the same. */
+/* Whether both have the same first n_bits bits of the block. */
 static bool has_prefix(const struct network *block, const struct network *other) {
         unsigned whole = block->n_bits / 8;
         unsigned rest = block->n_bits % 8;

@@ -50,7 +50,7 @@ static struct hf__cel_value not(struct hf__cel_run * run, const struct hf__cel_v
         return hf__cel_bool(!args[0].as.boolean);
 }
 
-/* A whole number as int64_t. */
+/* Converts a whole number to int64_t. False: it is not a whole number, or does not fit. */
 static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         if (value.kind == HF__CEL_INT) {
                 *ret_index = value.as.i;
@@ -68,7 +68,7 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         return false;
 }
 
-/* The element of a list or map. *ret_found: there is one; otherwise the result is an error. */
+/* Finds an element of a list or map. *ret_found: there is one. Otherwise the result is an error. */
 static struct hf__cel_value find(struct hf__cel_run *run, struct hf__cel_value container,
                                  struct hf__cel_value key, bool *ret_found) {
         struct hf__cel_value value;

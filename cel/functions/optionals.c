@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optional values. The evaluator has or and orValue, whose argument is evaluated only if needed.
+ * Optional values. The evaluator itself carries out or and orValue, because it evaluates their
+ * argument only if that is needed.
  *
  * Invariant: the rows of or and orValue are for the checker; the evaluator never calls them.
  */
@@ -70,7 +71,7 @@ static struct hf__cel_value last(struct hf__cel_run *run, const struct hf__cel_v
         return element(run, args[0].as.list, args[0].as.list->n - 1);
 }
 
-/* What the optionals of a list hold, of those that hold something. */
+/* The values that the optionals of a list hold, without the optionals that hold none. */
 static struct hf__cel_value unwrap(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
         const struct hf__cel_list *from = args[0].as.list;

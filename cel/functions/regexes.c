@@ -2,7 +2,7 @@
 /*
  * matches, find and findAll.
  *
- * Invariant: the pattern is compiled into the memory of the run, which bounds it.
+ * Invariant: the pattern is compiled into the memory of the run, which has a limit.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "cel/functions/tables.h"
 #include "cel/regex/regex.h"
 
-#define BYTES 400
+#define BYTES 400 /* of memory that the compilation needs for one byte of a pattern, at most */
 
 /* The compiled pattern, or an error in *ret_error and NULL. */
 static const struct hf__cel_regex *compile(struct hf__cel_run *run, struct hf__cel_value pattern,
@@ -26,8 +26,8 @@ static const struct hf__cel_regex *compile(struct hf__cel_run *run, struct hf__c
         *ret_error = hf__cel_error_text("the pattern is too long");
         if (pattern.n > HF__CEL_PATTERN_MAX)
                 return NULL;
-        /* What the compilation needs is counted before: at most BYTES for each byte, and a program
-         * of limited size. */
+        /* The memory of the compilation is charged before: BYTES for each byte of the pattern, and
+         * a program of limited size. */
         if (!hf__cel_work(run, pattern.n + 50) ||
             !hf__cel_reserve(run, pattern.n * BYTES + HF__CEL_REGEX_SIZE_MAX * 8)) {
                 *ret_error = hf__cel_failure(run);
@@ -68,8 +68,8 @@ static struct hf__cel_value find(struct hf__cel_run *run, const struct hf__cel_v
         return hf__cel_string(args[0].as.text + start, end - start);
 }
 
-/* All matches, at most `limit` of them, into items if that is not NULL. Returns their number. An
- * empty match next to the match before it does not count, as in Go. */
+/* Finds all matches, but at most `limit`, and stores them in items unless that is NULL. Returns
+ * their number. An empty match directly after another match does not count, as in Go. */
 static size_t collect(struct hf__cel_run *run, const struct hf__cel_regex *regex,
                       struct hf__cel_value text, int64_t limit, struct hf__cel_value *items) {
         size_t count = 0;

@@ -31,7 +31,8 @@ static struct hf__cel_value out_of_range(struct hf__cel_run *run, int64_t index)
         return hf__cel_errorf(run, "index out of range: %lld", (long long)index);
 }
 
-/* The first place at or after `from`. SIZE_MAX: there is none. The caller counts the work. */
+/* The first place of `part` at or after `from`. SIZE_MAX: there is none. The caller counts the
+ * work. */
 static size_t find(struct hf__cel_value text, struct hf__cel_value part, size_t from) {
         const char *found;
 
@@ -127,7 +128,8 @@ static size_t find_long_last(struct hf__cel_run *run, const char *text, size_t n
         return at;
 }
 
-/* The last place at or before `from`, which leaves room for the part. SIZE_MAX: there is none. */
+/* The last place of `part` at or before `from`. SIZE_MAX: there is none. The text must be at least
+ * from + part.n bytes long. */
 static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
                         struct hf__cel_value part, size_t from) {
         if (part.n > SHORT_PART)
@@ -236,8 +238,8 @@ static struct hf__cel_value trim(struct hf__cel_run *run, const struct hf__cel_v
                                  : hf__cel_string(text + start, end - start);
 }
 
-/* The end of the part of a text that begins at `from` and ends before the separator, or, if that is
- * empty, after one character. */
+/* The end of the part of a text that begins at `from`: it ends before the next separator, or at the
+ * end of the text. If the separator is empty, the part is one character. */
 static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator, size_t from) {
         size_t end;
 

@@ -2,7 +2,8 @@
 /*
  * The parts of timestamps and durations: getFullYear, getHours and so on.
  *
- * Invariant: a zone is UTC, an offset that the expression states, or one that the embedder has.
+ * Invariant: a time zone is UTC, an offset that the expression states, or one of the caller's
+ * (struct hf__cel_zones).
  */
 #include <string.h>
 
@@ -16,7 +17,7 @@ static bool is(struct hf__cel_value text, const char *name) {
         return text.n == strlen(name) && memcmp(text.as.text, name, text.n) == 0;
 }
 
-/* A zone by its name. The local zone of a server is UTC. */
+/* Finds the offset that the zone of this name has at that time. A server's local zone is UTC. */
 static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel_value name,
                                          int64_t seconds, int64_t *ret_offset) {
         const char *text = name.as.text;
@@ -32,7 +33,7 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
                               text);
 }
 
-/* A whole number as Go's Atoi reads it. An error value: it is none. */
+/* Reads a whole number as Go's Atoi does. An error value: the text is not a number. */
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
         size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
         int64_t number = 0;

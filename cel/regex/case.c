@@ -2,7 +2,8 @@
 /*
  * Finds characters that differ only in case.
  *
- * Invariant: the others of a character form a circle, as in Unicode's simple folding.
+ * Invariant: the characters that differ from each other only in case form a circle: each leads to
+ * the next one, and the last to the first. This is Unicode's simple folding.
  */
 #include "cel/regex/case.h"
 

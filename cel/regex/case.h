@@ -4,6 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The character that differs only in case from the first one at or after `from`, which becomes it.
- * false: there is none up to `last`. */
+/* Finds the first character from *from to last that has another case. Stores it in *from, and the
+ * next character of its circle (case.c) in *ret_other. false: there is none. */
 bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other);

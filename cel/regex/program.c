@@ -29,7 +29,7 @@ static struct hf__cel_instruction *emit(struct writer *w, enum hf__cel_instructi
 
         if (w->n == w->max) {
                 w->full = true;
-                return &w->instructions[w->n - 1]; /* The program will not be used. */
+                return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
         }
         instruction = &w->instructions[w->n++];
         *instruction = (struct hf__cel_instruction){.kind = kind, .x = w->n, .y = w->n};
@@ -89,12 +89,13 @@ static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node
 
                 write_node(w, node->child);
                 if (w->n == before)
-                        break; /* Nothing many times is nothing, and must not take time. */
+                        break; /* the child needs no instruction, so its repetitions must not take
+                                  time */
         }
         if (node->max == HF__CEL_NO_MAX)
                 write_loop(w, node);
-        /* Each optional round begins with a split that leads past all of them. The splits form a
-         * chain through their other way until the end is known. */
+        /* Each optional round begins with a split whose other way leads past all rounds. Until that
+         * end is known, the other way of each split names the split before it. */
         for (uint32_t i = 0; i < optional && !w->full; i++) {
                 set_other(emit_split(w), node->lazy, splits);
                 splits = w->n - 1;
@@ -127,7 +128,8 @@ static void write_node(struct writer *w, const struct hf__cel_regex_node *node) 
         }
 }
 
-/* Whether every match begins with \A, seen from the first parts alone. */
+/* Whether every match begins at the beginning of the text, as far as the first parts of the pattern
+ * show it. */
 static bool is_anchored(const struct hf__cel_regex_node *node) {
         while ((node->kind == HF__CEL_REGEX_CHOICE || node->kind == HF__CEL_REGEX_SEQUENCE) &&
                node->child) {

@@ -59,7 +59,8 @@ static bool holds(const struct search *s, enum hf__cel_assertion assertion, size
         return false;
 }
 
-/* Adds the instructions that can be reached from one without a character, at byte `at`. */
+/* Adds the instructions that can be reached from `from` without reading a character, at byte
+ * `at`. */
 static void add(struct search *s, struct ways *ways, uint32_t from, size_t start, size_t at) {
         uint32_t n_stack = 0;
 
@@ -90,7 +91,7 @@ static void add(struct search *s, struct ways *ways, uint32_t from, size_t start
         }
 }
 
-/* Divides the memory of the run, which later searches use again. */
+/* Divides the scratch memory of the run among the arrays. Later searches use it again. */
 static bool prepare(struct search *s) {
         size_t n = s->regex->n;
         size_t need = n * sizeof *s->visited + 2 * n * sizeof *s->now.items +
@@ -116,7 +117,8 @@ static bool prepare(struct search *s) {
         return true;
 }
 
-/* Advances all ways over the character c, which ends at `after`. Whether a way has matched. */
+/* Advances all ways over the character c, which ends at `after`. Returns whether a way matched
+ * before it, at `at`. */
 static bool step(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
                  size_t *ret_start, size_t *ret_end) {
         s->round++;

@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "cel/regex/case.h"
 
-#define LAST 0x10ffff
+#define LAST 0x10ffff /* the greatest code point */
 
 static bool push(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first, uint32_t last) {
         if (set->n == set->space) {
@@ -29,13 +29,13 @@ static bool push(struct hf__arena *arena, struct hf__cel_set *set, uint32_t firs
         return true;
 }
 
-/* Adds what differs only in case from characters of a range. */
+/* Adds the characters that differ only in case from those of a range. */
 static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                        uint32_t last) {
         uint32_t other;
 
         for (uint32_t c = first; hf__cel_next_fold(&c, last, &other); c++)
-                /* The others of a circle follow one another, until it closes. */
+                /* The characters of the circle (case.c), until it is back at c. */
                 for (uint32_t next = other; next != c;) {
                         uint32_t at = next;
 
@@ -58,6 +58,7 @@ bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
         return true;
 }
 
+/* Adds ranges. pairs: the first and the last character of each. */
 static bool add_text(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
                      bool fold) {
         for (; *pairs; pairs += 2)

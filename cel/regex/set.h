@@ -16,18 +16,20 @@ struct hf__cel_set {
         struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
         size_t n;
         size_t space;
-        uint64_t ascii[2]; /* once finished */
+        uint64_t ascii[2]; /* once finished: a bit for each character below 128 */
 };
 
-/* false: out of memory. `fold`: also the characters that differ only in case. */
+/* Adds a range. `fold`: also adds the characters that differ from it only in case. false: out of
+ * memory. */
 bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                      uint32_t last, bool fold);
 /* Adds a finished set. false: out of memory. */
 bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
                          const struct hf__cel_set *other);
-/* Adds one of d, s, w, D, S, W. */
+/* Adds the class \d, \s, \w, \D, \S or \W; `name` is its letter. false: out of memory. */
 bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold);
-/* Adds a class like "alpha". false: out of memory, or there is none; then *ret_known is false. */
+/* Adds a class like "alpha". false: out of memory or, if *ret_known is false, there is no such
+ * class. */
 bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                            size_t n, bool negated, bool fold, bool *ret_known);
 /* Sorts the set, and turns it into its complement if `negated`. false: out of memory. */

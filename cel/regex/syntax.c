@@ -35,7 +35,7 @@ struct parser {
         const char *end;
         struct flags flags;
         unsigned depth;
-        size_t n_ranges; /* of classes, again and again while one grows */
+        size_t n_ranges; /* see count_ranges; a class counts anew each time that it grows */
         int r;
         char *message;
         size_t max_message;
@@ -43,7 +43,8 @@ struct parser {
 
 static struct hf__cel_regex_node *parse_choice(struct parser *p);
 
-/* Returns NULL. */
+/* Sets the error, unless there is one already: `what`, and the text from `from` to `until`. Always
+ * returns NULL, which a caller can return as a node or as false. */
 static void *refuse(struct parser *p, const char *what, const char *from, const char *until) {
         int n = until - from > 200 ? 200 : (int)(until - from);
 
@@ -139,7 +140,7 @@ static bool take_hex(struct parser *p, uint32_t *ret_c) {
         return digits == 2;
 }
 
-/* An escaped character after its backslash. false: it is none; an issue was reported. */
+/* Reads an escaped character after its backslash. false: malformed; an issue was reported. */
 static bool take_escape(struct parser *p, uint32_t *ret_c) {
         static const char names[] = "afnrtv";
         static const char values[] = "\a\f\n\r\t\v";
@@ -366,7 +367,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         return node;
 }
 
-/* What follows a backslash, outside of a class. */
+/* Parses what follows a backslash outside of a class. */
 static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         struct hf__cel_regex_node *node;
         uint32_t c;
@@ -420,7 +421,7 @@ static struct hf__cel_regex_node *parse_atom(struct parser *p) {
         return character(p, take_character(p));
 }
 
-/* Digits, or false. A large number becomes HF__CEL_REPEAT_MAX + 1. */
+/* Reads digits. False: there are none. A large number becomes HF__CEL_REPEAT_MAX + 1. */
 static bool take_count(struct parser *p, uint32_t *ret_count) {
         const char *start = p->at;
 
@@ -490,7 +491,7 @@ static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
         return node;
 }
 
-/* Adds children to the list that begins at *place. Returns where the next one goes. */
+/* Stores a child in *place, the end of a list of children. Returns the place of the next child. */
 static struct hf__cel_regex_node **append(struct hf__cel_regex_node **place,
                                           struct hf__cel_regex_node *child) {
         *place = child;

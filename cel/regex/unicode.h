@@ -8,6 +8,6 @@
 #include "cel/regex/set.h"
 
 /* Adds a class by its name, in any case; spaces, hyphens and underscores do not count. false: out
- * of memory, or there is none; then *ret_known is false. */
+ * of memory or, if *ret_known is false, there is no such class. */
 bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                              size_t n, bool negated, bool fold, bool *ret_known);

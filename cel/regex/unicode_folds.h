@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Each character of such a set is followed by the next one, the last by the first. */
+/* The characters that differ from each other only in case form a circle: `to` is the one after
+ * `from`, and the last leads to the first. */
 extern const struct hf__cel_fold_pair {
         uint32_t from;
         uint32_t to;

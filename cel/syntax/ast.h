@@ -25,7 +25,8 @@ enum hf__cel_node_kind {
         HF__CEL_NODE_FOLD,   /* a macro that evaluates an expression for each element */
 };
 
-/* Operators that do not evaluate all their operands, or that are worth a short cut. */
+/* Operators that the evaluator carries out itself, because they do not evaluate all their operands
+ * or because that is quicker than a call. */
 enum hf__cel_operator {
         HF__CEL_OP_NONE, /* a call of a function */
         HF__CEL_OP_AND,
@@ -88,10 +89,10 @@ struct hf__cel_node {
                 struct {
                         struct hf__cel_node *operand;
                         struct hf__cel_name field;
-                } select; /* and HAS */
+                } select; /* of SELECT and HAS */
                 struct {
                         const char *function;
-                        const struct hf__cel_overload *const *overloads; /* that may match */
+                        const struct hf__cel_overload *const *overloads; /* those that may match */
                         struct hf__cel_node **args; /* the target is the first */
                         uint32_t n_args;
                         uint16_t n_overloads;

@@ -15,8 +15,9 @@
 #include "base/utf8.h"
 #include "cel/values/issues.h"
 
-/* Searches for three closing quotes that found none. Each may go to the end of the text, so their
- * number is limited. The text is no expression then: a quote follows the empty string directly. */
+/* The most searches for three closing quotes that may find none. Each reads to the end of the text,
+ * so without a limit their time would be quadratic. The limit refuses no valid expression: without
+ * closing quotes the text is an empty string followed directly by a quote, which is malformed. */
 #define SEARCHES_MAX 16
 
 struct lexer {

@@ -26,5 +26,6 @@ struct hf__cel_token {
         uint32_t n;  /* bytes; 0 at the end */
 };
 
-/* All tokens, ended by an END. What is no token becomes an issue. NULL: out of memory. */
+/* Returns all tokens; the last one is an END. A text that is not a token becomes an issue. NULL:
+ * out of memory. */
 const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues);

@@ -98,14 +98,14 @@ static char simple_escape(char c) {
         return at ? to[at - from] : c;
 }
 
-/* CR LF, like CR, is one LF. */
+/* Appends one LF for a CR LF. Returns the length of the CR LF. */
 static size_t put_newline(char **out) {
         *(*out)++ = '\n';
         return 2;
 }
 
-/* Appends the escape at text, a backslash, to out. Returns its length in the literal; 0: it is not
- * allowed, with a message. */
+/* Appends the character of the escape at text, which begins with a backslash. Returns the length of
+ * the escape; 0: it is not allowed, and *reterr_message says why. */
 static size_t put_escape(const char *text, bool bytes, char **out, const char **reterr_message) {
         char c = text[1];
         bool octal = c >= '0' && c <= '3';

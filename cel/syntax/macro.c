@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Expands macros. Each becomes one node rather than a general loop with an accumulator, because
- * that needs no intermediate lists.
+ * Expands macros. Each becomes one node rather than a general loop with an accumulator, because a
+ * node of its own needs no intermediate lists.
  *
  * Invariant: a call that is not a macro by name, style and number of arguments is left as it is, so
  * that the checker reports it as an unknown function.

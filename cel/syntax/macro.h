@@ -9,6 +9,6 @@
 struct hf__arena;
 struct hf__cel_issues;
 
-/* Turns a CALL into the node of the macro that has its name, style and number of arguments, if
- * there is one. Wrong arguments become an issue. The node stays a CALL if it is no macro. */
+/* If a macro has the name, style (member or not) and number of arguments of the CALL, turns the
+ * CALL into the macro's node. Wrong arguments become an issue. Any other CALL stays as it is. */
 void hf__cel_macro_expand(struct hf__cel_node *call, struct hf__cel_issues *issues);

@@ -6,7 +6,7 @@
 
 #include "cel/syntax/ast.h"
 
-/* Words that later versions of the language may use. */
+/* Whether the name is a reserved word: one of the language, or one that a later version may use. */
 bool hf__cel_name_is_reserved(const char *name);
 /* Writes "a.b.c", without a NUL, for a chain of names that can be the name of a type. Returns its
  * length. 0: the node is something else, or the name has more than max bytes. */

@@ -34,22 +34,22 @@ struct hf__cel_decision {
 struct hf__cel_authorizer {
         struct hf__cel_decision (*decide)(struct hf__cel_run *run, const void *data,
                                           const struct hf__cel_right *right);
-        const void *data; /* of decide */
+        const void *data; /* passed to decide */
 };
 
-/*
- * The first makes a value of `authorizer`. The second makes one of `authorizer.requestResource`,
- * which begins with the group, the resource, the subresource, the namespace and the name of
- * `right`. An error: the run has failed, or memory is exhausted. The arena and the authorizer live
- * as long as the values.
- */
 struct hf__arena;
+/*
+ * hf__cel_authorizer_value makes the value of `authorizer`. hf__cel_resource_check_value makes that
+ * of `authorizer.requestResource`, which already has the group, the resource, the subresource, the
+ * namespace and the name of `right`. An error: out of memory. The arena and the authorizer must
+ * live as long as the values.
+ */
 struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
                                               const struct hf__cel_authorizer *authorizer);
 struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
                                                   const struct hf__cel_authorizer *authorizer,
                                                   const struct hf__cel_right *right);
 
-/* Their types. */
+/* The types of these two values. */
 extern const struct hf__cel_type hf__cel_authorizer_type;
 extern const struct hf__cel_type hf__cel_resource_check_type;

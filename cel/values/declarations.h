@@ -15,19 +15,19 @@ struct hf__cel_variable {
         const struct hf__cel_type *type;
 };
 
-/* Named time zones, which the caller has: this module reads no files. */
+/* The caller's named time zones. The caller provides them, because this module reads no files. */
 struct hf__cel_zones {
-        /* The offset of a zone from UTC at a moment, in seconds, of less than 100 hours; seconds
-         * are since 1970. The name has no "..", no colon, and does not begin with a slash. false:
-         * there is no such zone. Called by evaluations, on their threads. */
+        /* Sets *ret_offset to the zone's offset from UTC at `seconds` since 1970, in seconds; it
+         * must be less than 100 hours. The name has no "..", no colon, and does not begin with a
+         * slash. false: there is no such zone. Evaluations call it on their threads. */
         bool (*offset)(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset);
         void *ctx;
 };
 
 struct hf__cel_declarations {
         const struct hf__cel_library *functions;
-        const struct hf__cel_variable
-                *variables; /* an evaluation gets their values in this order */
+        /* An evaluation gets their values in this order. */
+        const struct hf__cel_variable *variables;
         size_t n_variables;
         /* Types that an expression may construct: Name{field: value}. */
         const struct hf__cel_type *const *objects;
@@ -39,6 +39,6 @@ struct hf__cel_declarations {
          * refuses that. */
         bool mixed_literals;
         const struct hf__cel_zones *zones; /* NULL: only UTC and fixed offsets are known */
-        /* Levels of an expression, below 250; 0 is 250. It bounds the stack of a compilation. */
+        /* Levels of an expression, at most 250; 0 = 250. They bound the stack of a compilation. */
         unsigned max_depth;
 };

@@ -26,8 +26,8 @@ enum hf__cel_cost {
         HF__CEL_COST_COPY,   /* as many as the first argument has */
         HF__CEL_COST_SLICE,  /* from the second argument to the third */
         HF__CEL_COST_RANGE,  /* as many as the first argument says */
-        HF__CEL_COST_LEVELS, /* of the first argument, times the second, or once */
-        HF__CEL_COST_PAIRS,  /* of the last argument, each compared with each, twice */
+        HF__CEL_COST_LEVELS, /* as many as the first has, times the second, if any */
+        HF__CEL_COST_PAIRS,  /* see hf__cel_charge_pairs; of the last argument */
         HF__CEL_COST_AUTHORIZATION,
         HF__CEL_COST_SELECTOR, /* the requirements that the second argument can have */
 };

@@ -39,10 +39,10 @@ void hf__cel_issues_add(struct hf__cel_issues *issues, uint32_t at, const char *
         va_end(args);
         issue = hf__arena_alloc(issues->arena, sizeof *issue + strlen(message) + 1);
         if (!issue)
-                return; /* The compilation fails anyway, and the arena tells why. */
+                return; /* the compilation fails anyway, because the arena has failed */
         issue->at = at;
         memcpy(issue->message, message, strlen(message) + 1);
-        /* One without a place is first: +1 makes its number the smallest. */
+        /* Issues without a place come first: HF__CEL_NO_PLACE + 1 is 0. */
         while (*place && (*place)->at + 1 <= at + 1)
                 place = &(*place)->next;
         issue->next = *place;
@@ -55,7 +55,7 @@ static size_t step(const char *text, size_t n) {
         return length > 0 ? length : 1;
 }
 
-/* The line again, and the mark below. */
+/* Prints the line, and below it the mark at byte `at`. */
 static void print_snippet(struct hf__strbuf *out, const char *line, size_t n, size_t at) {
         size_t i = 0;
 

@@ -197,9 +197,9 @@ struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__c
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
 }
 
-/* Each element of the list by the key that `keys` gives it; of elements with the same key the first
- * counts. `indexes`: the values are the places of the elements. An error: a key is none, or the run
- * has failed. */
+/* Makes a map from the key of each element, which keys->key returns, to the element; if `indexes`,
+ * to the place of the element. Of elements with the same key the first counts. An error: an element
+ * has no valid key, or the run has failed. */
 static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel_list *keys,
                                    const struct hf__cel_list *list, bool indexes) {
         struct hf__cel_entry *entries = hf__cel_alloc(run, list->n * sizeof *entries);
@@ -294,7 +294,7 @@ static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__ce
 static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
                        const struct hf__cel_map *b, unsigned depth);
 
-/* Lists with keys. */
+/* Compares lists with keys, whose order does not count. */
 static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                        const struct hf__cel_list *b, unsigned depth) {
         struct hf__cel_value in_a = by_key(run, a, a, false);
@@ -341,7 +341,7 @@ static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct 
 static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                   unsigned depth) {
         if (depth > EQUAL_DEPTH_MAX)
-                run->work = run->work_limit;
+                run->work = run->work_limit; /* the next line then fails the run */
         if (!hf__cel_work(run, 1))
                 return false;
         if (hf__cel_is_number(a) && hf__cel_is_number(b)) {
@@ -408,7 +408,7 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         case HF__CEL_BOOL: *ret_order = (int)a.as.boolean - (int)b.as.boolean; return true;
         case HF__CEL_STRING:
         case HF__CEL_BYTES:
-                /* A sort goes on to the end of its pass after the run has failed. */
+                /* After the run has failed, a sort still continues to the end of its pass. */
                 *ret_order = hf__cel_work(run, a.n / 16) ? compare_bytes(a, b) : 0;
                 return true;
         case HF__CEL_TIMESTAMP:

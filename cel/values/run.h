@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One evaluation: its memory and its limits. What bounds an evaluation is counted, never timed, so
- * that it ends in the same way everywhere. Owner and thread: the caller's, for the time of one
- * evaluation.
+ * One evaluation: its memory and its limits. The limits count steps and bytes, never time, so that
+ * an evaluation ends in the same way everywhere. Owner and thread: the caller's, for the time of
+ * one evaluation.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,22 +47,26 @@ struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);
 /* An error with a formatted message of at most 511 bytes. */
 struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* Charge what was or will be done: spend what Kubernetes counts too, work what only this counts.
- * false: the run has failed. */
+/* Both charge what was or will be done: hf__cel_spend what Kubernetes counts too, hf__cel_work what
+ * only this module counts. false: the run has failed. */
 bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost);
 bool hf__cel_work(struct hf__cel_run *run, uint64_t steps);
 
-/* A list of n elements to fill, in *ret_items. An error value: the run has failed. */
+/* A list of n elements, which the caller then stores in *ret_items. An error value: the run has
+ * failed. */
 struct hf__cel_value hf__cel_new_list(struct hf__cel_run *run, size_t n,
                                       struct hf__cel_value **ret_items);
 /* A map of the entries, which are in the arena. Of equal keys the last counts, as in Kubernetes. An
- * error value: something is no key, or the run has failed. */
+ * error value: a value cannot be a key, or the run has failed. */
 struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__cel_entry *entries,
                                      size_t n);
-/* a + b of lists, where a has keys: what of b is new follows, or replaces. */
+/* a + b of lists, if a has keys (struct hf__cel_list). First come the elements of a. If
+ * a->replaces, an element of b takes the place of the element of a with the same key; otherwise it
+ * is dropped. The elements of b with keys that a does not have follow; if not a->replaces, only the
+ * first of each key. */
 struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
                                    const struct hf__cel_list *b);
-/* n elements of a list from the first on; of a list with `items` they are shared. */
+/* n elements of a list, beginning with number `first`. If the list has `items`, both share them. */
 struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      size_t first, size_t n);
 /* The map as an object of this type. */
@@ -73,11 +77,11 @@ struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *te
 struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel_value value);
 struct hf__cel_value hf__cel_optional_none(void);
 
-/* Equality as `==` has it. An error value: the run has failed. */
+/* Whether a == b, as a bool. An error value: the run has failed. */
 struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
                                    struct hf__cel_value b);
-/* Whether `<` compares the two values; then *ret_order is below, equal to or above 0. An error is
- * put into *ret_error: they cannot be compared. If the run has failed, there is no order. */
+/* Compares two values as `<` does. True: *ret_order is below, equal to or above 0; if the run has
+ * failed, it means nothing. False: they cannot be compared, and *ret_error is the error. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
 /* Characters of a STRING, bytes, elements or entries; 1 of anything else. Counting characters takes

@@ -26,6 +26,7 @@ struct hf__cel_calendar {
 struct hf__cel_value hf__cel_duration(int64_t nanoseconds);
 /* A timestamp, or an error value: it is outside the years 1 to 9999. nanoseconds < 10^9. */
 struct hf__cel_value hf__cel_timestamp(int64_t seconds, uint32_t nanoseconds);
+/* The sum; nanoseconds may be negative. Or the same error value. */
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds);
 /* A duration, or an error: it is too long. */
 struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct hf__cel_value b);

@@ -28,8 +28,8 @@ enum hf__cel_kind {
         HF__CEL_DURATION,
         HF__CEL_LIST,     /* params[0]: the elements */
         HF__CEL_MAP,      /* params[0]: the keys, params[1]: the values */
-        HF__CEL_OPTIONAL, /* params[0] */
-        HF__CEL_TYPE,     /* params[0], or none */
+        HF__CEL_OPTIONAL, /* params[0]: the value */
+        HF__CEL_TYPE,     /* params[0]: the type that is the value; or no params, for any type */
         HF__CEL_OBJECT,   /* name and fields; its values are maps */
         HF__CEL_OPAQUE,   /* name */
         HF__CEL_VAR,      /* of a type only: a type parameter */
@@ -40,7 +40,7 @@ struct hf__cel_field {
         const struct hf__cel_type *type;
 };
 
-/* Zero but for the members that the kind needs. */
+/* Members that the kind does not need are zero. */
 struct hf__cel_type {
         enum hf__cel_kind kind;
         uint32_t var;    /* of a VAR */

@@ -44,7 +44,7 @@ struct hf__cel_list {
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
         bool replaces;    /* + puts an element into the place of the one with the same key */
-        const void *data; /* of the functions */
+        const void *data; /* for the functions above */
 };
 
 struct hf__cel_entry {
@@ -62,7 +62,7 @@ struct hf__cel_map {
         struct hf__cel_entry (*at)(const struct hf__cel_map *map, size_t i);
         bool (*find)(const struct hf__cel_map *map, struct hf__cel_value key,
                      struct hf__cel_value *ret_value);
-        const void *data;                /* of the functions */
+        const void *data;                /* for the functions above */
         const struct hf__cel_type *type; /* of an OBJECT */
 };
 
@@ -92,6 +92,7 @@ static inline bool hf__cel_is_error(struct hf__cel_value value) {
         return value.kind == HF__CEL_ERROR;
 }
 
+/* The element or entry number i, which must exist. */
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
 struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
 /* Whether the map has the key; numbers of different types are the same key if they are equal. */
@@ -101,8 +102,8 @@ bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
 int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b);
 /* Sorts the indexes of n entries by their keys. Returns whether two keys are equal. */
 bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *order);
-/* Compares numbers of any kinds, none of them a NaN. As the specification has it, a whole number is
- * compared to a double as the double next to it. */
+/* Compares numbers of any kinds, none of them a NaN. As the specification says, a whole number is
+ * rounded to the nearest double before it is compared with a double. */
 int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b);
 bool hf__cel_is_number(struct hf__cel_value value);
 /* The type of a value, for `type(x)` and messages. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Limits the number of managers that update an object. To update means here: to write the object in
- * another way than by an apply. Thread: owner only. */
+/* Limits the number of managers that update an object. An update here is every write that is not an
+ * apply. Thread: owner only. */
 #include "server/apply/managers.h"
 
 #define HFD_UPDATE_MANAGERS_MAX 10

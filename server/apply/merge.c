@@ -56,8 +56,8 @@ struct lists {
         size_t *our_index;   /* for each of theirs: the position of ours with its step, or NONE */
         bool *placed;        /* for each of theirs: it is in the list again */
         bool *done;          /* for each of ours: it is in the list */
-        size_t *next_shared; /* for each of ours: the first from here on that theirs have too, or
-                              * NONE */
+        size_t *next_shared; /* for each of ours: the position of the first of ours from here on
+                                whose step theirs have too, or NONE */
 };
 
 static int index_lists(struct lists *l) {

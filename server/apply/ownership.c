@@ -143,8 +143,9 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
 /* ---- an update that leaves the fields of all managers as they are ---- */
 
 /*
- * If the write is such an update, sets the managers of object. *list as for find_managers; it is
- * NULL after object has got it. 0; -ENOMEM; HF_E_NOT_FOUND: it is none, or that is not certain.
+ * If the write is such an update, sets the managers of object. *list is the client's list; it
+ * becomes NULL when object gets it. 0; -ENOMEM; HF_E_NOT_FOUND: the write is not such an update, or
+ * that is not certain.
  */
 static int renew(const struct hfd_schema *schema, struct hf__json *live, struct hf__json *object,
                  const struct hfd_writer *writer, bool takes_list, struct hf__json **list,
@@ -160,7 +161,8 @@ static int renew(const struct hfd_schema *schema, struct hf__json *live, struct 
                 return HF_E_NOT_FOUND;
         if (!is_sent) {
                 hf__json_free(*list);
-                /* An equal object may be compared with live once more. */
+                /* If object equals live, the caller may compare them once more, so live keeps its
+                 * list. */
                 *list = takes_list && renewal.changed ? detach_list(live) : hf__json_dup(of_live);
         }
         if (!*list)

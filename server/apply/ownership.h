@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who owns the fields of an object after a write that is no server-side apply. The writer owns the
- * fields that it has changed, and no other manager owns them any more. Thread: owner only.
+ * Who owns the fields of an object after a write other than a server-side apply. The writer owns
+ * the fields that it has changed, and no other manager owns them any more. Thread: owner only.
  */
 #include "server/apply/sets/fields.h"
 
@@ -27,8 +27,8 @@ struct hfd_writer {
  * subresource is ignored. If an object existed before and has no managers now, it gets none: only
  * an apply adds the first managers of an existing object.
  *
- * takes_list: object may get the list of live, which then has none, in place of a copy; not if
- * *ret_changed is false.
+ * takes_list: object may get the list of live itself instead of a copy, and live then has none.
+ * This happens only if *ret_changed becomes true.
  *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.

@@ -20,7 +20,7 @@
 #include "server/apply/unowned.h"
 #include "server/schema/schema.h"
 
-#define MANAGERS_MAX 8 /* fewer than those that are joined (ancient_changes.h) */
+#define MANAGERS_MAX 8 /* less than HFD_UPDATE_MANAGERS_MAX, so that none must be joined */
 #define LOOKUPS_MAX  32
 #define DEPTH_MAX    16
 
@@ -56,7 +56,8 @@ static bool is_settled(const struct hfd_schema *schema, const struct hf__json *s
         return true;
 }
 
-/* Whether the manager can come after those before it: in the order of the list, and once. */
+/* Whether manager i comes after manager i - 1 in the order of the list, and is none of those before
+ * it. */
 static bool follows(const struct walk *w, size_t i) {
         for (size_t k = 0; k < i; k++)
                 if (hfd_manager_is_same(&w->managers[k], &w->managers[i]))
@@ -98,8 +99,8 @@ static const struct hf__json *find_path(const struct walk *w, const struct hf__j
         return set;
 }
 
-/* Handles a value that differs. True: the writer alone owns it, or nobody may own it, and nobody
- * does. */
+/* Handles a value that differs. True: every manager may still have the same fields as before. The
+ * writer alone owns the value, or the value is one of the unowned fields and nobody owns it. */
 static bool may_change(struct walk *w) {
         bool unowned = hfd_unowned_has(w->path, w->depth);
 

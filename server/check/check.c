@@ -3,7 +3,8 @@
  * `holdfastd --check`. Each function checks what one or two flags name, with the code that uses it
  * at the start, and reports its faults; the next function runs in any case.
  *
- * Invariant: nothing is written (check.h). What a start would make is checked as far as it exists.
+ * Invariant: nothing is written (check.h). A file that the start would create is checked if it
+ * exists already.
  */
 #include "server/check/check.h"
 
@@ -74,7 +75,7 @@ static void check_directory(struct check *check, const char *flag, const char *p
                 (void)close(fd);
 }
 
-/* Whether the paths are the same, but for slashes at their ends. */
+/* Whether the paths are the same, apart from slashes at their ends. */
 static bool is_same_path(const char *a, const char *b) {
         size_t n_a = strlen(a), n_b = strlen(b);
 
@@ -217,7 +218,8 @@ static void check_audit(struct check *check) {
                "flag --audit-log-path: %s", status.message);
 }
 
-/* A store of etcd sends nothing before its first operation. */
+/* Creates the store for etcd, which sends nothing before its first operation; or reads the header
+ * of the file. */
 static void check_store(struct check *check) {
         const struct hfd_config *config = check->config;
         struct hf_status status = {0};

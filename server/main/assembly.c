@@ -97,8 +97,8 @@ static int make_bootstrap(struct hfd_server *server, struct hf_status *reterr_st
         return r;
 }
 
-/* r: of a step that used the files or directories of flags. Mistakes end the process with status 2,
- * because a restart does not correct them. */
+/* Returns r, the result of a step that used the files or directories of flags. If it is a mistake
+ * of the user, the process will exit with status 2, because a restart does not correct it. */
 static int note_mistake(struct hfd_server *server, int r) {
         if (hfd_flag_is_mistake(r))
                 atomic_store(&server->exit_status, 2);
@@ -528,7 +528,8 @@ void hfd_assembly_free(struct hfd_server *server) {
         server->flow = hfd_flow_control_free(server->flow);
         server->auth = hfd_auth_free(server->auth);
         server->oidc = hfd_oidc_free(server->oidc);
-        server->custom_table = hfd_custom_table_free(server->custom_table); /* no object is left */
+        server->custom_table =
+                hfd_custom_table_free(server->custom_table); /* nothing uses its kinds any more */
         server->outbound = hfd_outbound_free(server->outbound);
         server->services = hfd_service_resolver_free(server->services);
         server->service_accounts = hfd_service_accounts_free(server->service_accounts);

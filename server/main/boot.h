@@ -11,8 +11,8 @@ struct hfd_server;
  * Call once. The caller continues with hfd_shutdown_run: at once after an error, otherwise when the
  * stop token fires.
  *
- * Blocks until then. 0, HF_E_CANCELED (the stop token fired; there may be no message),
- * HF_E_UNAVAILABLE (the store sent no more objects for a minute), or another error. Thread: one of
- * its own, for which the sequence waits (hf__thread_run).
+ * Blocks until the server is ready or the boot has failed. 0, HF_E_CANCELED (the stop token fired;
+ * there may be no message), HF_E_UNAVAILABLE (the store sent no more objects for a minute), or
+ * another error. Thread: one of its own, for which the sequence waits (hf__thread_run).
  */
 int hfd_boot_run(struct hfd_server *server, struct hf_status *reterr_status);

@@ -103,7 +103,8 @@ static int check_policy(void *ctx, const struct hf__json *policy, struct hf__jso
         return hfd_policy_type_check(policy, ctx, ret_checking);
 }
 
-/* Also versions in which objects are only stored: requests of the server itself reach them. */
+/* Whether the API has this kind. This includes versions in which objects are only stored, because
+ * requests of the server itself reach them. */
 static bool serves_kind(void *ctx, const struct hf_resource *resource) {
         const struct hfd_resource *row =
                 hfd_custom_table_find_stored(ctx, resource->group, resource->version,

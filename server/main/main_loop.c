@@ -220,8 +220,9 @@ static void end_when_stuck(struct main_loop *m, hf_nsec now) {
                 begin_stop(m, HF_CANCEL_FAILED);
 }
 
-/* This instance has looked for the mark of a copy before the copy wrote it (boot.c). Objects are
- * missing until the copy is complete, so a controller would delete what belongs to them. */
+/* Stops the server if `holdfastd store copy` writes to its store: the copy has begun after this
+ * instance looked for its mark (boot.c). Objects are missing until the copy is complete, so a
+ * controller would delete what belongs to them. */
 static void end_when_copied_to(struct main_loop *m) {
         struct hfd_server *server = m->server;
 
@@ -383,7 +384,7 @@ static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
         hfd_process_limits_raise_files(&server->host.log);
         if (server->config->ignored_flags && *server->config->ignored_flags)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
-                       "flags of kube-apiserver without a meaning here: %s",
+                       "ignoring flags of kube-apiserver that have no meaning here: %s",
                        server->config->ignored_flags);
         struct assembly assembly = {.server = server, .status = reterr_status};
         int r = hf__thread_run(&server->host, "hf-assembly", make_assembly, &assembly);

@@ -38,7 +38,7 @@ static void add_bash_commands(struct hf__strbuf *out, enum hfd_command parent) {
                 hf__strbuf_puts(out, " help");
 }
 
-/* One case for each command: its words, sub-commands first. */
+/* Appends a case for each command: its sub-commands, its flags, and whether it takes arguments. */
 static void add_bash_cases(struct hf__strbuf *out) {
         struct hfd_flag_info flag;
 
@@ -69,8 +69,8 @@ static bool is_repeated(enum hfd_command command, const char *name) {
         return false;
 }
 
-/* Sets flag to the next one of any command. A flag of several commands comes once. False: there is
- * none. *command and *at begin with 0. */
+/* Sets flag to the next one of any command. A flag that several commands have comes once. False:
+ * there are no more. *command and *at begin with 0. */
 static bool next_flag(int *command, size_t *at, struct hfd_flag_info *flag) {
         for (; *command < HFD_COMMAND_VERSION; ++*command, *at = 0)
                 while (hfd_flags_next((enum hfd_command) * command, at, flag))
@@ -79,7 +79,8 @@ static bool next_flag(int *command, size_t *at, struct hfd_flag_info *flag) {
         return false;
 }
 
-/* Appends the case of the flags whose kind is one of the bits `kinds`; none if there are none. */
+/* Appends the case of the flags whose kind is one of the bits `kinds`. Appends nothing if no flag
+ * has such a kind. */
 static void add_bash_values(struct hf__strbuf *out, unsigned kinds, const char *action) {
         struct hfd_flag_info flag;
         bool any = false;
@@ -121,7 +122,7 @@ static void add_bash_choices(struct hf__strbuf *out) {
         }
 }
 
-/* The case of each flag that takes a value. */
+/* Appends the cases of the flags that take a value. */
 static void add_bash_flags(struct hf__strbuf *out) {
         add_bash_values(out, 1u << HFD_FLAG_FILE,
                         "compopt -o filenames 2>/dev/null\n"

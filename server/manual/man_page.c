@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Manual pages. NAME, SYNOPSIS, COMMANDS and OPTIONS come from the tables of the command line; what
- * no table has (files, signals, exit statuses) is in page_text.c.
+ * Manual pages. NAME, SYNOPSIS, COMMANDS and OPTIONS come from the tables of the command line.
+ * page_text.c has the rest: files, signals, exit statuses.
  *
  * Invariant: every text passes add_text, which escapes what roff would interpret.
  */
@@ -80,8 +80,8 @@ static void add_options(struct hf__strbuf *out, enum hfd_command command) {
         hf__strbuf_puts(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nprints all flags and exits\n");
 }
 
-/* Appends the lines of the command's --help that describe it: all but those of commands. before:
- * what comes before the first of them. */
+/* Appends the description in the command's --help: all its lines except those that list commands.
+ * before: text to put in front of the first line. */
 static void add_description(struct hf__strbuf *out, enum hfd_command command, const char *before) {
         const char *intro = hfd_flags_intro(command);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the manual pages say beside the tables of the command line. Immutable; any thread. */
+/* The parts of the manual pages that do not come from the tables of the command line. Immutable;
+ * any thread. */
 #include <stddef.h>
 
 #include "server/config/config.h"

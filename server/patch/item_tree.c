@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A weight-balanced tree. Each node has the size of the tree that begins at it. From the sizes
- * follow the place of a child, and whether the tree is balanced.
+ * A weight-balanced tree. Each node has the size of the tree that begins at it. The sizes give the
+ * place of a child, and show whether the tree is balanced.
  *
  * Invariant: neither subtree of a node weighs more than DELTA times the other one; the weight is
  * the number of nodes plus one. So the depth is logarithmic whatever a client inserts and removes,

@@ -36,5 +36,6 @@ int hfd_item_tree_reserve(struct hfd_item_tree *tree);
 /* Inserts item before the child at the place. place is at most the number of children. The caller
  * has called hfd_item_tree_reserve. */
 void hfd_item_tree_insert(struct hfd_item_tree *tree, size_t place, struct hf__json *item);
+/* The child at the place must exist. It leaves the tree, but is not freed. */
 void hfd_item_tree_remove(struct hfd_item_tree *tree, size_t place);
 void hfd_item_tree_replace(struct hfd_item_tree *tree, size_t place, struct hf__json *item);

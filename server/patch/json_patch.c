@@ -382,7 +382,8 @@ static bool is_as_tested(const struct location *location, const struct hf__json 
         return hf__json_equal(location->place.member, value);
 }
 
-/* The comparison ends with the smaller of the two values, so only the value in the patch counts. */
+/* A comparison ends when the smaller of the two values ends. So it is charged only the size of the
+ * value in the patch. */
 static int apply_test(struct patching *p, const struct operation *operation) {
         struct measure m = {0};
         struct location location = {0};

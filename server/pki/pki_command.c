@@ -24,7 +24,7 @@
 
 #define INPUT_MAX ((size_t)1 << 20)
 
-/* Prints the fault of the action. Returns the exit status. */
+/* Prints why the action failed. Returns the exit status. */
 static int print_failure(const char *action, int r, const struct hf_status *status) {
         (void)fprintf(stderr, "holdfastd pki %s: %s\n", action,
                       status->message[0] ? status->message : hf_strerror(r));
@@ -84,7 +84,7 @@ static int fail_write(const char *name, struct hf_status *reterr_status) {
                        strerrordesc_np(errno));
 }
 
-/* Writes the text, of which no copy stays in a buffer. */
+/* Writes the text without a buffer, in which a copy of the key would stay. */
 static int write_text(FILE *to, const char *name, const char *text,
                       struct hf_status *reterr_status) {
         (void)setvbuf(to, NULL, _IONBF, 0);

@@ -40,9 +40,9 @@ static size_t read_resident(void) {
                                            : 0;
 }
 
-/* Trims at the second check, when the work of the start has ended, and when the start is forgotten.
- * Does not trim a large process, because that takes long and holds up the threads that allocate.
- * Returns whether it has trimmed. */
+/* Trims at the second check, when the work of the start has ended, and again when the cacher's
+ * history no longer has what the start has written. Does not trim a large process, because that
+ * takes long and holds up the threads that allocate. Returns whether it has trimmed. */
 static bool trim_after_start(struct hfd_memory_trim *trim, size_t resident, hf_nsec now) {
         bool is_time = false;
 

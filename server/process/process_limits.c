@@ -45,9 +45,11 @@ void hfd_process_limits_raise_files(const struct hf_log *log) {
         unsigned long long before = limit.rlim_cur;
         limit.rlim_cur = limit.rlim_max;
         if (setrlimit(RLIMIT_NOFILE, &limit) == 0)
-                hf_log(log, HF_LOG_DEBUG, "holdfastd", "limit of open files: %llu instead of %llu",
-                       (unsigned long long)limit.rlim_cur, before);
+                hf_log(log, HF_LOG_DEBUG, "holdfastd",
+                       "raised the limit of open files from %llu to %llu", before,
+                       (unsigned long long)limit.rlim_cur);
         else /* a seccomp filter may refuse it */
-                hf_log(log, HF_LOG_DEBUG, "holdfastd", "limit of open files: still %llu: %s",
-                       before, hf_strerror(-errno));
+                hf_log(log, HF_LOG_DEBUG, "holdfastd",
+                       "cannot raise the limit of open files from %llu: %s", before,
+                       hf_strerror(-errno));
 }

@@ -21,9 +21,9 @@ struct findings {
 /* A bound of one resource, and what is asked for. */
 struct bound {
         const char *name, *type;                      /* borrowed */
-        struct hfd_quantity enforced, request, limit; /* of what exists */
+        struct hfd_quantity enforced, request, limit; /* the last two are set only if it has them */
         bool has_request, has_limit;
-        char text[HFD_QUANTITY_TEXT_MAX]; /* the bound */
+        char text[HFD_QUANTITY_TEXT_MAX]; /* `enforced` as text */
 };
 
 static void begin(struct findings *findings) {
@@ -124,7 +124,7 @@ static void check_map(const struct hf__json *item, const char *map,
         }
 }
 
-/* parts: a pod, one container, or a claim. */
+/* Checks the bounds of one element of the LimitRange. parts: a pod, one container, or a claim. */
 static int check_resources(const struct hf__json *item, const struct hfd_pod_parts *parts,
                            struct findings *findings) {
         struct hfd_pod_sums requests, limits = {0};

@@ -41,7 +41,7 @@ struct names {
         size_t n;
 };
 
-/* Adds to `to` what it does not have. 0 or -ENOMEM. */
+/* Adds the defaults that `to` does not have, and collects their names in `set`. 0 or -ENOMEM. */
 static int add_missing(struct hf__json *to, const struct hf__json *defaults, struct names *set) {
         struct hf__json_index had;
         int r = hf__json_index_init(&had, to, NULL);
@@ -74,7 +74,7 @@ static void note(const struct names *set, const char *what, const char *kind,
         hf__strbuf_printf(notes, " %s for %s %s", what, kind, name ? name : "");
 }
 
-/* which: "resources.limits" or "resources.requests"; what: how the note calls it. */
+/* which: "resources.limits" or "resources.requests"; what: the word for it in the note. */
 static int default_map(struct hf__json *container, const struct hf__json *defaults,
                        const char *which, const char *what, const char *kind,
                        struct hf__strbuf *notes) {

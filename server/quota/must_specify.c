@@ -12,7 +12,7 @@
 #include "base/strbuf.h"
 #include "server/quota/usage.h"
 
-/* Where a container must say it. */
+/* For each resource of a quota, where a container must say how much it needs. */
 static const struct place {
         const char *name, *which, *key;
 } places[HFD_MUST_SPECIFY_MAX] = {
@@ -36,8 +36,8 @@ static bool says(const struct hf__json *container, const struct place *place) {
                             place->key);
 }
 
-/* Puts the names of the containers that do not say it into `names`, which may be NULL. Returns
- * their number. */
+/* Stores the names of the containers that do not say how much they need in `names`, unless that is
+ * NULL. Returns their number. */
 static size_t find_silent(const struct hf__json *pod, const struct place *place,
                           const char **names) {
         static const char *const lists[] = {"spec.containers", "spec.initContainers"};
@@ -78,7 +78,7 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
 
         hf__strbuf_printf(out, "%s for: ", name);
         if (!names)
-                return; /* the refusal stands without them */
+                return; /* out of memory: the refusal names no containers */
         (void)find_silent(pod, place, names);
         qsort(names, n, sizeof *names, compare_names);
         for (size_t i = 0; i < n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A quota of processor time or memory refuses pods of which a container does not say how much it
- * needs. Pure. Thread: any.
+ * A quota of processor time or memory refuses a pod if one of its containers does not say how much
+ * it needs. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ struct hfd_must_specify {
         bool any;
 };
 
-/* Checks one resource that the quota limits. Call with the names in their order. */
+/* Checks one resource that the quota limits. The caller passes the names in sorted order. */
 void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name);
 /* Appends "must specify NAME for: CONTAINERS; ...". */
 void hfd_must_specify_print(const struct hfd_must_specify *missing, struct hf__strbuf *out);

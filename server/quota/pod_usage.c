@@ -21,7 +21,7 @@ static bool is_sidecar(const struct hf__json *container) {
         return hf__json_has_text(container, "restartPolicy", "Always");
 }
 
-/* What pods themselves may ask for. */
+/* Whether a pod itself, and not only its containers, may ask for the resource. */
 static bool is_own_resource(const char *name) {
         return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 ||
                strncmp(name, HUGE_PAGES, strlen(HUGE_PAGES)) == 0;
@@ -94,7 +94,8 @@ const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, con
 
 /* ---- the sums ---- */
 
-/* The sum of a member, and its value. A negative value counts as zero. NULL: it is no quantity. */
+/* Finds the sum that a member belongs to, and reads its value. A negative value counts as zero.
+ * NULL: it is no quantity. */
 static struct hfd_pod_sum *read_member(struct hfd_pod_sums *sums, const struct hf__json *m,
                                        struct hfd_quantity *ret_value) {
         const char *text = hf__json_text(m);
@@ -124,7 +125,8 @@ static void add_container(struct hfd_pod_sums *sums, const struct hf__json *map)
         }
 }
 
-/* A sidecar runs from now on; another init container runs beside the sidecars so far. */
+/* Adds an init container. A sidecar runs from now on. Any other one runs beside the sidecars that
+ * came before it, and ends before the next one begins. */
 static void add_init_container(struct hfd_pod_sums *sums, const struct hf__json *map,
                                bool sidecar) {
         struct hfd_quantity value;
@@ -167,7 +169,7 @@ static void add_overhead(struct hfd_pod_sums *sums, const struct hf__json *map, 
         }
 }
 
-/* Sums up the parts; their names are collected. */
+/* Sums up the parts. The names of their resources are already in `sums`. */
 static void add_parts(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts,
                       const char *which) {
         for (const struct hf__json *m = hf__json_first(parts->containers); m; m = hf__json_next(m))

@@ -22,8 +22,9 @@
 
 /* ---- a change ---- */
 
-/* Kubernetes measures a pod again only if it is resized, or its deadline comes or goes: everything
- * else that a quota counts cannot be changed. */
+/* Whether the change can change what the object uses. Kubernetes measures a pod again only if it is
+ * resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
+ * changed. */
 static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
                         const struct hf__json *old, enum hfd_quota_write what) {
         if (!old || kind == HFD_QUOTA_CLAIMS)
@@ -155,8 +156,8 @@ static int find_limits(const struct hf__json *quota, const struct hfd_quota_chan
         return r;
 }
 
-/* Whether spec.hard has a resource of which the change needs more, and status.hard has it not yet.
- * *ret_error: 0 or -ENOMEM. */
+/* Whether the change needs more of a resource that spec.hard has, but status.hard does not have
+ * yet. *ret_error: 0 or -ENOMEM. */
 static bool will_count(const struct hf__json *quota, const struct hfd_quota_change *change,
                        bool was_selected, int *ret_error) {
         struct hf__json_index counted;
@@ -262,7 +263,7 @@ static bool put_unspecified(const struct hf__json *quota, const struct hfd_quota
 
 /* ---- the decision ---- */
 
-/* Charges what rises. *ret_any: something does. */
+/* Adds the rises to status.used. *ret_any: whether there was one. */
 static int write_used(struct limits *limits, bool *ret_any) {
         int r = 0;
 

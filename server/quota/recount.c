@@ -71,8 +71,8 @@ static int add_object(void *ctx, const struct hf__json *object) {
         return r;
 }
 
-/* Whether the number of objects is all that the names of the kind need. A pod that has ended is
- * still an object, but uses no place of "pods". */
+/* Whether objects of the kind must be visited, because their number is not enough for each of the
+ * names. A pod that has ended is still an object, but does not count in "pods". */
 static bool needs_visit(const struct recount *recount, enum hfd_quota_kind kind) {
         bool scoped = hfd_quota_has_scopes(recount->quota);
 
@@ -87,7 +87,7 @@ static bool needs_visit(const struct recount *recount, enum hfd_quota_kind kind)
         return false;
 }
 
-/* Services have no scopes. */
+/* Visits the objects of a kind. A quota with scopes counts no services. */
 static int visit(struct recount *recount, enum hfd_quota_kind kind) {
         bool served = true;
         int r = 0;
@@ -163,7 +163,7 @@ static struct hf__json *make_status(const struct recount *recount) {
         if (r != 0)
                 hf__json_free(used);
         else
-                r = hf__json_add(status, "used", used); /* it frees used if it fails */
+                r = hf__json_add(status, "used", used); /* frees `used` if it fails */
         return r == 0 ? status : hf__json_free(status);
 }
 

@@ -22,7 +22,7 @@ bool hfd_pod_is_terminating(const struct hf__json *pod) {
         return hf__json_i64(pod, "spec.activeDeadlineSeconds", &seconds) && seconds >= 0;
 }
 
-/* Whether the map has processor time or memory of more than nothing. */
+/* Whether the map has more than zero processor time or memory. */
 static bool asks_for_some(const struct hf__json *map) {
         static const char *const names[] = {"cpu", "memory"};
         struct hfd_quantity value;
@@ -85,7 +85,7 @@ static bool uses_other_namespaces(const struct hf__json *pod) {
 
 /* ---- scopes with values ---- */
 
-/* value NULL: the object has none. values: those of the expression. */
+/* Whether the expression holds. value NULL: the object has none. values: the expression's. */
 static bool holds(const char *value, const char *op, const struct hf__json *values) {
         if (is_text(op, "Exists"))
                 return value != NULL;
@@ -103,7 +103,8 @@ static const char *text_at(const struct hf__json *object, const char *path) {
 
 #define CLASS_TO_COME "status.modifyVolumeStatus.targetVolumeAttributesClassName"
 
-/* A claim may name several classes while it moves from one to another: one of them must hold. */
+/* A claim may name several classes while it moves from one to another. The expression must hold for
+ * one of them. */
 static bool claim_holds(const struct hf__json *claim, const char *op,
                         const struct hf__json *values) {
         static const char *const paths[] = {"spec.volumeAttributesClassName",

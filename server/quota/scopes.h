@@ -8,7 +8,8 @@ bool hfd_pod_is_terminating(const struct hf__json *pod);
 bool hfd_quota_has_scopes(const struct hf__json *quota);
 /*
  * Whether the object has all scopes of the quota. A quota without scopes selects every object. Pods
- * have all scopes but VolumeAttributesClass, which only claims have; other kinds have none.
+ * can have all scopes except VolumeAttributesClass, which only claims can have. Objects of other
+ * kinds have no scopes.
  */
 bool hfd_quota_selects(const struct hf__json *quota, enum hfd_quota_kind kind,
                        const struct hf__json *object);

@@ -32,7 +32,7 @@ static bool is_any(const char *name, const char *const *names) {
         return *names != NULL;
 }
 
-/* Kubernetes' own resources have no domain, or one of its domains. */
+/* Whether the resource is one of Kubernetes' own: its name has no domain, or one of Kubernetes. */
 static bool is_native(const char *name) {
         return !strchr(name, '/') || strstr(name, "kubernetes.io/");
 }

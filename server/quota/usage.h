@@ -40,7 +40,7 @@ struct hfd_pod_sums {
 /* Zero = nothing. Borrows texts from the object, which must live longer. */
 struct hfd_usage {
         enum hfd_quota_kind kind;
-        bool ended;                           /* of a pod: it uses nothing any more but its place */
+        bool ended;                           /* of a pod: see hfd_pod_has_ended */
         struct hfd_pod_sums requests, limits; /* of a pod */
         const char *storage_class;            /* of a claim; NULL = none */
         bool has_storage, negative_storage;
@@ -53,7 +53,7 @@ struct hfd_usage {
 int hfd_usage_init(struct hfd_usage *usage, enum hfd_quota_kind kind, const struct hf__json *object,
                    int64_t now_s);
 void hfd_usage_done(struct hfd_usage *usage);
-/* How much the object uses of the resource. False: nothing, and it has no such resource. */
+/* How much the object uses of the resource. False: it has no such resource. */
 bool hfd_usage_get(const struct hfd_usage *usage, const char *name,
                    struct hfd_quantity *ret_quantity);
 /* Whether the object asks for less than nothing of the resource. */
@@ -66,8 +66,8 @@ bool hfd_pod_has_own_resources(const struct hf__json *spec);
 /* What is summed up; each part may be NULL, and is borrowed. */
 struct hfd_pod_parts {
         const struct hf__json *containers, *init_containers;
-        /* Has `resources`. Beside containers they replace what these ask for, of what pods may ask
-         * for; alone they are the sum. */
+        /* Has `resources`. If there are containers, these replace the sums over the containers, but
+         * only for what a pod itself may ask for. Without containers they are the sums. */
         const struct hf__json *itself;
         const struct hf__json *overhead;
 };
@@ -80,5 +80,6 @@ int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, co
 void hfd_pod_sums_done(struct hfd_pod_sums *sums);
 /* NULL: no container has the resource. */
 const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, const char *name);
-/* Whether a pod has ended, or should have been deleted by now: then it uses nothing. */
+/* Whether a pod has ended, or should have been deleted by now. Then it still counts as an object
+ * ("count/pods"), but uses nothing else, not even one of "pods". */
 bool hfd_pod_has_ended(const struct hf__json *pod, int64_t now_s);

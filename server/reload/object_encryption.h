@@ -3,7 +3,8 @@
 /*
  * The file of --encryption-provider-config: read when the server starts, and at each reload.
  *
- * Threads: main calls the first function, the reload's thread the second. Both block on the file.
+ * Threads: hfd_object_encryption_start runs on that of hfd_assembly_make,
+ * hfd_object_encryption_reload on that of the reload. Both block on the file.
  */
 #include <holdfast/error.h>
 

@@ -16,8 +16,8 @@ extern const struct hfd_schema hfd_schema_object_meta, hfd_schema_object_referen
 
 /*
  * Entries of the table of a kind's fields. In protobuf, apiVersion and kind are in the envelope.
- * Programs read these descriptions, so they have Kubernetes' words; a few kinds have their own of
- * metadata.
+ * Programs read these descriptions, so they have Kubernetes' words; a few kinds describe metadata
+ * in other words.
  */
 #define HFD_FIELD_API_VERSION                                                                      \
         {                                                                                          \

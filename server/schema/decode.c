@@ -189,7 +189,7 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
 
 /* ---- containers ---- */
 
-/* Whether a decoded member of a STRUCT is the same as none. */
+/* Whether a decoded member of a STRUCT counts as absent. */
 static bool is_nothing(const struct decoder *d, const struct hfd_schema_field *field,
                        const struct hf__json *member) {
         enum hfd_schema_type type = field->schema->type;

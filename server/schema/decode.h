@@ -8,9 +8,9 @@
  *    keeps them, and nothing is changed below a value of type ANY.
  *  - Fields that are null are removed: null means absent. A null in a list, or under a key of a
  *    map, becomes the zero value of its type.
- *  - Lists and maps that are empty are removed: in Kubernetes' store they cannot be told from
- * absent ones. Those that are required stay (and HFD_FIELD_KEEPS_EMPTY), and those of kinds that
- * are not in protobuf.
+ *  - Lists and maps that are empty are removed: in Kubernetes' store they look like absent ones.
+ *    Exceptions, which stay: fields that are required, fields with HFD_FIELD_KEEPS_EMPTY, and
+ *    fields that are not in protobuf.
  *  - Each value must have the type of its field.
  *  - Times and quantities get the one form in which this server stores them.
  *

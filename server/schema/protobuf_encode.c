@@ -156,8 +156,8 @@ static void put_any(struct hf__strbuf *s, unsigned number, const struct hf__json
 }
 
 /*
- * {1: an object, 2: a list}, or {1: a boolean, 2: an object}, where an object counts as true. Of
- * another value nothing is left.
+ * {1: an object, 2: a list}, or {1: a boolean, 2: an object}, where an object counts as true. Any
+ * other value is left out.
  */
 static void put_either(struct hf__strbuf *s, unsigned number, const struct hfd_schema *schema,
                        const struct hf__json *value) {

@@ -67,9 +67,9 @@ struct hfd_schema_field {
         union {
                 const char *merge_key; /* with HFD_FIELD_MERGE; NULL = a list of scalars */
                 /*
-                 * Without it, if the field is a key of a list (HFD_LIST_MAP): the value that the
-                 * key has in an element that omits it; NULL = none. A container's port without a
-                 * protocol has "TCP".
+                 * Without HFD_FIELD_MERGE, if the field is a key of a list (HFD_LIST_MAP): the
+                 * value that the key has in an element that omits it; NULL = none. A container's
+                 * port without a protocol has "TCP".
                  */
                 const char *key_default;
         };
@@ -113,8 +113,8 @@ const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *
 /* Whether the message of the STRUCT (outer 0), or its inner message with the number `outer`, has an
  * inner message with the number `tag`. */
 bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned outer, unsigned tag);
-/* The embedded_tag of the fields of the inner message `tag` within that with the number `outer`, or
- * 0. */
+/* The embedded_tag of the fields of the inner message with the number `tag`. That message is in the
+ * inner message with the number `outer`; outer 0: it is in the message of the struct itself. */
 #define HFD_EMBEDDED_IN(outer, tag) ((outer) == 0 ? (tag) : (outer) + 16 * (tag))
 #define HFD_EMBEDDED_MAX            16 /* numbers of inner messages are below it */
 /* The schema of the value under a key of a STRUCT or a MAP. NULL = the STRUCT has no such field, or

@@ -16,7 +16,8 @@
 
 static int add_zeros(struct hf__json *object, const struct hfd_schema *schema, unsigned depth);
 
-/* A value that is written although it is zero. *ret_value: NULL = of this type none is. */
+/* Makes the value that is written although it is zero. *ret_value: NULL = the type is no list, map
+ * or struct. */
 static int make(const struct hfd_schema *schema, unsigned depth, struct hf__json **ret_value) {
         int r = 0;
 
@@ -36,7 +37,7 @@ static int make(const struct hfd_schema *schema, unsigned depth, struct hf__json
         return r;
 }
 
-/* Scalars: the zeros of the types that a client can also send. */
+/* Adds the zero of a scalar, if the type is one that a client can also send. */
 static int add_scalar(struct hf__json *object, const struct hfd_schema_field *field) {
         switch (field->schema->type) {
         case HFD_SCHEMA_TEXT: return hf__json_add_string(object, field->name, "");

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The object of a built-in kind in which nothing is set, as Go writes it: with the structs that are
- * no pointers, and with zeros of required fields. Kubernetes compares a new object with it to find
+ * not pointers, and with zeros of required fields. Kubernetes compares a new object with it to find
  * out which fields its creator owns. Pure. Thread: any.
  */
 

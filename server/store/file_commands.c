@@ -59,7 +59,7 @@ int hfd_store_check_main(const struct hfd_config *config) {
                 (void)printf("%zu more faults\n", faults.n - HFD_SQLITE_FAULTS_MAX);
         if (r == 0 && faults.n > 0)
                 r = hf_fail(&status, HF_E_INVALID,
-                            "%s is damaged: holdfastd store restore makes a new file of a backup",
+                            "%s is damaged: holdfastd store restore makes a new file from a backup",
                             file);
         if (r == 0)
                 (void)printf("%s: nothing is wrong\n", file);

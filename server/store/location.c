@@ -10,6 +10,7 @@
 #include "server/storage/sqlite/store.h"
 #include "server/store/configured_store.h"
 
+/* The part of text after the scheme. NULL: text does not begin with the scheme, or ends with it. */
 static const char *after(const char *text, const char *scheme) {
         size_t n = strlen(scheme);
 

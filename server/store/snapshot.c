@@ -81,7 +81,7 @@ static int start(struct stamping *stamping, const char *log, const char *const a
         return 0;
 }
 
-/* Waits for a signal: the end of a child, or an order to end. False: the deadline has passed. */
+/* Waits for a signal: SIGCHLD, or one that ends the command. False: the deadline has passed. */
 static bool await_signal(struct stamping *stamping, hf_nsec deadline) {
         hf_nsec left = deadline == HF_NSEC_NEVER ? 3600 * HF_NSEC_PER_SEC : deadline - now();
         struct timespec timeout = {.tv_sec = left > 0 ? left / HF_NSEC_PER_SEC : 0,
@@ -134,7 +134,7 @@ static void print_log(const struct stamping *stamping, const char *name) {
                 (void)fclose(log);
 }
 
-/* Reports that a program has failed, after its output. */
+/* Prints the output of a program that has failed, and returns the error. what: its task. */
 static int fail_program(struct stamping *stamping, const char *log, const char *program,
                         const char *what, int exit_status) {
         if (exit_status == NOT_FOUND)
@@ -145,6 +145,7 @@ static int fail_program(struct stamping *stamping, const char *log, const char *
                        what);
 }
 
+/* Runs a program that must succeed. */
 static int run_well(struct stamping *stamping, const char *what, const char *const argv[]) {
         int exit_status, r = run(stamping, "run.log", argv, &exit_status);
 
@@ -182,7 +183,7 @@ static int start_etcd(struct stamping *stamping) {
         return start(stamping, "etcd.log", argv, &stamping->etcd);
 }
 
-/* Whether the private etcd has ended. */
+/* Whether the private etcd has ended. If so, sets *ret_exit_status; 1 = a signal has killed it. */
 static bool has_ended(struct stamping *stamping, int *ret_exit_status) {
         int status;
 
@@ -299,7 +300,7 @@ static int stamp(struct stamping *stamping, const char *snapshot, const char *te
         return r;
 }
 
-/* ---- around them ---- */
+/* ---- before and after the steps ---- */
 
 /* Removes the variables ETCD*, because the programs would take them for flags. */
 static void forget_etcd_environment(void) {
@@ -351,7 +352,8 @@ static int make_directory(struct stamping *stamping) {
                                  stamping->directory, strerror(errno));
 }
 
-/* Removes the temporary file, and the file that etcdctl writes before it renames it to that. */
+/* Removes the temporary file, and the file <temporary>.part, which etcdctl writes and then renames
+ * to it. */
 static void remove_temporary(const char *temporary) {
         char part[PATH_MAX + 8];
 

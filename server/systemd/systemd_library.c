@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads libsystemd. */
+/*
+ * Loads libsystemd.
+ *
+ * Invariant: only load() writes `library` and `loaded`, and pthread_once makes every caller wait
+ * for it. So any thread may use the result without a lock.
+ */
 #include "server/systemd/systemd_library.h"
 
 #include <dlfcn.h>

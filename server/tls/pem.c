@@ -14,7 +14,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
-/* Provides none, so that an encrypted key is an error. */
+/* Provides no passphrase, so that an encrypted key is an error. */
 static int no_passphrase(char *buf, int size, int rwflag, void *ctx) { return -1; }
 
 static BIO *open_text(const char *pem) { return pem ? BIO_new_mem_buf(pem, -1) : NULL; }
@@ -23,8 +23,8 @@ static X509 *read_next_cert(BIO *bio) {
         return bio ? PEM_read_bio_X509(bio, NULL, no_passphrase, NULL) : NULL;
 }
 
-/* Whether the latest read found no further certificate, and not a malformed one. Otherwise a
- * damaged text would silently lose the certificates after the damage. */
+/* Whether the latest read failed because no further certificate follows, and not because the next
+ * one is malformed. Without this test, the certificates after a damage would silently be lost. */
 static bool is_at_end(void) { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
 
 /* Empties the error queue if ok. OpenSSL reports the end of a text as an error. */

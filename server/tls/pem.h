@@ -20,12 +20,12 @@
 X509 *hfd_pem_read_cert(const char *pem);
 EVP_PKEY *hfd_pem_read_key(const char *pem);
 
-/* Makes the first certificate that of ctx, and the others the chain that is sent with it. False
- * also if one after the first is malformed. */
+/* Uses the first certificate as that of ctx, and the others as the chain that is sent with it.
+ * False also if one after the first is malformed. */
 bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem);
-/* Makes the first key that of ctx. */
+/* Uses the first key as that of ctx. */
 bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem);
-/* Makes ctx trust all certificates in the text, of which there must be one; false also if one of
- * them is malformed. announce: a server also sends their names to clients, so that these can choose
- * a certificate. */
+/* Makes ctx trust all certificates in the text. False also if there is none, or if one of them is
+ * malformed. announce: a server also sends their names to clients, so that these can choose a
+ * certificate. */
 bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce);

@@ -2,8 +2,8 @@
 /*
  * Checks PEM texts (pem_check.h).
  *
- * Each text is used in a context of its own, in the way in which the server and the client of etcd
- * use it: so nothing is accepted here that they refuse.
+ * Invariant: nothing is accepted here that a later use refuses. So each text is used in a context
+ * of its own, with the functions that the TLS server and the client of etcd call.
  */
 #include "server/tls/pem_check.h"
 

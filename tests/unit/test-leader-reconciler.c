@@ -32,7 +32,7 @@ static atomic_uint n_no_thread, n_no_memory; /* lines of the log */
 
 static void note_line(void *ctx, enum hf_log_level level, const char *component,
                       const char *message) {
-        if (strstr(message, "no thread for another worker"))
+        if (strstr(message, "cannot start another worker"))
                 atomic_fetch_add(&n_no_thread, 1);
         if (strstr(message, "out of memory: the event of "))
                 atomic_fetch_add(&n_no_memory, 1);

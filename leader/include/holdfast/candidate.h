@@ -51,7 +51,7 @@ HF_MUST_CHECK int hf_candidate_new(const struct hf_host *host,
 /* Starts the thread and returns at once. 0 or -errno. HF_E_CLOSED: already started or stopped. */
 HF_MUST_CHECK int hf_candidate_start(struct hf_candidate *candidate);
 /* Cancels the requests under way and blocks until the thread has ended. Before the start it only
- * prevents one. A second call returns at once, even if the first one still blocks. */
+ * makes a later start fail. A second call returns at once, even if the first one still blocks. */
 void hf_candidate_stop(struct hf_candidate *candidate);
 /* Stops the candidate if necessary, then frees it. Accepts NULL, returns NULL. */
 struct hf_candidate *hf_candidate_free(struct hf_candidate *candidate);

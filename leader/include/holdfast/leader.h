@@ -176,7 +176,7 @@ enum hf_leader_state {
 };
 
 struct hf_leader_info {
-        size_t size; /* sizeof(struct hf_leader_info); before hf_elector_info set by the caller */
+        size_t size; /* sizeof(struct hf_leader_info); the caller sets it before hf_elector_info */
         enum hf_leader_state state;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         char identity[HF_IDENTITY_MAX + 1];
@@ -284,15 +284,15 @@ HF_MUST_CHECK int hf_electors_add(struct hf_electors *electors,
  */
 HF_MUST_CHECK int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
- * Drains, joins and releases every elector, then joins the loop. Before the start it only prevents
- * one, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2 (of the
- * slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
+ * Drains, joins and releases every elector, then joins the loop. Before the start it only makes a
+ * later start fail, and returns 0. Blocks up to drain_deadline + stop_grace + request_timeout x 2
+ * (of the slowest elector), 2 s for a busy machine, and another stop_grace for HF_EVERY_INSTANCE
  * controllers that ignore drain. 0 = all stopped. HF_E_STUCK: a controller or an on_change callback
  * did not return. reterr_status says which, and nothing that it uses may be freed. The Lease of a
- * leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease could not be
- * released, or was not because a write of its term, at a server without fences, may still take
- * effect. Other calls, during the stop or later, wait for its end and return the same. Must not be
- * called from on_change or from a controller's run: it would wait for itself.
+ * leader-only controller that is stuck was not released. HF_E_TIMEOUT: a Lease was not released,
+ * because the server did not respond, or because it has no fences and a write of the term may still
+ * take effect. Other calls, during the stop or later, wait for its end and return the same. Must
+ * not be called from on_change or from a controller's run: it would wait for itself.
  */
 HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_status);
 /*
@@ -306,8 +306,8 @@ HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf
                                          void (*done)(void *ctx, int result,
                                                       const struct hf_status *status),
                                          void *ctx);
-/* The result of the stop that was begun, as of hf_electors_stop; HF_E_BUSY while it goes on;
- * -EINVAL if none was begun. Never blocks. Thread: any. */
+/* Returns what hf_electors_stop has returned on the thread of hf_electors_stop_begin; HF_E_BUSY
+ * while the stop goes on; -EINVAL if none was begun. Never blocks. Thread: any. */
 HF_MUST_CHECK int hf_electors_stop_poll(struct hf_electors *electors,
                                         struct hf_status *reterr_status);
 /* Call it after stop, or without a start. Waits for a stop that was begun. Accepts NULL, returns

@@ -4,9 +4,9 @@
  * A controller that runs in the host's event loop instead of on a thread of its own. In struct
  * hf_controller set `run` to hf_loop_controller_run, and `ctx` to a struct hf_loop_controller.
  *
- * In each term the loop calls `begin`; `drain`, when the term ends, in whatever way; and then
- * `abort`, if the term was lost or its drain deadline has passed. The host responds by
- * hf_loop_run_done, which may come at any time after `begin` was called: in `drain` or `abort`
+ * In each term the loop calls `begin`. It calls `drain` when the term ends, for whatever reason,
+ * and then `abort` if the term was lost or its drain deadline has passed. The host ends the run
+ * with hf_loop_run_done. It may do so at any time after `begin` was called: in `drain` or `abort`
  * itself, or when its last request has ended. Until then the run is valid, and the Lease is not
  * released. A loop that does not dispatch makes the controller stuck (HF_E_STUCK).
  *

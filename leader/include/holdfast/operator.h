@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A whole controller of a kind, apart from its reconcile function: what every such controller would
- * otherwise repeat. It creates the CustomResourceDefinition, elects a leader, and watches the
- * objects of the kind and the objects that they own on every instance. In a term it works on each
- * object that has changed, or that owns a changed one, with a finalizer, Events and a status.
+ * Everything that a controller of a kind needs, except its reconcile function. It creates the
+ * CustomResourceDefinition, elects a leader, and watches the objects of the kind and the objects
+ * that they own on every instance. In a term it works on each object that has changed, or that owns
+ * a changed one, with a finalizer, Events and a status.
  *
  * It is made of the other headers (leader.h, reconciler.h, informer.h, definition.h, finalizer.h,
  * owned.h, condition.h, recorder.h); a controller with other needs uses them itself.
@@ -71,15 +71,17 @@ struct hf_operator_config {
         void *ctx; /* passed to both; borrowed */
 };
 
-/* `host` is borrowed until hf_operator_free. 0, -ENOMEM, or -EINVAL: a required member is missing,
- * there are too many owned collections, or the timing cannot work; reterr_status says what. Does
- * not block. Thread: any. */
+/* `host` is borrowed until hf_operator_free. 0 or -ENOMEM. -EINVAL: a size is wrong, a required
+ * member is missing, or there are too many owned collections. Otherwise an error of
+ * hf_informer_new or hf_electors_add (HF_E_INVALID: a name or the timing is invalid). reterr_status
+ * says what is wrong. Does not block. Thread: any. */
 HF_MUST_CHECK int hf_operator_new(const struct hf_host *host,
                                   const struct hf_operator_config *config,
                                   struct hf_operator **ret_operator,
                                   struct hf_status *reterr_status);
 /* Begins to watch and to contend, and returns at once. The informers list again until the kind is
- * served. 0, or an error of hf_electors_start. Once only. Thread: owner only. */
+ * served. 0, or an error of hf_informer_start or hf_electors_start. Once only. Thread: owner
+ * only. */
 HF_MUST_CHECK int hf_operator_start(struct hf_operator *op, struct hf_status *reterr_status);
 /* Ends what was begun: blocks and returns as hf_electors_stop does. Thread: owner only. */
 HF_MUST_CHECK int hf_operator_stop(struct hf_operator *op, struct hf_status *reterr_status);
@@ -99,13 +101,15 @@ const char *hf_operator_name(const struct hf_operator_work *work);
 struct hf_term *hf_operator_term(const struct hf_operator_work *work);
 const struct hf_status *hf_operator_status(const struct hf_operator_work *work);
 
-/* Creates an object in the namespace of the object, which becomes its controller, or merges `body`
- * (JSON with a NUL; the name and the namespace are put into it) into it: hf_owned_upsert.
- * HF_E_EXISTS: another owner has one of that name. */
+/* Creates or updates an object that the object of this work owns, in the same namespace. If it does
+ * not exist, creates it from `body` (JSON with a NUL; the name and the namespace are put into it);
+ * else merges `body` into it. See hf_owned_upsert. HF_E_EXISTS: one of that name has another
+ * owner. */
 HF_MUST_CHECK int hf_operator_upsert(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name, const char *body);
-/* Deletes such an object, if there is one and the object is its controller: hf_owned_delete. Of a
- * collection that is watched, an object that the informer does not have costs no request. */
+/* Deletes an object of this name if it exists and the object of this work is its controller: see
+ * hf_owned_delete. Sends no request if the operator watches that collection and its informer does
+ * not have the object. */
 HF_MUST_CHECK int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name);
 /* The same as hf_operator_upsert for an object that nobody owns: hf_upsert. */

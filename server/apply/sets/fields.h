@@ -62,6 +62,7 @@ const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, si
 
 /* ---- operations ---- */
 
+/* The paths that are in a or in b; and those that are in both. */
 const struct hfd_fields *hfd_fields_union(struct hf__arena *scratch, const struct hfd_fields *a,
                                           const struct hfd_fields *b);
 const struct hfd_fields *hfd_fields_intersect(struct hf__arena *scratch, const struct hfd_fields *a,
