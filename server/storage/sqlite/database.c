@@ -94,13 +94,13 @@ static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_statu
         case SQLITE_NOTADB:
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "%s is not a database of SQLite, or is damaged: move it away, and "
-                               "make a new file of a backup with holdfastd store restore "
+                               "make a new file from a backup with holdfastd store restore "
                                "(holdfastd "
                                "store check says what is wrong)",
                                path);
         case SQLITE_CORRUPT:
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is damaged: move it away, and make a new file of a backup with "
+                               "%s is damaged: move it away, and make a new file from a backup with "
                                "holdfastd store restore (holdfastd store check says what is wrong)",
                                path);
         case SQLITE_READONLY:
