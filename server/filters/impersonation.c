@@ -23,7 +23,7 @@ struct sender {
 };
 
 /* Whether the sender may impersonate the object `name` of the resource: a user, a group, and so on.
- * False: no, and the response was sent. */
+ * If not, it sends the response. */
 static bool check(const struct sender *sender, const char *group, const char *resource,
                   const char *subresource, const char *ns, const char *name) {
         const struct hfd_attributes attributes = {.verb = "impersonate",
@@ -41,7 +41,9 @@ static bool check(const struct sender *sender, const char *group, const char *re
         return false;
 }
 
-/* The request names the first n_groups groups. The others come with the name and need no right. */
+/* Whether the sender may impersonate all that is in `requested`. The first n_groups groups are
+ * those that the request names. The other groups follow from the name of the user, and need no
+ * right. */
 static bool check_all(const struct sender *sender, const struct hfd_user *requested,
                       size_t n_groups) {
         char ns[HFD_NAMESPACE_MAX] = "";

@@ -3,7 +3,7 @@
  * Finds, makes and orders the accounts of users, to which unread responses and watches are charged.
  *
  * Accounts are found by the hash of the user's name. An account exists while a response or a watch
- * is charged to it, so there are never more accounts than those.
+ * is charged to it, so there are never more accounts than charged responses and watches.
  */
 #include "server/filters/limits/unsent_accounts.h"
 
