@@ -28,7 +28,7 @@ static bool contains(const struct hfd_definitions *definitions, const struct hfd
         return false;
 }
 
-/* False: out of memory. */
+/* Grows the list if it is full. False: out of memory. */
 static bool has_room(struct hfd_definitions *definitions) {
         size_t space = definitions->space ? 2 * definitions->space : 64;
 

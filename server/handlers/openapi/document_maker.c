@@ -46,8 +46,8 @@ int hfd_document_key(const struct hfd_served_rows *rows,
         return r;
 }
 
-/* Makes a document, if it is not cached, and make_json of the index needs it. The recursion ends
- * there, because only the index asks for hashes. */
+/* Declared here because make_json of the index calls it, and because it calls make_json for a
+ * document that is not cached. The recursion ends there: only the index asks for hashes. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,
                    char ret_hash[HFD_OPENAPI_HASH_MAX]);

@@ -79,6 +79,8 @@ struct opened {
         size_t before; /* total of the outer message */
 };
 
+/* Begins an inner message. The writing pass writes its tag and length, which the measuring pass has
+ * noted; the measuring pass starts to count its bytes. */
 static struct opened begin(struct writer *w, unsigned number) {
         struct opened opened = {w->n++, w->total};
 
@@ -101,6 +103,8 @@ static struct opened begin(struct writer *w, unsigned number) {
         return opened;
 }
 
+/* Ends an inner message. The measuring pass notes its length, and goes on with the outer
+ * message. */
 static void end(struct writer *w, unsigned number, struct opened opened) {
         size_t n = w->total;
 
@@ -220,6 +224,7 @@ static void put_field(struct writer *w, const struct hfd_message_field *field,
                 put_value(w, field, m);
 }
 
+/* Whether a value selects this field of a oneof. */
 static bool fits(const struct hfd_message_field *field, const struct hf__json *json) {
         switch ((enum hfd_message_when)field->when) {
         case HFD_WHEN_ANY: break;

@@ -11,8 +11,8 @@
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it lives as long as callbacks
  * of the request may come. From send on it owns rest, which holds a reference to the request. The
- * last step drops it, or send itself if the pool has stopped. After that, a submit by a late
- * callback does nothing (work_pool.h).
+ * last step frees rest; if the pool has stopped, hfd_rest_list_send does. After that, a submit by a
+ * late callback does nothing (work_pool.h).
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -175,6 +175,7 @@ static bool is_collecting(const struct hfd_rest_list *list) {
         return list->pretty || (list->wants_gzip && !list->streaming);
 }
 
+/* Sends a piece, or adds it to the collected ones. Results as of send_piece. */
 static int take_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
         if (!is_collecting(list))
                 return send_piece(list, piece);

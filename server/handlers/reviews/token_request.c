@@ -94,7 +94,7 @@ static int complete(struct job *job, const char *token, int64_t now, int64_t sec
         return r;
 }
 
-/* An empty list means this server. 0 or -ENOMEM. */
+/* Sets the audiences to those of this server, if the client names none. 0 or -ENOMEM. */
 static int complete_audiences(struct job *job) {
         const struct hf__json *own = hfd_service_accounts_audiences(job->request.accounts);
 
