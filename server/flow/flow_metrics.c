@@ -26,7 +26,7 @@ struct family {
 
 /* A histogram of each class. */
 struct histogram_family {
-        const char *name, *help, *label; /* label: further ones, or "" */
+        const char *name, *help, *label; /* label: more labels, or "" */
         const struct hfd_histogram_bounds *bounds;
         size_t offset; /* of the histogram in the class */
         bool begins;   /* it is the first of its name */
