@@ -3,19 +3,18 @@
  * The current index, and the watches that depend on it.
  *
  * A new index is published under the lock. Then the watches are checked against it, a few at a time
- * under the lock; those whose user has lost the right are ended without it. The list is ordered by
- * the time of the check: a watch that was checked moves to the end, so the walk is over at the
- * first watch that the current index has allowed.
+ * under the lock; those whose user has lost the right are ended after the lock was released. The
+ * list is ordered by the time of the check: a watch that was checked moves to the end, so the walk
+ * is over at the first watch that the current index has allowed.
  *
- * Invariant: a tracked watch was allowed by the current index or is being looked for by the thread
- * that has published it. So no watch outlives its right because of a race at its start.
+ * Invariant: the current index has allowed a tracked watch, or the thread that published this index
+ * has still to check the watch. So no watch outlives its right because of a race at its start.
  */
 #include "server/authorization/authorizer.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/strbuf.h"
 #include "base/thread.h"
