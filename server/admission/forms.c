@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions of one request, see forms.h. They are found by the object itself, because whoever
- * begins again makes the same objects again, at other addresses.
+ * Conversions of one request, see forms.h. A conversion is found by comparing objects, because a
+ * caller that starts over makes equal objects at other addresses.
  *
  * Invariants: one conversion at most is wanted, the last one, and nobody looks for another before
  * it is fetched. A conversion that has failed is not tried again.
@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <holdfast/error.h>
 

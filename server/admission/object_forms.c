@@ -3,8 +3,8 @@
  * Conversions of stored objects for one request, see object_forms.h.
  *
  * Invariants: one batch at most is wanted, the last one. A batch that has failed is not tried
- * again. Batches have references to their objects and row, so that an address means the same as
- * long as the request.
+ * again. Batches hold references to their objects and row, so an address names the same object
+ * until the request ends.
  */
 #include "server/admission/object_forms.h"
 
@@ -24,7 +24,8 @@ struct batch {
         /* Owned references; results are NULL while they are not known. */
         struct hfd_object **sources, **results;
         size_t n;
-        /* owned; NULL = it has not failed, or there was no memory for it, and no results either */
+        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was
+         * no webhook, or no memory for the failure. */
         struct hfd_response *failure;
 };
 

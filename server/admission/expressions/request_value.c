@@ -66,8 +66,9 @@ static struct hf__cel_value list_value(struct hf__arena *arena, const struct hf_
         return hf__cel_list_value(list);
 }
 
-static struct hf__cel_value three(struct hf__arena *arena, const struct hfd_resource *resource,
-                                  const char *name, const char *value) {
+static struct hf__cel_value group_version_value(struct hf__arena *arena,
+                                                const struct hfd_resource *resource,
+                                                const char *name, const char *value) {
         struct fields fields;
 
         if (!fields_init(&fields, arena))
@@ -159,13 +160,13 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
         put(&fields, "uid", text(""));
-        put(&fields, "kind", three(arena, input->kind, "kind", input->kind->kind));
+        put(&fields, "kind", group_version_value(arena, input->kind, "kind", input->kind->kind));
         put(&fields, "resource",
-            three(arena, input->resource, "resource", input->resource->plural));
+            group_version_value(arena, input->resource, "resource", input->resource->plural));
         put_text(&fields, "subResource", of->subresource);
-        put(&fields, "requestKind", three(arena, of->kind, "kind", of->kind->kind));
+        put(&fields, "requestKind", group_version_value(arena, of->kind, "kind", of->kind->kind));
         put(&fields, "requestResource",
-            three(arena, of->resource, "resource", of->resource->plural));
+            group_version_value(arena, of->resource, "resource", of->resource->plural));
         put_text(&fields, "requestSubResource", of->subresource);
         put_text(&fields, "name", of->name);
         put_text(&fields, "namespace", of->ns);

@@ -39,12 +39,12 @@ static int enter(struct walk *walk) {
                        : 0;
 }
 
-/* Parses a text that is JSON. */
+/* Parses text that is JSON. */
 static int parse(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Makes a JSON string of a text. */
+/* Makes a JSON string of the text. */
 static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
         int r;
