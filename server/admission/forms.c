@@ -34,8 +34,8 @@ struct hfd_admission_forms {
         void *ctx;
 };
 
-static struct form *find(struct hfd_admission_forms *forms, const struct hfd_resource *from,
-                         const struct hfd_resource *to, const struct hf__json *object) {
+static struct form *find_form(struct hfd_admission_forms *forms, const struct hfd_resource *from,
+                              const struct hfd_resource *to, const struct hf__json *object) {
         for (size_t i = forms->n; i-- > 0;) {
                 struct form *form = &forms->list[i];
                 if (form->from == from && form->to == to && hf__json_equal(form->source, object))
@@ -45,8 +45,8 @@ static struct form *find(struct hfd_admission_forms *forms, const struct hfd_res
 }
 
 /* Adds a conversion that is wanted. -EAGAIN, -ENOMEM, or HF_E_INVALID: there are too many. */
-static int want(struct hfd_admission_forms *forms, const struct hfd_resource *from,
-                const struct hfd_resource *to, const struct hf__json *object) {
+static int want_form(struct hfd_admission_forms *forms, const struct hfd_resource *from,
+                     const struct hfd_resource *to, const struct hf__json *object) {
         struct form *list;
 
         forms->failure = NULL;
@@ -77,9 +77,9 @@ int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource
         if (!*forms)
                 return -ENOMEM;
         assert(!(*forms)->wanted);
-        form = find(*forms, from, to, object);
+        form = find_form(*forms, from, to, object);
         if (!form)
-                return want(*forms, from, to, object);
+                return want_form(*forms, from, to, object);
         if (form->failure) {
                 (*forms)->failure = form->failure;
                 return HF_E_INVALID;

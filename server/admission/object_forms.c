@@ -37,8 +37,8 @@ struct hfd_object_forms {
         void *ctx;
 };
 
-static struct batch *find(struct hfd_object_forms *forms, const struct hfd_resource *to,
-                          struct hfd_object *const *sources, size_t n) {
+static struct batch *find_batch(struct hfd_object_forms *forms, const struct hfd_resource *to,
+                                struct hfd_object *const *sources, size_t n) {
         for (size_t i = forms->n; i-- > 0;) {
                 struct batch *batch = &forms->list[i];
                 if (batch->to == to && batch->n == n &&
@@ -49,8 +49,8 @@ static struct batch *find(struct hfd_object_forms *forms, const struct hfd_resou
 }
 
 /* -EAGAIN, -ENOMEM, or HF_E_INVALID: there are too many. */
-static int want(struct hfd_object_forms *forms, const struct hfd_resource *to,
-                struct hfd_object *const *sources, size_t n) {
+static int want_batch(struct hfd_object_forms *forms, const struct hfd_resource *to,
+                      struct hfd_object *const *sources, size_t n) {
         if (forms->n == HFD_OBJECT_FORMS_MAX)
                 return HF_E_INVALID;
         struct batch *batch = &forms->list[forms->n];
@@ -81,9 +81,9 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
         if (!*forms)
                 return -ENOMEM;
         assert(!(*forms)->wanted);
-        struct batch *batch = find(*forms, to, sources, n);
+        struct batch *batch = find_batch(*forms, to, sources, n);
         if (!batch)
-                return want(*forms, to, sources, n);
+                return want_batch(*forms, to, sources, n);
         *ret_failure = batch->failure;
         if (batch->failure)
                 return HF_E_INVALID;
