@@ -91,7 +91,7 @@ static struct hf__json *parse_response(struct hfd_oidc *oidc,
         return NULL;
 }
 
-static void get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
+static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
         static const char *const headers[] = {"Accept: application/json"};
         const struct hfd_outbound_request request = {.method = "GET",
                                                      .url = url,
@@ -158,7 +158,7 @@ static void on_document(void *ctx, const struct hfd_outbound_result *result) {
         else if (!oidc->keys_url)
                 fail_fetch(oidc, "its discovery document has no jwks_uri");
         else
-                get(oidc, oidc->keys_url, on_keys);
+                send_get(oidc, oidc->keys_url, on_keys);
 }
 
 static void get_document(struct hfd_oidc *oidc) {
@@ -173,7 +173,7 @@ static void get_document(struct hfd_oidc *oidc) {
         if (url.error)
                 fail_fetch(oidc, "out of memory");
         else
-                get(oidc, url.data, on_document);
+                send_get(oidc, url.data, on_document);
         hf__strbuf_done(&url);
 }
 
@@ -193,7 +193,7 @@ static bool fetch(struct hfd_oidc *oidc, const char *key_id) {
                 return under_way;
         (void)snprintf(oidc->wanted, sizeof oidc->wanted, "%s", key_id ? key_id : "");
         if (oidc->keys_url)
-                get(oidc, oidc->keys_url, on_keys);
+                send_get(oidc, oidc->keys_url, on_keys);
         else
                 get_document(oidc);
         return true;

@@ -81,7 +81,7 @@ struct opened {
 
 /* Begins an inner message. The writing pass writes its tag and length, which the measuring pass has
  * noted; the measuring pass starts to count its bytes. */
-static struct opened begin(struct writer *w, unsigned number) {
+static struct opened begin_message(struct writer *w, unsigned number) {
         struct opened opened = {w->n++, w->total};
 
         if (w->out) {
@@ -162,7 +162,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
                 hf__strbuf_add(&w->yaml, text.data + done, text.n - done);
         if (text.error != 0 || w->yaml.error != 0)
                 w->error = -ENOMEM;
-        struct opened any = begin(w, number);
+        struct opened any = begin_message(w, number);
         put_bytes(w, ANY_YAML, w->yaml.data ? w->yaml.data : "", w->yaml.n);
         end(w, number, any);
         hf__strbuf_done(&text);
@@ -175,7 +175,7 @@ static void put_contents(struct writer *w, const struct hfd_message *message,
 
 static void put_message(struct writer *w, unsigned number, const struct hfd_message *message,
                         const struct hf__json *json) {
-        struct opened inner = begin(w, number);
+        struct opened inner = begin_message(w, number);
 
         put_contents(w, message, json);
         end(w, number, inner);
@@ -250,7 +250,7 @@ static const struct hfd_message_field *find_field(const struct hfd_message *mess
 static void put_pair(struct writer *w, unsigned number, const struct hfd_message *values,
                      const struct hf__json *member) {
         const char *key = hf__json_key(member);
-        struct opened pair = begin(w, number);
+        struct opened pair = begin_message(w, number);
 
         put_bytes(w, PAIR_NAME, key, strlen(key));
         if (values)
