@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Admission: who may change or refuse a write before it is stored. Kubernetes' apiserver has a
- * chain of the same name.
+ * Admission: plug-ins that may change or refuse a write before it is stored, as in kube-apiserver.
  *
  * A chain is a list of plug-ins, immutable once requests are served. The registry's write path
  * (registry/write/admit.h) asks it twice for each attempt of a write:
@@ -186,14 +185,15 @@ bool hfd_admission_settle(struct hfd_admission *a, struct hfd_response *response
 /*
  * The object in the form of another row of the same objects; the caller owns the result. 0,
  * -ENOMEM, or HF_E_INVALID: it cannot be converted (hfd_forms_failure). -EAGAIN: the webhook of the
- * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and does the same once more
- * in resume, which may be called before that returns, and on another thread.
+ * kind must be asked. The plug-in then calls hfd_admission_fetch_form, and calls this again in
+ * resume, which may run before hfd_admission_fetch_form returns, and on another thread.
  */
 int hfd_admission_form(struct hfd_admission *a, const struct hfd_resource *from,
                        const struct hfd_resource *to, const struct hf__json *object,
                        struct hf__json **ret_object);
 void hfd_admission_fetch_form(struct hfd_admission *a, void (*resume)(void *ctx), void *ctx);
-/* Whether something that was asked for must be fetched: also stored objects (object_forms.h). */
+/* Whether a conversion is wanted, of an object (forms.h) or of stored objects (object_forms.h).
+ * Then the plug-in calls hfd_admission_fetch_form. */
 bool hfd_admission_wants_form(const struct hfd_admission *a);
 /* Asks for a second round of mutate, in which a->reinvoked is true. */
 void hfd_admission_reinvoke(struct hfd_admission *a);

@@ -9,7 +9,7 @@
 struct hf__json;
 struct hfd_resource;
 
-/* Whether only the webhook of the kind can convert between the rows (forms.h). */
+/* Whether only the webhook of the kind can convert between the rows, see forms.h. */
 bool hfd_form_is_elsewhere(const struct hfd_resource *from, const struct hfd_resource *to);
 /*
  * Converts the object from the form of one row to that of another row of the same objects. The

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions of one request, see forms.h. They are found by the object itself, because whoever
- * begins again makes the same objects again, at other addresses.
+ * Conversions of one request, see forms.h. A conversion is found by comparing objects, because a
+ * caller that starts over makes equal objects at other addresses.
  *
  * Invariants: one conversion at most is wanted, the last one, and nobody looks for another before
  * it is fetched. A conversion that has failed is not tried again.
@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <holdfast/error.h>
 
@@ -35,8 +34,8 @@ struct hfd_admission_forms {
         void *ctx;
 };
 
-static struct form *find(struct hfd_admission_forms *forms, const struct hfd_resource *from,
-                         const struct hfd_resource *to, const struct hf__json *object) {
+static struct form *find_form(struct hfd_admission_forms *forms, const struct hfd_resource *from,
+                              const struct hfd_resource *to, const struct hf__json *object) {
         for (size_t i = forms->n; i-- > 0;) {
                 struct form *form = &forms->list[i];
                 if (form->from == from && form->to == to && hf__json_equal(form->source, object))
@@ -46,8 +45,8 @@ static struct form *find(struct hfd_admission_forms *forms, const struct hfd_res
 }
 
 /* Adds a conversion that is wanted. -EAGAIN, -ENOMEM, or HF_E_INVALID: there are too many. */
-static int want(struct hfd_admission_forms *forms, const struct hfd_resource *from,
-                const struct hfd_resource *to, const struct hf__json *object) {
+static int want_form(struct hfd_admission_forms *forms, const struct hfd_resource *from,
+                     const struct hfd_resource *to, const struct hf__json *object) {
         struct form *list;
 
         forms->failure = NULL;
@@ -78,9 +77,9 @@ int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource
         if (!*forms)
                 return -ENOMEM;
         assert(!(*forms)->wanted);
-        form = find(*forms, from, to, object);
+        form = find_form(*forms, from, to, object);
         if (!form)
-                return want(*forms, from, to, object);
+                return want_form(*forms, from, to, object);
         if (form->failure) {
                 (*forms)->failure = form->failure;
                 return HF_E_INVALID;

@@ -2,16 +2,15 @@
 #pragma once
 /*
  * The objects of one request in the versions that rules name (matchPolicy Equivalent). Most are
- * made at once (matching/form.h). If a webhook converts between the versions of the kind, the
- * answer comes later:
+ * converted at once (form.h). If a webhook converts between the versions of the kind, the result
+ * comes later:
  *
- *      find -> -EAGAIN -> the caller lets go of what it has begun -> fetch .. the webhook answers
- * ..
- *           -> resume -> the caller begins again -> find -> the object
+ *      find -> -EAGAIN -> the caller drops its unfinished work -> fetch .. the webhook responds ..
+ *           -> resume -> the caller starts over -> find -> the object
  *
- * So a caller that asks again for the same conversion has it at once, however often it begins
- * again. An object is converted once for each version, whoever asks. Memory: at most HFD_FORMS_MAX
- * conversions are kept.
+ * So a caller that asks again for the same conversion has it at once, however often it starts over.
+ * An object is converted only once for each version, whichever plug-in asks. Memory: at most
+ * HFD_FORMS_MAX conversions are kept.
  *
  * Owner: the admission. Thread: that of the admission.
  */
@@ -23,7 +22,7 @@ struct hfd_resource;
 struct hfd_response;
 
 /* Conversions by the webhook that one request may need; more are a failure. Two for each version,
- * and one for each change by somebody who sees another version. */
+ * and one for each change by a plug-in that sees another version. */
 #define HFD_FORMS_MAX 64
 
 /* result: the converted object, which the callee owns. NULL: failure is why, borrowed. */

@@ -36,8 +36,8 @@ static size_t hash(const struct hfd_note_index *index, const char *text, size_t 
 
 /* The place for the text of n bytes that `end` ends: one that names an equal text, or a free one.
  */
-static uint32_t *find(const struct hfd_note_index *index, const char *base, const char *text,
-                      size_t n, char end) {
+static uint32_t *find_place(const struct hfd_note_index *index, const char *base, const char *text,
+                            size_t n, char end) {
         size_t at = hash(index, text, n);
 
         for (;; at++) {
@@ -49,7 +49,7 @@ static uint32_t *find(const struct hfd_note_index *index, const char *base, cons
 }
 
 /* Makes the index twice as large. 0 or -ENOMEM. */
-static int grow(struct hfd_note_index *index, const char *base, char end) {
+static int grow_index(struct hfd_note_index *index, const char *base, char end) {
         struct hfd_note_index larger = {.seed = index->seed, .n = index->n};
 
         larger.space = index->space > 0 ? 2 * index->space : SPACE_MIN;
@@ -62,7 +62,7 @@ static int grow(struct hfd_note_index *index, const char *base, char end) {
                 if (index->places[i] == 0)
                         continue;
                 const char *text = base + index->places[i] - 1, *stop = strchr(text, end);
-                *find(&larger, base, text, (size_t)(stop - text), end) = index->places[i];
+                *find_place(&larger, base, text, (size_t)(stop - text), end) = index->places[i];
         }
         free(index->places);
         *index = larger;
@@ -73,12 +73,12 @@ static int grow(struct hfd_note_index *index, const char *base, char end) {
  * The text of n bytes has just been appended at `begin`. True: it is new, and the index names it
  * now. False: an equal one is there already, or memory ran out; the caller removes it.
  */
-static bool take(struct hfd_note_index *index, const struct hf__strbuf *texts, size_t begin,
-                 size_t n, char end) {
+static bool add_to_index(struct hfd_note_index *index, const struct hf__strbuf *texts, size_t begin,
+                         size_t n, char end) {
         if (texts->error != 0 ||
-            (4 * (index->n + 1) > 3 * index->space && grow(index, texts->data, end) != 0))
+            (4 * (index->n + 1) > 3 * index->space && grow_index(index, texts->data, end) != 0))
                 return false;
-        uint32_t *place = find(index, texts->data, texts->data + begin, n, end);
+        uint32_t *place = find_place(index, texts->data, texts->data + begin, n, end);
         if (*place != 0)
                 return false;
         *place = (uint32_t)begin + 1;
@@ -87,7 +87,7 @@ static bool take(struct hfd_note_index *index, const struct hf__strbuf *texts, s
 }
 
 /* Removes what was appended after `begin`. */
-static void cut(struct hf__strbuf *texts, size_t begin) {
+static void truncate_to(struct hf__strbuf *texts, size_t begin) {
         texts->error = 0;
         texts->n = begin;
         if (texts->data)
@@ -107,8 +107,8 @@ static void add_warning(struct hfd_admission_notes *notes, const char *text, siz
         for (size_t i = begin; warnings->error == 0 && i < begin + n; i++)
                 if ((unsigned char)warnings->data[i] < ' ')
                         warnings->data[i] = ' ';
-        if (!take(&notes->lines, warnings, begin, n, '\n'))
-                cut(warnings, begin);
+        if (!add_to_index(&notes->lines, warnings, begin, n, '\n'))
+                truncate_to(warnings, begin);
 }
 
 void hfd_admission_warn(struct hfd_admission_notes *notes, const char *text) {
@@ -126,8 +126,8 @@ void hfd_admission_annotate(struct hfd_admission_notes *notes, const char *key, 
         size_t begin = notes->annotations.n;
         hf__strbuf_add(&notes->annotations, key, n_key + 1);
         hf__strbuf_add(&notes->annotations, value, n - n_key - 1);
-        if (!take(&notes->keys, &notes->annotations, begin, n_key, '\0'))
-                cut(&notes->annotations, begin);
+        if (!add_to_index(&notes->keys, &notes->annotations, begin, n_key, '\0'))
+                truncate_to(&notes->annotations, begin);
 }
 
 void hfd_admission_notes_merge(struct hfd_admission_notes *notes,

@@ -5,7 +5,6 @@
  * Both are bounded, and adding one takes time in proportion to its length, whatever is there
  * already. If memory runs out, warnings and annotations are dropped. Thread: owner only.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Conversions of stored objects for one request, see object_forms.h.
  *
  * Invariants: one batch at most is wanted, the last one. A batch that has failed is not tried
- * again. Batches have references to their objects and row, so that an address means the same as
- * long as the request.
+ * again. Batches hold references to their objects and row, so an address names the same object
+ * until the request ends.
  */
 #include "server/admission/object_forms.h"
 
@@ -24,7 +24,8 @@ struct batch {
         /* Owned references; results are NULL while they are not known. */
         struct hfd_object **sources, **results;
         size_t n;
-        /* owned; NULL = it has not failed, or there was no memory for it, and no results either */
+        /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was
+         * no webhook, or no memory for the failure. */
         struct hfd_response *failure;
 };
 
@@ -36,8 +37,8 @@ struct hfd_object_forms {
         void *ctx;
 };
 
-static struct batch *find(struct hfd_object_forms *forms, const struct hfd_resource *to,
-                          struct hfd_object *const *sources, size_t n) {
+static struct batch *find_batch(struct hfd_object_forms *forms, const struct hfd_resource *to,
+                                struct hfd_object *const *sources, size_t n) {
         for (size_t i = forms->n; i-- > 0;) {
                 struct batch *batch = &forms->list[i];
                 if (batch->to == to && batch->n == n &&
@@ -48,8 +49,8 @@ static struct batch *find(struct hfd_object_forms *forms, const struct hfd_resou
 }
 
 /* -EAGAIN, -ENOMEM, or HF_E_INVALID: there are too many. */
-static int want(struct hfd_object_forms *forms, const struct hfd_resource *to,
-                struct hfd_object *const *sources, size_t n) {
+static int want_batch(struct hfd_object_forms *forms, const struct hfd_resource *to,
+                      struct hfd_object *const *sources, size_t n) {
         if (forms->n == HFD_OBJECT_FORMS_MAX)
                 return HF_E_INVALID;
         struct batch *batch = &forms->list[forms->n];
@@ -80,9 +81,9 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
         if (!*forms)
                 return -ENOMEM;
         assert(!(*forms)->wanted);
-        struct batch *batch = find(*forms, to, sources, n);
+        struct batch *batch = find_batch(*forms, to, sources, n);
         if (!batch)
-                return want(*forms, to, sources, n);
+                return want_batch(*forms, to, sources, n);
         *ret_failure = batch->failure;
         if (batch->failure)
                 return HF_E_INVALID;

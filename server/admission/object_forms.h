@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stored objects in the version that somebody names: the params of policies. As in forms.h, whoever
- * needs what only a webhook converts lets go of what it has begun, and begins again when the answer
- * is there. Here the objects of one search are one batch, which is one call of the webhook.
+ * Stored objects in the version that somebody names: the params of policies. As in forms.h, if only
+ * a webhook can convert them, the caller drops its unfinished work and starts over when the webhook
+ * has responded. Here the objects of one search are one batch, which is one call of the webhook.
  *
- * A batch is found again by its objects themselves; if one of them has changed meanwhile, it is
+ * A batch is found by the addresses of its objects. If one of them has changed meanwhile, it is
  * another batch. Memory: at most HFD_OBJECT_FORMS_MAX batches are kept.
  *
  * Owner: the admission. Thread: that of the admission.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns on the pool. Invariant: after a turn has called its function, it uses nothing of the
+/* Turns on the pool. Invariant: after a turn has called its function, it does not touch the
  * request, because the request may have ended. */
 #include "server/admission/turn.h"
 

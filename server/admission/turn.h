@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Runs the work of a plug-in in a turn on the pool of threads: for expressions that cost more than
- * a thread may spend on them which also serves connections, or which receives the responses of
- * webhooks or of the store.
+ * Runs the work of a plug-in in a turn on the pool of threads: for expressions that cost too much
+ * for a thread that serves connections, or that receives the responses of webhooks or of the store.
  */
 #include "server/admission/admission.h"
 
 struct hfd_work_pool;
 struct hfd_work_task;
 
-/* The cost that evaluations may have on such a thread, in all: a few milliseconds. */
+/* The total cost that evaluations may have on such a thread: a few milliseconds. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
-/* The cost after which a turn ends, if what it does can be divided: the next one continues. */
+/* The cost after which a turn ends, if its work can be divided. The next turn continues it. */
 #define HFD_ADMISSION_TURN_COST 100000
 
 /* Thread: one of the pool. task: for hfd_work_is_cancelled; it dies with the call. */
@@ -26,7 +25,7 @@ typedef void hfd_admission_turn_fn(void *ctx, const struct hfd_work_task *task);
 int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admission *a,
                             hfd_admission_turn_fn *fn, void *ctx);
 /*
- * Whether a turn goes on; call it before each evaluation. 0; HF_E_TIMEOUT: the deadline of the
+ * Whether a turn may go on. Call it before each evaluation. 0; HF_E_TIMEOUT: the deadline of the
  * request has passed; HF_E_UNAVAILABLE: the server stops.
  */
 int hfd_admission_turn_may_go_on(const struct hf_host *host, const struct hfd_work_pool *pool,

@@ -44,10 +44,12 @@ struct hfd_audit_writer *hfd_audit_get_writer(struct hfd_audit *audit);
 /* The time now, in microseconds since 1970 UTC. */
 int64_t hfd_audit_now(const struct hfd_audit *audit);
 
-/* Queues an event of the record, unless the policy omits the stage. The event has the current time;
- * one of RequestReceived has the time when the request came. code, complete: as in
+/*
+ * Queues an event of the record, unless the policy omits the stage. The event has the current time,
+ * or, at the stage RequestReceived, the time when the request came. code, complete: as in
  * hfd_audit_event_new. Never waits for the log or fails; an event that cannot be queued counts as
- * lost. */
+ * lost.
+ */
 void hfd_audit_add_event(struct hfd_audit *audit, struct hfd_audit_record *record,
                          enum hfd_audit_stage stage, int code, bool complete);
 

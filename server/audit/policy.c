@@ -7,7 +7,6 @@
  */
 #include "server/audit/policy.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

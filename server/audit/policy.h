@@ -7,7 +7,6 @@
  *
  * Thread: any. A policy is immutable, and its reference count is atomic.
  */
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "server/audit/level.h"

@@ -92,7 +92,8 @@ void hfd_audit_record_request(struct hfd_audit_record *record, const char *data,
 /* Keeps a copy of annotations, at the first call. Never fails: if memory runs out, the annotations
  * are left out. Thread: any. */
 void hfd_audit_record_annotate(struct hfd_audit_record *record, const char *texts, size_t n);
-/* Keeps a reference to the next piece of the response's body, likewise. Thread: any. */
+/* Keeps a reference to the next piece of the response's body. Never fails, as
+ * hfd_audit_record_request. Thread: any. */
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);
 
 /* A stage of a request. */

@@ -24,7 +24,7 @@ struct addresses {
 
 /* Writes the address that n bytes of text contain, in the usual form, in which equal addresses are
  * equal texts. False: the text is not an address. */
-static bool parse(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
+static bool parse_address(const char *text, size_t n, char out[INET6_ADDRSTRLEN]) {
         char copy[INET6_ADDRSTRLEN];
         unsigned char address[sizeof(struct in6_addr)];
         int family = memchr(text, ':', n) ? AF_INET6 : AF_INET;
@@ -48,7 +48,7 @@ static void add_forwarded(struct addresses *addresses, const char *list) {
         for (const char *at = list; *at && addresses->n < ADDRESSES_MAX - 2;) {
                 at += strspn(at, ", \t");
                 size_t n = strcspn(at, ", \t");
-                if (parse(at, n, addresses->texts[addresses->n]))
+                if (parse_address(at, n, addresses->texts[addresses->n]))
                         addresses->n++;
                 at += n;
         }
@@ -57,8 +57,8 @@ static void add_forwarded(struct addresses *addresses, const char *list) {
 /* The address without the port. */
 static bool parse_remote(const char *remote, char out[INET6_ADDRSTRLEN]) {
         if (remote[0] == '[')
-                return parse(remote + 1, strcspn(remote + 1, "]"), out);
-        return parse(remote, strcspn(remote, ":"), out);
+                return parse_address(remote + 1, strcspn(remote + 1, "]"), out);
+        return parse_address(remote, strcspn(remote, ":"), out);
 }
 
 void hfd_audit_source_ips(const char *forwarded, const char *real, const char *remote,
@@ -68,7 +68,7 @@ void hfd_audit_source_ips(const char *forwarded, const char *real, const char *r
 
         if (forwarded)
                 add_forwarded(&addresses, forwarded);
-        if (real && parse(real, strlen(real), text) && !contains(&addresses, text))
+        if (real && parse_address(real, strlen(real), text) && !contains(&addresses, text))
                 memcpy(addresses.texts[addresses.n++], text, sizeof text);
         if (parse_remote(remote, text) &&
             (addresses.n == 0 || strcmp(addresses.texts[addresses.n - 1], text) != 0))

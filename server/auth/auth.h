@@ -10,7 +10,6 @@
  * they read a file.
  */
 #include <stdbool.h>
-#include <stddef.h>
 
 #include <holdfast/error.h>
 

@@ -7,7 +7,6 @@
  * files. The functions share no state. Messages name the path and the cause.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include <holdfast/cancel.h>

@@ -3,19 +3,18 @@
  * The current index, and the watches that depend on it.
  *
  * A new index is published under the lock. Then the watches are checked against it, a few at a time
- * under the lock; those whose user has lost the right are ended without it. The list is ordered by
- * the time of the check: a watch that was checked moves to the end, so the walk is over at the
- * first watch that the current index has allowed.
+ * under the lock; those whose user has lost the right are ended after the lock was released. The
+ * list is ordered by the time of the check: a watch that was checked moves to the end, so the walk
+ * is over at the first watch that the current index has allowed.
  *
- * Invariant: a tracked watch was allowed by the current index or is being looked for by the thread
- * that has published it. So no watch outlives its right because of a race at its start.
+ * Invariant: the current index has allowed a tracked watch, or the thread that published this index
+ * has still to check the watch. So no watch outlives its right because of a race at its start.
  */
 #include "server/authorization/authorizer.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -102,9 +101,9 @@ static bool is_always_allowed(const struct hfd_authorizer *authorizer,
                !hfd_subject_in_group(subject, HFD_GROUP_UNAUTHENTICATED);
 }
 
-static bool decide(const struct hfd_authorizer *authorizer, const struct hfd_rbac_index *index,
-                   const struct hfd_subject *subject, const struct hfd_attributes *attributes,
-                   struct hf__strbuf *reason) {
+static bool is_allowed(const struct hfd_authorizer *authorizer, const struct hfd_rbac_index *index,
+                       const struct hfd_subject *subject, const struct hfd_attributes *attributes,
+                       struct hf__strbuf *reason) {
         return hfd_fixed_rules_allow(subject, attributes) ||
                is_always_allowed(authorizer, subject) ||
                (index && hfd_rbac_allows(index, subject, attributes, reason));
@@ -113,10 +112,10 @@ static bool decide(const struct hfd_authorizer *authorizer, const struct hfd_rba
 bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
         /* Most requests are an administrator's, and need no index. */
-        if (decide(authorizer, NULL, subject, attributes, NULL))
+        if (is_allowed(authorizer, NULL, subject, attributes, NULL))
                 return true;
         struct hfd_rbac_index *index = hfd_authorizer_index(authorizer);
-        bool allowed = decide(authorizer, index, subject, attributes, reason);
+        bool allowed = is_allowed(authorizer, index, subject, attributes, reason);
         hfd_rbac_index_unref(index);
         return allowed;
 }
@@ -144,7 +143,7 @@ bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_ri
         assert(!right->authorizer);
         pthread_mutex_lock(&authorizer->mu);
         bool allowed =
-                decide(authorizer, authorizer->index, right->subject, &right->attributes, NULL);
+                is_allowed(authorizer, authorizer->index, right->subject, &right->attributes, NULL);
         if (allowed) {
                 right->authorizer = authorizer;
                 append_locked(authorizer, right);
@@ -178,8 +177,8 @@ static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_rig
                 if (*ret_done)
                         break;
                 unlink_locked(authorizer, right);
-                if (decide(authorizer, authorizer->index, right->subject, &right->attributes,
-                           NULL)) {
+                if (is_allowed(authorizer, authorizer->index, right->subject, &right->attributes,
+                               NULL)) {
                         append_locked(authorizer, right);
                 } else {
                         (void)hfd_http_request_ref(right->request);

@@ -35,7 +35,7 @@ static const char *text_at(const struct hf__json *object, const char *path) {
 }
 
 /* A copy without what the garbage collector and the registry change. NULL: out of memory. */
-static struct hf__json *strip(const struct hf__json *object) {
+static struct hf__json *strip_metadata(const struct hf__json *object) {
         static const char *const paths[] = {"metadata.ownerReferences", "metadata.finalizers",
                                             "metadata.managedFields", "metadata.resourceVersion"};
         struct hf__json *copy = hf__json_dup(object);
@@ -50,15 +50,15 @@ static struct hf__json *strip(const struct hf__json *object) {
 static bool is_for_garbage_collection(const struct hfd_escalation *e) {
         if (!e->old)
                 return false;
-        struct hf__json *object = strip(e->object), *old = strip(e->old);
+        struct hf__json *object = strip_metadata(e->object), *old = strip_metadata(e->old);
         bool equal = object && old && hf__json_equal(object, old);
         hf__json_free(object);
         hf__json_free(old);
         return equal;
 }
 
-static bool may(const struct hfd_escalation *e, const char *verb, const char *resource,
-                const char *name) {
+static bool is_allowed(const struct hfd_escalation *e, const char *verb, const char *resource,
+                       const char *name) {
         const struct hfd_attributes attributes = {.verb = verb,
                                                   .group = HFD_RBAC_API,
                                                   .resource = resource,
@@ -146,7 +146,7 @@ static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_i
         const char *plural = strcmp(kind, "Role") == 0 ? "roles" : "clusterroles";
         struct hf__json *rules = NULL;
 
-        if (may(e, "bind", plural, name))
+        if (is_allowed(e, "bind", plural, name))
                 return 0;
         int r = hfd_rbac_index_role_rules(index, kind, e->ns, name, &rules);
         if (r == HF_E_NOT_FOUND)
@@ -163,7 +163,7 @@ int hfd_escalation_check(const struct hfd_escalation *e, struct hf__strbuf *why)
 
         if (hfd_subject_in_group(e->subject, HFD_GROUP_MASTERS) || is_for_garbage_collection(e))
                 return 0;
-        if (!is_binding(e->resource) && may(e, "escalate", e->resource->plural, e->name))
+        if (!is_binding(e->resource) && is_allowed(e, "escalate", e->resource->plural, e->name))
                 return 0;
         index = hfd_authorizer_index(e->authorizer);
         if (!index) { /* in an empty index nobody holds a right */

@@ -120,10 +120,10 @@ static char *get_root(void *ctx) {
 
 /* ---- the CA of clients ---- */
 
-/* Why this server has no key to sign with, apart from a missing file; NULL = it may have one. */
+/* Why this server has no key to sign with, by its configuration; NULL = it may have one. */
 static const char *missing_key(const struct hfd_config *config) {
         return config->client_ca_file[0]
-                       ? "the CA of clients is that of --client-ca-file, whose key it does not have"
+                       ? "this server does not have the key of the CA in --client-ca-file"
                        : NULL;
 }
 
@@ -148,8 +148,9 @@ static int get_ca(struct hfd_cluster_ca *ca, struct hfd_pki_ca *ret_ca,
         pthread_mutex_unlock(&ca->mu);
         if (r != 0)
                 return hf_fail(reterr_status, r, "out of memory");
-        return ret_ca->key_pem ? 0
-                               : hf_fail(reterr_status, HF_E_NOT_FOUND, "it has no CA of its own");
+        return ret_ca->key_pem
+                       ? 0
+                       : hf_fail(reterr_status, HF_E_NOT_FOUND, "this server has no CA of its own");
 }
 
 static bool has_usage(const struct hfd_signing *signing, const char *usage) {

@@ -18,7 +18,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <openssl/err.h>
 #include <openssl/rand.h>

@@ -8,7 +8,6 @@
  */
 #include "server/filters/audit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -96,7 +95,8 @@ void hfd_audit_filter_impersonated(struct hfd_request_context *context,
         context->audited->impersonated = hfd_requester_new(user);
         if (context->audited->impersonated)
                 return;
-        /* Without that user, the event would say that the sender has acted. */
+        /* Memory has run out. An event without the impersonated user would say that the sender
+         * acted for itself. */
         context->audited = hfd_audit_record_unref(context->audited);
         hfd_audit_writer_lose(hfd_audit_get_writer(context->audit));
 }

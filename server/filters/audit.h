@@ -20,11 +20,12 @@ void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit
  * worker, as for the next two functions. */
 void hfd_audit_filter_begin(struct hfd_request_context *context, const struct hfd_user *user,
                             const struct hfd_attributes *attributes);
-/* user: whom the sender impersonates. */
+/* user: the user whom the sender impersonates; its values are copied. */
 void hfd_audit_filter_impersonated(struct hfd_request_context *context,
                                    const struct hfd_user *user);
-/* reason: of authorization's decision; it is copied; NULL = none. */
+/* The decision of authorization. reason is copied; NULL = there is none. */
 void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
                               const char *reason);
-/* The request is finished. code: of the response; 0 = there was none. Thread: worker. */
+/* The request is finished. code: the HTTP status of the response; 0 = there was no response.
+ * Thread: worker. */
 void hfd_audit_filter_end(struct hfd_request_context *context, int code);

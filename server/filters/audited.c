@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds bodies to audit records, and the event for the start of a watch. A request may have no
- * context: it was refused before it got one. */
+/* Adds bodies to audit records, and the event for the start of a watch. A request that was refused
+ * before it got a context has no record. */
 #include "server/filters/audited.h"
 
 #include <string.h>

@@ -17,7 +17,8 @@ int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth 
 }
 
 void hfd_authentication_refuse(struct hfd_http_request *request, int error) {
-        /* After a 401 a client throws away its credentials, which may be good. */
+        /* Other errors are the server's, such as memory that has run out. They get 503, because a
+         * client throws its credentials away after a 401. */
         if (error == HF_E_UNAUTHORIZED)
                 hfd_status_response_code(request, 401, 0, "Unauthorized");
         else

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The filter that determines the user of a request (auth/auth.h). It is the first one: the context
- * of the request is created after it, with the user's name.
+ * The filter that determines the user of a request (auth/auth.h). It is the first filter: the
+ * context of the request is created after it, with the user's name.
  *
  * Thread: the request's worker. Nothing blocks.
  */
 #include "server/auth/auth.h"
 
-/* Fills *ret_user and *ret_credential, which the caller frees, as hfd_auth_authenticate does. On an
- * error the name is "". */
+/* Fills *ret_user and *ret_credential, which the caller frees, as hfd_auth_authenticate does, and
+ * returns its result. On an error ret_user->name is "". */
 int hfd_authentication_filter(struct hfd_http_request *request, struct hfd_auth *auth,
                               struct hfd_user *ret_user, struct hfd_credential **ret_credential);
 /* Sends the response to a request whose authentication failed with this error: 401, or 503. */

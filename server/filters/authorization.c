@@ -3,8 +3,8 @@
  * Asks the authorizer whether the user may make the request, and refuses it if not.
  *
  * A list or a watch of one object, by a field selector for metadata.name, is authorized as a
- * request for that object: Kubernetes lets a user with rights for one object watch it. And a
- * request for a Namespace is a request in that namespace.
+ * request for that object: Kubernetes lets a user with rights for one object watch it. A request
+ * for a Namespace is authorized as a request in that namespace.
  */
 #include "server/filters/authorization.h"
 
@@ -53,6 +53,7 @@ bool hfd_authorization_filter(struct hfd_request_context *context, const struct 
         }
         const struct hfd_attributes attributes = hfd_request_attributes(context);
         bool allowed = hfd_authorizer_allows(context->authorizer, &subject, &attributes, NULL);
+        /* The reason takes time to compose, and most requests do not need it. */
         if (!allowed || context->audited)
                 (void)hfd_authorizer_allows(context->authorizer, &subject, &attributes, &reason);
         const char *why = reason.error == 0 ? reason.data : NULL;

@@ -7,10 +7,11 @@
  */
 #include "server/filters/request_context.h"
 
-/* False: the user may not, and the filter has sent the response (403). */
+/* False: the filter has sent the response: 403, or 503 if memory ran out. */
 bool hfd_authorization_filter(struct hfd_request_context *context, const struct hfd_user *user);
-/* Sets context->selected_name, which is part of what the request wants; the filter does so too, if
- * it was not done. False: out of memory. */
+/* Sets context->selected_name from the query, if it is not set yet. Call it before
+ * hfd_request_attributes, which uses the name. The authorization filter calls it, too. False: out
+ * of memory. */
 bool hfd_authorization_select_name(struct hfd_request_context *context);
 /* What the request wants to do, borrowed from context. */
 struct hfd_attributes hfd_request_attributes(const struct hfd_request_context *context);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handler chain; filters.h has its order. Three invariants. Everything up to the decision
- * whether a request may be served needs its head only, so that nobody without the right to it can
- * make the server keep a body, or wait for one at a shutdown. A request that may be served, except
- * a watch or a probe, is counted from its head on: otherwise a shutdown could cut off a request
- * that a client is sending. A request that waits for seats keeps the reference that its handler
- * will get; whoever ends the wait drops it or passes it on.
+ * whether a request may be served needs its head only, so that a client without the right to make
+ * the request can make the server neither keep a body, nor wait for one at a shutdown. A request
+ * that may be served, except a watch or a probe, is counted from its head on: otherwise a shutdown
+ * could cut off a request that a client is sending. A request that waits for seats keeps the
+ * reference that its handler will get; whoever ends the wait drops it or passes it on.
  */
 #include "server/filters/filters.h"
 
@@ -35,7 +35,7 @@ struct hfd_filters {
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
-        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = no tokens */
         struct hfd_flow_control *flow;                 /* borrowed; NULL = no priority levels */
         struct hfd_request_metrics *metrics;           /* owned */
         struct hfd_inflight *inflight;                 /* owned */
@@ -136,8 +136,8 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         leave_level(context, now);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
-        /* The time is 0 if no handler was called: the request was refused, or its client left
-         * before it had sent all of it. Then there is no duration. */
+        /* The time of arrival is 0 if no handler was called: the request was refused, or its client
+         * left before it had sent the whole request. Then there is no duration. */
         hf_nsec received = hfd_http_request_received_at(request);
         hf_nsec duration = received ? now - received : 0;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
@@ -197,7 +197,8 @@ static bool admit_request(struct hfd_request_context *context) {
         return false;
 }
 
-/* The user's account of unread responses; a watch is charged to it later. */
+/* Refuses the request if its user's account of unread responses is full. A watch is not refused: it
+ * is charged later. */
 static bool admit_response(struct hfd_request_context *context) {
         if (context->info.watch || hfd_unsent_admit(context->filters->unsent, context->user,
                                                     strcmp(context->info.verb, "list") == 0))
@@ -281,11 +282,12 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
                 hfd_status_response_code(request, 503, 1, "out of memory");
                 return HFD_HTTP_REFUSED;
         }
-        /* A role grants the anonymous user this write: then its body is wanted. */
+        /* If an anonymous client has got this far with a write, a role grants it, and the body is
+         * needed. */
         return !anonymous || context->info.mutating ? HFD_HTTP_READ_BODY : HFD_HTTP_IGNORE_BODY;
 }
 
-/* Takes over the reference. */
+/* Calls the handler of the path. Takes over the caller's reference to the request. */
 static void call_handler(struct hfd_request_context *context) {
         struct hfd_http_request *request = context->request;
         hfd_http_handler handler = NULL;
@@ -300,7 +302,8 @@ static void call_handler(struct hfd_request_context *context) {
         hfd_http_request_unref(request);
 }
 
-/* The request has its seats. Thread: worker. Takes over the reference. */
+/* Runs a request that has its seats. Thread: worker. Takes over the caller's reference to the
+ * request. */
 static void run(struct hfd_request_context *context) {
         context->runs = true;
         hfd_request_metrics_inflight(context->filters->metrics, context->info.mutating, 1);
@@ -349,7 +352,7 @@ void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
         }
         switch (hfd_priority_enter(context, &owner, &retry_after)) {
         case HFD_VERDICT_EXECUTE: run(context); break;
-        case HFD_VERDICT_WAIT: /* on_decided follows, or has been called, or on_finished */ break;
+        case HFD_VERDICT_WAIT: /* on_decided or on_finished follows, or has been called */ break;
         case HFD_VERDICT_QUEUE_FULL:
         case HFD_VERDICT_NO_SEATS:
                 hfd_priority_refuse(context, retry_after);

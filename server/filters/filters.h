@@ -25,12 +25,12 @@
  * When the response is finished, request_metrics counts the request, the access log records it, and
  * the last event of its audit record is queued.
  *
- * A request that waits for seats occupies no thread. It goes on on its worker.
+ * A request that waits for seats occupies no thread. Its worker continues it.
  *
- * The counts come after authorization, so that a user without rights can neither occupy seats nor
- * delay a shutdown. Health, version and metrics are exempt from the counts and the levels and are
- * not refused by them, so that probes get responses until the listener closes. A watch has seats
- * until its response has begun, and a shutdown ends it instead of waiting for it.
+ * Requests are counted and get seats after authorization, so that a user without rights can neither
+ * occupy seats nor delay a shutdown. Health, version and metrics are exempt from the counts and the
+ * levels and are not refused by them, so that probes get responses until the listener closes. A
+ * watch has seats until its response has begun, and a shutdown ends it instead of waiting for it.
  */
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
@@ -45,7 +45,7 @@ struct hfd_filters_config {
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only the fixed rules */
         struct hfd_audit *audit;                       /* borrowed; NULL = there is no audit log */
-        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = no tokens */
         struct hfd_flow_control *flow; /* borrowed; NULL = no priority levels and no limits */
         bool send_retry_after;
 };
@@ -58,9 +58,9 @@ struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 
 /*
  * The HTTP server's on_head; filters is the struct hfd_filters. It attaches a context to the
- * request (request_context.h). A client that has authenticated itself is known; the body of an
- * anonymous one is read only for a write that the anonymous user may make. Thread: worker. Never
- * blocks.
+ * request (request_context.h). Returns HFD_HTTP_REFUSED if it has sent a response. Otherwise the
+ * server reads the body, except that of a read by the anonymous user: unknown clients must not make
+ * the server keep bodies. Thread: worker. Never blocks.
  */
 enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *request);
 /* The handler for the HTTP server, for requests that hfd_filters_head did not refuse. Thread:
@@ -68,11 +68,12 @@ enum hfd_http_verdict hfd_filters_head(void *filters, struct hfd_http_request *r
 void hfd_filters_handle(void *filters, struct hfd_http_request *request);
 
 /* From now on new requests that are not exempt are refused, and those that wait for seats wait 2 s
- * at most. Once only. Thread: any, also below. */
+ * at most. Call it once. Thread: any, as for the functions below. */
 void hfd_filters_refuse(struct hfd_filters *filters);
 /* The number of requests in progress, without watches and exempt ones. */
 size_t hfd_filters_inflight(struct hfd_filters *filters);
 /*
- * Blocks until that number is 0. HF_E_TIMEOUT: deadline, a time of the boot clock, has passed.
+ * Blocks until no such request is in progress. HF_E_TIMEOUT: deadline, a time of the boot clock,
+ * has passed.
  */
 int hfd_filters_wait_drained(struct hfd_filters *filters, hf_nsec deadline);

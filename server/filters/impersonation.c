@@ -23,9 +23,9 @@ struct sender {
 };
 
 /* Whether the sender may impersonate the object `name` of the resource: a user, a group, and so on.
- * False: no, and the response was sent. */
-static bool check(const struct sender *sender, const char *group, const char *resource,
-                  const char *subresource, const char *ns, const char *name) {
+ * If not, it sends the response. */
+static bool check_right(const struct sender *sender, const char *group, const char *resource,
+                        const char *subresource, const char *ns, const char *name) {
         const struct hfd_attributes attributes = {.verb = "impersonate",
                                                   .group = group,
                                                   .resource = resource,
@@ -41,25 +41,28 @@ static bool check(const struct sender *sender, const char *group, const char *re
         return false;
 }
 
-/* The request names the first n_groups groups. The others come with the name and need no right. */
+/* Whether the sender may impersonate all that is in `requested`. The first n_groups groups are
+ * those that the request names. The other groups follow from the name of the user, and need no
+ * right. */
 static bool check_all(const struct sender *sender, const struct hfd_user *requested,
                       size_t n_groups) {
         char ns[HFD_NAMESPACE_MAX] = "";
         const char *name = requested->name;
         bool account = hfd_is_service_account(requested->name, ns, sizeof ns, &name);
 
-        if (!check(sender, "", account ? "serviceaccounts" : "users", "", ns, name))
+        if (!check_right(sender, "", account ? "serviceaccounts" : "users", "", ns, name))
                 return false;
         for (size_t i = 0; i < n_groups; i++)
-                if (!check(sender, "", "groups", "", "", requested->groups[i]))
+                if (!check_right(sender, "", "groups", "", "", requested->groups[i]))
                         return false;
         for (const char *at = requested->extra; at < requested->extra + requested->n_extra;) {
                 const char *key = at, *value = at + strlen(at) + 1;
                 at = value + strlen(value) + 1;
-                if (!check(sender, IDENTITY_API, "userextras", key, "", value))
+                if (!check_right(sender, IDENTITY_API, "userextras", key, "", value))
                         return false;
         }
-        return !requested->uid[0] || check(sender, IDENTITY_API, "uids", "", "", requested->uid);
+        return !requested->uid[0] ||
+               check_right(sender, IDENTITY_API, "uids", "", "", requested->uid);
 }
 
 bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_user *user) {

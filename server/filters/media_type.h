@@ -25,8 +25,8 @@ bool hfd_media_type_parse(char *element, struct hfd_media_type *ret_media);
 size_t hfd_media_types_parse(char *accept, struct hfd_media_type types[HFD_ACCEPT_TYPES]);
 /* Whether the type covers application/json. */
 bool hfd_media_type_is_json(const struct hfd_media_type *media);
-/* Whether it is Kubernetes' protobuf. Wildcards are not: JSON comes first. */
+/* Whether the type is Kubernetes' protobuf. A wildcard is not, because it selects JSON. */
 bool hfd_media_type_is_protobuf(const struct hfd_media_type *media);
-/* Whether a Status, which has no other form, is sent as protobuf. accept: the header; NULL =
+/* Whether a Status is sent as protobuf; otherwise it is sent as JSON. accept: the header; NULL =
  * absent. */
 bool hfd_media_type_status_is_protobuf(const char *accept);

@@ -42,7 +42,7 @@ static const char *distinguisher_of(const struct hfd_request_context *context) {
 /* The flow of the request. The impersonated user counts, not the impersonator. */
 static void set_flow(struct hfd_request_context *context, const struct hfd_user *user) {
         if (strcmp(user->name, context->user) != 0)
-                context->flow_user = strdup(user->name); /* NULL: it shares its sender's flow */
+                context->flow_user = strdup(user->name); /* out of memory: the sender's flow */
         context->seats.level = context->flow->at_work;
         context->seats.flow_class = context->flow->flow_class;
         if (!context->flow->is_exempt)
@@ -50,7 +50,8 @@ static void set_flow(struct hfd_request_context *context, const struct hfd_user 
                         hfd_dealer_hash(context->flow->seed, distinguisher_of(context));
 }
 
-/* The match of the request, and a reference to its index. NULL: there is no index yet. */
+/* The match of the request. *ret_index: a new reference to the index that has the match. NULL:
+ * there are no priority levels. */
 static const struct hfd_flow_match *find_match(struct hfd_request_context *context,
                                                struct hfd_flow_control *flow,
                                                const struct hfd_user *user,
@@ -114,7 +115,8 @@ static unsigned width_of(const struct hfd_request_context *context) {
                               hfd_flow_level_max_width(context->seats.level));
 }
 
-/* What `timeout` of the request allows. The handler refuses a malformed one. */
+/* Until when the request may wait for seats. A malformed `timeout` counts as absent; the handler
+ * refuses it later. */
 static hf_nsec deadline_of(const struct hfd_request_context *context, hf_nsec received) {
         const char *query = hfd_http_request_query(context->request);
         hf_nsec timeout = 0;

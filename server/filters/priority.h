@@ -6,15 +6,15 @@
  *
  * A request needs seats from the time when it is complete until its response is sent, or until its
  * client does not read the response at once; unsent.h limits such responses. While it waits for
- * them, its body is in memory; flow_levels.h limits how much.
+ * seats, its body is in memory; flow_levels.h limits how much memory such bodies take.
  */
 #include "server/filters/request_context.h"
 #include "server/flow/flow_control.h"
 
 /*
  * Names the schema and the level in headers of the response, as kube-apiserver does, also if the
- * request is refused later. user: after impersonation. flow NULL = there are none. Thread: worker,
- * before the response.
+ * request is refused later. user: after impersonation. flow NULL = there are no priority levels.
+ * Thread: worker, before the response.
  */
 void hfd_priority_filter(struct hfd_request_context *context, struct hfd_flow_control *flow,
                          const struct hfd_user *user);

@@ -3,8 +3,8 @@
  * The context of a request. The HTTP request owns it and frees it with its last reference.
  *
  * Invariant: the request is counted nowhere and has no seats any more when the context is freed.
- * The HTTP server calls on_finished before it drops its own reference, and on_finished gives both
- * up.
+ * The HTTP server calls on_finished before it drops its own reference, and on_finished ends the
+ * counting and gives the seats back.
  */
 #include "server/filters/request_context.h"
 

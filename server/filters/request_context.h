@@ -31,11 +31,12 @@ struct hfd_request_context {
         struct hfd_http_request *request;              /* borrowed: the request owns this */
         struct hfd_request_info info;                  /* its strings are in text */
         struct hfd_request_labels labels;              /* for the metrics */
-        struct hfd_inflight_place place;               /* what a shutdown waits for; inflight.h */
+        struct hfd_inflight_place place;               /* whether a shutdown waits for it */
         struct hfd_auth *auth;                         /* borrowed */
         struct hfd_authorizer *authorizer;             /* borrowed; NULL = only fixed rules */
-        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = none have tokens */
-        /* Owned; of a watch: what the token of its sender depends on; NULL = nothing. */
+        struct hfd_service_accounts *service_accounts; /* borrowed; NULL = no tokens */
+        /* Owned. Only for a watch: the objects on which the token of its sender depends; NULL =
+         * there are none. */
         struct hfd_credential *credential;
         /* Owned; the user after impersonation; NULL = nothing needs it (filters.c). */
         struct hfd_requester *requester;

@@ -45,7 +45,7 @@ static const char *reason_for_code(int code) {
 }
 
 /* Empties body. NULL = out of memory: the response has no body. */
-static struct hf__buf *take(struct hf__strbuf *body) {
+static struct hf__buf *take_body(struct hf__strbuf *body) {
         struct hf__buf *buf = hf__strbuf_to_buf(body);
 
         hf__strbuf_done(body);
@@ -72,7 +72,7 @@ static void send_response(struct hfd_http_request *request, int code, const char
         hf__buf_unref(buf);
 }
 
-/* In protobuf, if the client prefers that. Consumes json. */
+/* Sends the Status, in protobuf if the client prefers that. Consumes json; NULL = out of memory. */
 static void send_json_status(struct hfd_http_request *request, const struct hf_status *status,
                              struct hf__buf *json) {
         struct hf__buf *protobuf = NULL;
@@ -115,7 +115,8 @@ static void send_status(struct hfd_http_request *request, const struct hf_status
         hf__strbuf_json(&out, reason, strlen(reason));
         if (details || status->retry_after_s > 0) {
                 hf__strbuf_puts(&out, ",\"details\":{");
-                /* A client may repeat a write after this 503; other 503s may be a proxy's. */
+                /* The cause tells a client that the write was not applied, and may be repeated. A
+                 * 503 without it may come from a proxy, and says nothing about the write. */
                 if (status->http_code == 503) {
                         hf__strbuf_puts(&out, "\"causes\":[{\"reason\":\"NotApplied\",\"message\":"
                                               "\"the request was not processed\"}]");
@@ -130,7 +131,7 @@ static void send_status(struct hfd_http_request *request, const struct hf_status
                 hf__strbuf_putc(&out, '}');
         }
         hf__strbuf_printf(&out, ",\"code\":%d}\n", status->http_code);
-        send_json_status(request, status, take(&out));
+        send_json_status(request, status, take_body(&out));
 }
 
 void hfd_status_response(struct hfd_http_request *request, const struct hf_status *status) {
@@ -150,12 +151,13 @@ void hfd_status_response_text(struct hfd_http_request *request, int code, const 
         struct hf__strbuf out = {0};
 
         hf__strbuf_puts(&out, text);
-        send_response(request, code, "text/plain; charset=utf-8", take(&out), retry_after_s, close);
+        send_response(request, code, "text/plain; charset=utf-8", take_body(&out), retry_after_s,
+                      close);
 }
 
 /*
- * leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases" in API group
- * "coordination.k8s.io" in the namespace "ns"
+ * For example: leases.coordination.k8s.io "x" is forbidden: User "u" cannot get resource "leases"
+ * in API group "coordination.k8s.io" in the namespace "ns"
  */
 static void put_forbidden(struct hf__strbuf *out, const char *user,
                           const struct hfd_attributes *attributes) {

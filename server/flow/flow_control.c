@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/thread.h"
 #include "server/cacher/cacher.h"

@@ -250,6 +250,7 @@ static void dump_requests(void *ctx, struct hfd_flow_level *level, bool quiescin
 
 void hfd_flow_dump_requests(struct hfd_flow_levels *levels, const struct hf_host *host,
                             bool details, struct hf__strbuf *text) {
+        /* The misspelling of "distinguisher" is Kubernetes'. */
         static const char *const header[] = {"PriorityLevelName", "FlowSchemaName",
                                              "QueueIndex",        "RequestIndexInQueue",
                                              "FlowDistingsher",   "ArriveTime",

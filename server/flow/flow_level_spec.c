@@ -3,8 +3,6 @@
  * the store may come from elsewhere, so every number is checked again. */
 #include "server/flow/flow_level_spec.h"
 
-#include <string.h>
-
 #include "base/json.h"
 
 /* Reads a member; if it is absent, its value is `otherwise`. False: the value is out of bounds. */

@@ -20,9 +20,9 @@ struct hfd_flow_level;
 struct hfd_flow_levels;
 
 /*
- * Of all requests that wait, the memory that they keep (bodies, mostly). More are refused. Small
- * requests have some more, which no large one can use up: otherwise a user who sends large bodies
- * would make the Leases of all others be refused, whatever turns they have.
+ * The most memory that waiting requests may keep together, mostly as bodies. A request that would
+ * exceed it is refused. A reserve is for small requests only. Otherwise a user who sends large
+ * bodies could have the Lease renewals of all other users refused, however fair the queues are.
  */
 #define HFD_FLOW_WAITING_BYTES ((size_t)64 << 20)
 #define HFD_FLOW_SMALL_BYTES   ((size_t)16 << 10) /* a small request keeps at most this */
@@ -36,7 +36,8 @@ int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
 int hfd_flow_levels_start(struct hfd_flow_levels *levels);
 /* Joins the timer. Afterwards no wait ends at its deadline. Idempotent. Accepts NULL. */
 void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
-/* Stops. No level may have requests, and no index may exist. Accepts NULL, returns NULL. */
+/* Stops the timer and frees everything. No level may have requests, and no index may exist. Accepts
+ * NULL, returns NULL. */
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 
 /*
@@ -51,14 +52,15 @@ void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now);
 /* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
 
-/* The server shuts down: nobody waits longer than until this deadline, neither those who wait now
- * nor those who come. Once only. */
+/* The server shuts down: no request waits longer than until this deadline, neither those that wait
+ * now nor those that come later. Call it once. */
 void hfd_flow_levels_hurry(struct hfd_flow_levels *levels, hf_nsec deadline);
 /* That deadline; HF_NSEC_NEVER = there is none. */
 hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels);
 /* A place begins to wait until this deadline: makes the timer look at that time. */
 void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline);
-/* A place that keeps this memory begins to wait. False: the limit is reached, it must not wait. */
+/* A place that keeps this memory begins to wait. False: the limit is reached, and the place must
+ * not wait. When a wait ends, free_bytes gives the memory back. */
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes);
 void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes);
 

@@ -26,7 +26,7 @@ struct family {
 
 /* A histogram of each class. */
 struct histogram_family {
-        const char *name, *help, *label; /* label: further ones, or "" */
+        const char *name, *help, *label; /* label: more labels, or "" */
         const struct hfd_histogram_bounds *bounds;
         size_t offset; /* of the histogram in the class */
         bool begins;   /* it is the first of its name */
@@ -113,7 +113,8 @@ struct pass {
         const struct histogram_family *histogram;
 };
 
-static void begin(struct hf__strbuf *text, const char *name, const char *type, const char *help) {
+static void put_head(struct hf__strbuf *text, const char *name, const char *type,
+                     const char *help) {
         hf__strbuf_printf(text, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help,
                           name, type);
 }
@@ -193,18 +194,18 @@ void hfd_flow_metrics_write(struct hfd_flow_levels *levels, struct hf__strbuf *t
 
         for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
                 pass.family = &families[i];
-                begin(text, pass.family->name, pass.family->type, pass.family->help);
+                put_head(text, pass.family->name, pass.family->type, pass.family->help);
                 hfd_flow_levels_each(levels, write_family, &pass);
         }
-        begin(text, "rejected_requests_total", "counter", "Requests that were refused.");
+        put_head(text, "rejected_requests_total", "counter", "Requests that were refused.");
         hfd_flow_levels_each(levels, write_refusals, &pass);
         for (size_t i = 0; i < sizeof histograms / sizeof histograms[0]; i++) {
                 pass.histogram = &histograms[i];
                 if (pass.histogram->begins)
-                        begin(text, pass.histogram->name, "histogram", pass.histogram->help);
+                        put_head(text, pass.histogram->name, "histogram", pass.histogram->help);
                 hfd_flow_levels_each(levels, write_histogram, &pass);
         }
-        begin(text, "seat_fair_frac", "gauge",
-              "The part of its target that each priority level gets.");
+        put_head(text, "seat_fair_frac", "gauge",
+                 "The part of its target that each priority level gets.");
         hf__strbuf_printf(text, PREFIX "seat_fair_frac %.9g\n", hfd_flow_levels_fraction(levels));
 }

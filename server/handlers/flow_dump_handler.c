@@ -22,9 +22,9 @@ struct hfd_flow_dump_handler {
         struct hfd_flow_levels *levels; /* borrowed */
 };
 
-/* False: there is no such table. */
-static bool dump(const struct hfd_flow_dump_handler *handler, struct hfd_http_request *request,
-                 struct hf__strbuf *text) {
+/* Appends the table that the path names. False: there is no such table. */
+static bool append_table(const struct hfd_flow_dump_handler *handler,
+                         struct hfd_http_request *request, struct hf__strbuf *text) {
         const char *table = hfd_http_request_path(request) + strlen(ROOT);
         char details[8] = "";
 
@@ -47,7 +47,7 @@ static void handle(void *ctx, struct hfd_http_request *request) {
         struct hf__strbuf body = {.max = BODY_MAX};
 
         if (hfd_read_endpoint_accepts(request)) {
-                if (dump(ctx, request, &body))
+                if (append_table(ctx, request, &body))
                         hfd_read_endpoint_reply(request, "text/plain; charset=utf-8", &body);
                 else
                         hfd_status_response_text(request, 404, "404 page not found\n", 0, false);

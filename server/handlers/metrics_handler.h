@@ -13,9 +13,9 @@ struct hfd_metrics_handler;
 struct hfd_flow_levels;
 
 /*
- * levels: their metrics are part of the text, too; NULL = there are none; they outlive the handler.
- * Also adds the process_* metrics to host->metrics. If host->metrics is NULL, the response is
- * empty. host must outlive the handler. 0 or -errno.
+ * levels: the priority levels, whose metrics are part of the text, too. They must outlive the
+ * handler; NULL = there are none. Also adds the process_* metrics to host->metrics. If
+ * host->metrics is NULL, the response is empty. host must outlive the handler. 0 or -errno.
  */
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *levels,
                             struct hfd_metrics_handler **ret_handler);

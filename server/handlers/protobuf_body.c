@@ -118,8 +118,8 @@ static bool has_nul(const struct slice *data) {
         return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
 }
 
-/* {1: seconds, 2: nanoseconds}. An empty message and TIME_MIN are Go's zero time: then the member
- * stays absent. */
+/* Adds a time: {1: seconds, 2: nanoseconds}. An empty message and TIME_MIN are Go's zero time, for
+ * which the member stays absent. */
 static int put_time(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         char text[HF__MICROTIME_MAX];
         int64_t seconds = 0, nanos = 0;
@@ -203,8 +203,8 @@ static int put_texts(struct hf__json *map, const char *key, struct slice in) {
         return r;
 }
 
-/* Adds an entry that is a message. The value is decoded as the field of a holder, because the key
- * is not known to be new. */
+/* Adds an entry that is a message. The value is decoded as a field of an object of its own first:
+ * the map may have the key already, and the functions for fields search for their member. */
 static int put_map_message(struct hf__json *map, const char *key, const struct hfd_schema *items,
                            struct slice in) {
         const struct hfd_schema_field f = {"value", items, .flags = HFD_FIELD_POINTER};
@@ -220,7 +220,7 @@ static int put_map_message(struct hf__json *map, const char *key, const struct h
         return r;
 }
 
-/* key and value: what the entry has; absent ones are empty. */
+/* Adds an entry to a map. The slice of a key or a value that the message lacks is empty. */
 static int put_map_value(struct hf__json *map, const struct hfd_schema *items,
                          const struct slice *key, const struct slice *value) {
         char *key_text = key->at ? copy_text(key) : strdup(""), *text = NULL;
@@ -292,7 +292,7 @@ static int put_json(struct hf__json *object, const struct hfd_schema_field *f,
         return -ENOMEM;
 }
 
-/* {1: JSON}. It may be any value, of which the schema knows no more; without text it is null. */
+/* Adds a value of any type: {1: its JSON text}. Without a text it is null. */
 static int put_any(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         struct wire wire = {0};
         struct hf__json *value;
@@ -327,8 +327,8 @@ static int put_message(struct hf__json *object, const struct hfd_schema_field *f
 }
 
 /*
- * {1: an object, 2: a list} or {1: a boolean, 2: an object} (schema.h). The parts are decoded as
- * fields of a message that has them.
+ * Adds one of two forms: {1: an object, 2: a list} or {1: a boolean, 2: an object} (schema.h). The
+ * parts are decoded as fields of a message that has them.
  */
 static int put_either(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
         const struct hfd_schema *either = f->schema;
@@ -406,7 +406,7 @@ static int put_bytes(struct hf__json *object, const struct hfd_schema_field *f,
         return r;
 }
 
-/* {1: 1 for a text, 2: number, 3: text}. */
+/* Adds an IntOrString: {1: 0 = number or 1 = text, 2: the number, 3: the text}. */
 static int put_int_or_string(struct hf__json *object, const struct hfd_schema_field *f,
                              struct slice in) {
         struct slice data = {0};
@@ -458,7 +458,7 @@ static int put_number(struct hf__json *object, const struct hfd_schema_field *f,
         return hf__json_set_i64(object, f->name, (int64_t)value);
 }
 
-/* A double. JSON has no infinity and no NaN. */
+/* Adds a double. JSON has no infinity and no NaN, so they are refused. */
 static int put_double(struct hf__json *object, const struct hfd_schema_field *f, uint64_t bits) {
         struct hf__json *value = NULL;
         char text[40];

@@ -12,7 +12,6 @@
  *
  * Threads: each function says which; "Thread: any" means that every thread may call it at any time.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>

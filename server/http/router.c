@@ -21,8 +21,8 @@ struct route {
 struct hfd_router {
         struct route *routes; /* owned */
         size_t n_routes;
-        /* For the second byte of a path, the first route that may match it: each request comes
-         * here, and most routes begin with another one. */
+        /* For each second byte of a path, the first route that may match the path. So a look-up
+         * skips most routes. */
         size_t first[256];
 };
 

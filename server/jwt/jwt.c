@@ -3,9 +3,9 @@
  * Signs and verifies.
  *
  * Invariants. A token whose signature these keys have found right is known by its digest, and its
- * header and signature are not looked at again (verified.h). Of a token that nobody has signed only
- * the header is parsed, which is limited. The algorithm is that of the key; the header must name
- * the same one, so neither "none" nor HMAC with a public key can pass. Base64url is strict: no
+ * header and signature are not looked at again (verified.h). Until a signature is found right, only
+ * the header is parsed, whose size is limited. The algorithm is that of the key; the header must
+ * name the same one, so neither "none" nor HMAC with a public key can pass. Base64url is strict: no
  * padding, no other alphabet, no unused bits. So a token cannot be changed into another text that
  * is accepted too.
  */
@@ -93,7 +93,7 @@ static int parse_header(const struct part *part, struct hf__json **ret_header) {
         if (part->n > HEADER_MAX / 3 * 4 || !decode(part, data, &n))
                 return HF_E_UNAUTHORIZED;
         int r = parse_object(data, n, &header);
-        /* Extensions that a reader must understand: this one knows none. */
+        /* These members name extensions that a reader must understand. This reader knows none. */
         if (r == 0 && (hf__json_get(header, "crit") || hf__json_get(header, "b64"))) {
                 hf__json_free(header);
                 return HF_E_UNAUTHORIZED;

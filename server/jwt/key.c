@@ -39,7 +39,7 @@ static void signature_cleanup(ECDSA_SIG **signature) { ECDSA_SIG_free(*signature
 
 /* ---- reading ---- */
 
-/* Whether a token may be signed with it: NULL, or what is wrong with it. */
+/* Why tokens cannot be signed with the key; NULL = they can. */
 static const char *find_fault(EVP_PKEY *pkey, bool *ret_is_ec) {
         char curve[32] = "";
         size_t n;

@@ -22,8 +22,8 @@ struct hfd_jwt_key;
 /*
  * Reads the next key of a PEM text: a private key, a public key, or that of a certificate; other
  * parts are skipped. *at: the rest of the text, which is advanced. HF_E_NOT_FOUND: there is no
- * further key. HF_E_INVALID: a malformed or encrypted one, or one of another kind (message).
- * -ENOMEM. The caller frees the key.
+ * further key. HF_E_INVALID: the key is malformed, encrypted or of another kind; the message says
+ * which. -ENOMEM. The caller frees the key.
  */
 int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);
@@ -46,7 +46,8 @@ const char *hfd_jwt_key_id(const struct hfd_jwt_key *key);
 /* Signs n bytes with a private key. 0, or -EIO: OpenSSL failed. */
 int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
                      unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature);
-/* Whether it is the signature of these bytes. False also if OpenSSL fails, as without memory. */
+/* Whether the signature is that of the n bytes of data. False also if OpenSSL fails, for example
+ * because memory has run out. */
 bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
                         const unsigned char *signature, size_t n_signature);
 /* Appends the public key as a JWK (RFC 7517). An error is kept in out->error. */

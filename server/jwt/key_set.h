@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The keys of an issuer: one that signs, and all whose signatures are accepted. It is filled by its
- * maker; once it is shared, it is reference-counted, and its keys do not change. Thread: any then.
+ * The keys of an issuer: one that signs, and all whose signatures are accepted. One thread makes a
+ * set and adds its keys. From then on the keys do not change, and any thread that has a reference
+ * may use the set.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +27,11 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set);
 struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
 
 /*
- * Adds all keys of a PEM text; one that the set has already is left out. signs: the first one is
- * the key that signs, and must be private. HF_E_INVALID: there is none, or one is not usable.
- * HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message begins with `name`,
- * which says where the text is from. On an error the set may have some of the keys.
+ * Adds all keys of a PEM text; one that the set has already is left out. signs: the first key of
+ * the text is the one that signs, and must be private. HF_E_INVALID: the text has no key, or one
+ * that is not usable. HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message
+ * begins with `name`, which says where the text is from. On an error the set may have some of the
+ * keys.
  */
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
                         struct hf_status *reterr_status);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The tokens whose signatures a set of keys has verified, because a client sends the same token
- * with every request, and a verification takes most of the time of a small one. Only the SHA-256
- * of each token is kept. What the claims say is not: every request checks it anew.
+ * with every request, and a verification takes most of the time of a small one. Only the SHA-256 of
+ * each token is kept. The claims are not kept: every request checks them anew.
  *
  * Wrong tokens are not kept. That would save nothing, because an attacker changes one character for
  * each request; and OpenSSL reports a lack of memory like a wrong signature.

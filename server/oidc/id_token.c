@@ -20,7 +20,7 @@
 
 #define REFUSE(...) hf_fail(reterr_status, HF_E_UNAUTHORIZED, __VA_ARGS__)
 
-/* The text of a claim; NULL: it is missing or no text. */
+/* The text of a claim; NULL: it is missing, or not a string. */
 static const char *claim_text(const struct hf__json *claims, const char *name) {
         const struct hf__json *claim = hf__json_get(claims, name);
 
@@ -80,7 +80,7 @@ static int check_required(const struct hfd_id_token_rules *rules, const struct h
                 if (!hf__json_get(claims, name))
                         return REFUSE("oidc: required claim %s not present in ID token", name);
                 if (!found)
-                        return REFUSE("oidc: parse claim %s: it is no string", name);
+                        return REFUSE("oidc: parse claim %s: it is not a string", name);
                 if (strcmp(found, wanted) != 0)
                         return REFUSE("oidc: required claim %s value does not match. Got = %.60s, "
                                       "want = %.60s",
@@ -99,7 +99,8 @@ static int set_name(const struct hfd_id_token_rules *rules, const struct hf__jso
 
         if (!text || !*text)
                 return REFUSE("oidc: parse username claims \"%.60s\": %s", claim,
-                              hf__json_get(claims, claim) ? "it is no text" : "claim not present");
+                              hf__json_get(claims, claim) ? "it is not a string"
+                                                          : "claim not present");
         if (is_email && verified && !hf__json_is_true(verified))
                 return REFUSE("oidc: email not verified");
         if (strcmp(prefix, "-") == 0) {
@@ -122,7 +123,7 @@ static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__j
         return n > 0 && (size_t)n < sizeof group && hfd_user_add_group(user, group);
 }
 
-/* A text, or a list of texts; null is an empty list, as Go reads it. */
+/* Reads the groups: a string, or a list of strings. As Go reads it, null is an empty list. */
 static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                       struct hfd_user *user, struct hf_status *reterr_status) {
         const char *name = rules->groups_claim;
@@ -135,14 +136,15 @@ static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__j
         if (hf__json_is_string(claim)) {
                 fits = add_group(rules, claim, user);
         } else if (!hf__json_is_array(claim)) {
-                return REFUSE("oidc: parse groups claim \"%.60s\": it is no text and no list",
+                return REFUSE("oidc: parse groups claim \"%.60s\": it is neither a string nor a "
+                              "list",
                               name);
         } else {
                 for (const struct hf__json *m = hf__json_first(claim); m && fits;
                      m = hf__json_next(m)) {
                         if (!hf__json_is_string(m))
-                                return REFUSE("oidc: parse groups claim \"%.60s\": a group is no "
-                                              "text",
+                                return REFUSE("oidc: parse groups claim \"%.60s\": a group is not "
+                                              "a string",
                                               name);
                         fits = add_group(rules, m, user);
                 }

@@ -14,7 +14,7 @@ struct hf__json;
 struct hfd_id_token_rules {
         const char *issuer, *client_id;
         const char *username_claim;
-        const char *username_prefix; /* as the flag has it: "" and "-" have a meaning */
+        const char *username_prefix; /* "-" = none; "" = the issuer and "#", but none for email */
         const char *groups_claim, *groups_prefix;
         const char *const *required; /* "claim=value"; NULL-terminated */
 };

@@ -29,7 +29,7 @@
 #include "server/outbound/status_text.h"
 
 #define FETCH_TIMEOUT (30 * HF_NSEC_PER_SEC)
-#define ANSWER_MAX    ((size_t)1 << 20)
+#define RESPONSE_MAX  ((size_t)1 << 20)
 #define DISCOVERY     "/.well-known/openid-configuration"
 
 struct hfd_oidc {
@@ -68,8 +68,8 @@ static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
 
 /* The response as JSON, which the caller frees. NULL: the request has failed, and the fetch has
  * ended. */
-static struct hf__json *parse_answer(struct hfd_oidc *oidc,
-                                     const struct hfd_outbound_result *result) {
+static struct hf__json *parse_response(struct hfd_oidc *oidc,
+                                       const struct hfd_outbound_result *result) {
         struct hf__strbuf why = {0};
         struct hf__json *json = NULL;
 
@@ -79,7 +79,7 @@ static struct hf__json *parse_answer(struct hfd_oidc *oidc,
                 hfd_outbound_status_text(result->code, result->body, result->n_body, &why);
         else if (hf__json_parse(result->body, result->n_body, &json, NULL) != 0 ||
                  !hf__json_is_object(json))
-                hf__strbuf_puts(&why, "the answer is no JSON object");
+                hf__strbuf_puts(&why, "the response is not a JSON object");
         if (why.n == 0 && json)
                 return json;
         hf__json_free(json);
@@ -91,7 +91,7 @@ static struct hf__json *parse_answer(struct hfd_oidc *oidc,
         return NULL;
 }
 
-static void get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
+static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
         static const char *const headers[] = {"Accept: application/json"};
         const struct hfd_outbound_request request = {.method = "GET",
                                                      .url = url,
@@ -100,7 +100,7 @@ static void get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done)
                                                      .n_headers = 1,
                                                      .deadline = hf_now(hf_host_clock(oidc->host)) +
                                                                  FETCH_TIMEOUT,
-                                                     .max_answer = ANSWER_MAX,
+                                                     .max_answer = RESPONSE_MAX,
                                                      .may_repeat = true,
                                                      .done = done,
                                                      .ctx = oidc};
@@ -114,7 +114,7 @@ static void get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done)
 
 static void on_keys(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_oidc *oidc = ctx;
-        struct hf__json *json = parse_answer(oidc, result);
+        struct hf__json *json = parse_response(oidc, result);
         size_t n = 0;
 
         if (!json)
@@ -143,7 +143,7 @@ static void on_keys(void *ctx, const struct hfd_outbound_result *result) {
 
 static void on_document(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_oidc *oidc = ctx;
-        struct hf__json *json = parse_answer(oidc, result);
+        struct hf__json *json = parse_response(oidc, result);
 
         if (!json)
                 return;
@@ -158,7 +158,7 @@ static void on_document(void *ctx, const struct hfd_outbound_result *result) {
         else if (!oidc->keys_url)
                 fail_fetch(oidc, "its discovery document has no jwks_uri");
         else
-                get(oidc, oidc->keys_url, on_keys);
+                send_get(oidc, oidc->keys_url, on_keys);
 }
 
 static void get_document(struct hfd_oidc *oidc) {
@@ -173,7 +173,7 @@ static void get_document(struct hfd_oidc *oidc) {
         if (url.error)
                 fail_fetch(oidc, "out of memory");
         else
-                get(oidc, url.data, on_document);
+                send_get(oidc, url.data, on_document);
         hf__strbuf_done(&url);
 }
 
@@ -193,7 +193,7 @@ static bool fetch(struct hfd_oidc *oidc, const char *key_id) {
                 return under_way;
         (void)snprintf(oidc->wanted, sizeof oidc->wanted, "%s", key_id ? key_id : "");
         if (oidc->keys_url)
-                get(oidc, oidc->keys_url, on_keys);
+                send_get(oidc, oidc->keys_url, on_keys);
         else
                 get_document(oidc);
         return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One call of hfd_outbound_send, from then until its callback has returned. It has a reference
- * count: the list of calls has one reference, and the thread that sends the call has one. Private
- * to server/outbound.
+ * A call, from hfd_outbound_send until its callback has returned. It has a reference count: the
+ * list of calls has one reference, and the thread that sends the call has one. Private to
+ * server/outbound.
  */
 #include <stdatomic.h>
 

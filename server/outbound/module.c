@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/http/engine.h"
 #include "base/http/global.h"
@@ -45,8 +44,8 @@ static void free_exchange(struct exchange *x) {
 
 /* ---- the end ---- */
 
-static void finish(struct exchange *x, enum hfd_outbound_end end,
-                   const struct hf__http_result *http) {
+static void end_exchange(struct exchange *x, enum hfd_outbound_end end,
+                         const struct hf__http_result *http) {
         const struct hfd_outbound_failure failure = {.end = end,
                                                      .method = x->request.method,
                                                      .url = x->request.url,
@@ -103,7 +102,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
                 if (submit(x, http->id, NULL) == 0)
                         return;
         }
-        finish(x, end, http);
+        end_exchange(x, end, http);
 }
 
 /* ---- the start ---- */

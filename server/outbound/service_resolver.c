@@ -30,7 +30,8 @@ struct hfd_service_resolver *hfd_service_resolver_free(struct hfd_service_resolv
         return NULL;
 }
 
-static const struct service *find(const struct hfd_service_resolver *resolver, const char *key) {
+static const struct service *find_service(const struct hfd_service_resolver *resolver,
+                                          const char *key) {
         for (size_t i = 0; i < resolver->n; i++)
                 if (strcmp(resolver->services[i].key, key) == 0)
                         return &resolver->services[i];
@@ -68,7 +69,7 @@ static int add_item(struct hfd_service_resolver *resolver, const char *item, siz
         struct service service = {.key = strndup(item, (size_t)(equals - item))};
         if (!service.key)
                 return -ENOMEM;
-        bool twice = find(resolver, service.key) != NULL;
+        bool twice = find_service(resolver, service.key) != NULL;
         if (twice || asprintf(&service.target, has_port(target, n_target) ? "%.*s" : "%.*s:",
                               (int)n_target, target) < 0) {
                 free(service.key);
@@ -111,12 +112,12 @@ static const struct service *match(const struct hfd_service_resolver *resolver, 
         char key[1024];
 
         (void)snprintf(key, sizeof key, "%s/%s:%u", ns, name, port);
-        const struct service *service = find(resolver, key);
+        const struct service *service = find_service(resolver, key);
         if (!service) {
                 (void)snprintf(key, sizeof key, "%s/%s", ns, name);
-                service = find(resolver, key);
+                service = find_service(resolver, key);
         }
-        return service ? service : find(resolver, "*");
+        return service ? service : find_service(resolver, "*");
 }
 
 int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,

@@ -8,10 +8,11 @@
  *      NAMESPACE/NAME:PORT=HOST[:PORT]   one port of it
  *      *=HOST[:PORT]                     all others, for example an ingress that knows them by name
  *
- * comma separated; HOST may be a name, an IPv4 address or an IPv6 address in brackets. If the item
- * has no port after HOST, the service's port is used. A service that the flag does not name is
- * reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's resolver looks up.
- * That name is in any case the one in the certificate and in the header Host.
+ * The items are separated by commas. HOST may be a name, an IPv4 address or an IPv6 address in
+ * brackets. If the item has no port after HOST, the service's port is used. A service that the flag
+ * does not name is reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's
+ * resolver looks up. The certificate and the header Host have that name, wherever the service is
+ * reached.
  *
  * Immutable. Thread: any.
  */

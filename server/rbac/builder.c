@@ -8,7 +8,6 @@
  * if its list of names were read as absent, the rule would grant all names. Any other member with a
  * wrong type is read as absent.
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -277,7 +277,7 @@ static bool holds_all(const struct check *check, bool urls) {
         return false;
 }
 
-static size_t count(const struct hf__json *rule, const char *key) {
+static size_t count_members(const struct hf__json *rule, const char *key) {
         return hf__json_count(hf__json_get(rule, key));
 }
 
@@ -287,14 +287,16 @@ static size_t times(size_t a, size_t b) {
 }
 
 static void check_rule(struct check *check, const struct hf__json *rule) {
-        size_t n_names = count(rule, "resourceNames"), n_urls = count(rule, "nonResourceURLs");
-        size_t n = times(times(times(count(rule, "verbs"), count(rule, "apiGroups")),
-                               count(rule, "resources")),
-                         n_names ? n_names : 1);
+        size_t n_names = count_members(rule, "resourceNames"),
+               n_urls = count_members(rule, "nonResourceURLs");
+        size_t n =
+                times(times(times(count_members(rule, "verbs"), count_members(rule, "apiGroups")),
+                            count_members(rule, "resources")),
+                      n_names ? n_names : 1);
 
         if ((n == 0 || holds_all(check, false)) && (n_urls == 0 || holds_all(check, true)))
                 return;
-        n += times(n_urls, count(rule, "verbs"));
+        n += times(n_urls, count_members(rule, "verbs"));
         if (n <= RIGHTS_MAX)
                 check->n_taken += n;
         if (n > RIGHTS_MAX || check->n_taken > TAKEN_MAX)

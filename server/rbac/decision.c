@@ -20,7 +20,7 @@ struct question {
         const char *path; /* NULL = the request is for a resource */
 };
 
-static uint32_t find(const struct hfd_rbac_index *index, const char *text) {
+static uint32_t find_text(const struct hfd_rbac_index *index, const char *text) {
         return hfd_texts_find(&index->texts, text, strlen(text));
 }
 
@@ -36,19 +36,19 @@ static uint32_t find_joined(const struct hfd_rbac_index *index, const char *firs
 
 static struct question make_question(const struct hfd_rbac_index *index,
                                      const struct hfd_attributes *attributes) {
-        struct question q = {.verb = find(index, attributes->verb)};
+        struct question q = {.verb = find_text(index, attributes->verb)};
 
         if (!attributes->is_resource) {
                 q.path = attributes->path;
                 return q;
         }
-        q.group = find(index, attributes->group);
-        q.name = attributes->name[0] ? find(index, attributes->name) : HFD_TEXT_NONE;
+        q.group = find_text(index, attributes->group);
+        q.name = attributes->name[0] ? find_text(index, attributes->name) : HFD_TEXT_NONE;
         if (attributes->subresource[0]) {
                 q.resource = find_joined(index, attributes->resource, attributes->subresource);
                 q.any_with_subresource = find_joined(index, "*", attributes->subresource);
         } else {
-                q.resource = find(index, attributes->resource);
+                q.resource = find_text(index, attributes->resource);
         }
         /* A text without a number sets the bit of HFD_TEXT_NONE. Only "*", which has all bits, can
          * match such a text, so this does no harm. */

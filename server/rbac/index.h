@@ -9,9 +9,7 @@
  *
  * Thread: a builder belongs to one thread. An index: any.
  */
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "server/rbac/attributes.h"
 

@@ -24,8 +24,9 @@
 #define PAUSE_FACTOR 4
 #define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
 /*
- * All are checked again after this, because the wall clock may be set, and because an account
- * becomes invalid a minute after its deletion began, which the cacher does not report as a change.
+ * All watches are checked again after this time, because the wall clock may be set, and because an
+ * account becomes invalid a minute after its deletion began, which the cacher does not report as a
+ * change.
  */
 #define ROUND_MAX (60 * HF_NSEC_PER_SEC)
 

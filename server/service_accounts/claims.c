@@ -42,8 +42,9 @@ static void put_reference(struct hf__strbuf *out, const char *key, const char *n
         hf__strbuf_putc(out, '}');
 }
 
-/* The id makes the token differ from that of an earlier Secret of the same name: otherwise an
- * owner of that one could use it again. */
+/* Writes the claims of a token that a Secret holds. The id makes the token differ from the token of
+ * an earlier Secret with the same name. Otherwise whoever has the earlier token could use it
+ * again. */
 static void put_of_secret(const struct hfd_account_claims *claims, struct hf__strbuf *out) {
         const char *const members[][2] = {{"iss", SECRET_ISSUER},
                                           {"jti", claims->id},

@@ -7,7 +7,6 @@
  */
 #include "server/service_accounts/lookup.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -162,7 +162,7 @@ bool hfd_service_accounts_observes(const struct hfd_resource *resource) {
 
 /* ---- authentication ---- */
 
-/* Which of the wanted audiences the token is for; none is a refusal. */
+/* Finds the wanted audiences that the token is for. If there are none, refuses the token. */
 static int match_audiences(const struct hfd_service_accounts *accounts,
                            const struct hfd_token_use *use, const struct hf__json *audiences,
                            struct hf__json **ret_both) {
@@ -198,10 +198,10 @@ static bool fill_user(const struct hfd_account_claims *claims, struct hfd_user *
         return !claims->id || hfd_user_add_extra(user, CREDENTIAL_ID, id);
 }
 
-/* Checks everything that the claims of a signed token say. */
-static int accept(const struct hfd_service_accounts *accounts, const char *token,
-                  const struct hf__json *json, const struct hfd_token_use *use,
-                  struct hfd_user *ret_user) {
+/* Checks all claims of a token whose signature is right, and fills in the user. */
+static int accept_token(const struct hfd_service_accounts *accounts, const char *token,
+                        const struct hf__json *json, const struct hfd_token_use *use,
+                        struct hfd_user *ret_user) {
         struct hfd_account_claims claims = {0};
         struct hf__json *audiences = NULL;
         int64_t now = hfd_service_accounts_now(accounts);
@@ -248,7 +248,7 @@ static int authenticate(void *ctx, const char *token, const struct hfd_token_use
         int r = keys ? hfd_jwt_verify(keys, token, &json) : HF_E_UNAUTHORIZED;
         hfd_jwt_key_set_unref(keys);
         if (r == 0)
-                r = accept(accounts, token, json, use, ret_user);
+                r = accept_token(accounts, token, json, use, ret_user);
         hf__json_free(json);
         return r == 0 || r == -ENOMEM ? r : HF_E_UNAUTHORIZED;
 }

@@ -38,7 +38,7 @@ int hfd_service_accounts_new(const struct hf_host *host,
 int hfd_service_accounts_start(struct hfd_service_accounts *accounts);
 /* Joins the thread; call it before the cacher is freed. Accepts NULL. Idempotent. */
 void hfd_service_accounts_stop(struct hfd_service_accounts *accounts);
-/* Stops. Accepts NULL, returns NULL. */
+/* Stops the thread and frees everything. Accepts NULL, returns NULL. */
 struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accounts *accounts);
 
 /* Replaces the keys, and takes a reference. Before the first call no token is accepted, and none

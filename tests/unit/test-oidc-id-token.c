@@ -81,8 +81,8 @@ static void test_the_user_is_a_claim_with_a_prefix(void **state) {
         refuse(&rules, CLAIMS(""), "oidc: parse username claims \"email\": claim not present");
         rules.username_claim = "https://x.example/name.of";
         expect(&rules, CLAIMS(",\"https://x.example/name.of\":\"a\""), ISSUER "#a");
-        refuse(&rules, CLAIMS(",\"https://x.example/name.of\":1"), "it is no text");
-        refuse(&rules, CLAIMS(",\"https://x.example/name.of\":\"\""), "it is no text");
+        refuse(&rules, CLAIMS(",\"https://x.example/name.of\":1"), "it is not a string");
+        refuse(&rules, CLAIMS(",\"https://x.example/name.of\":\"\""), "it is not a string");
 }
 
 static void test_groups_are_a_text_or_a_list(void **state) {

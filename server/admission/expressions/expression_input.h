@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The request about which expressions decide. Everything is borrowed. Thread: owner only. */
+/* The request that expressions decide about. Everything is borrowed. Thread: owner only. */
 struct hf__json;
 struct hfd_admission_attributes;
 struct hfd_resource;

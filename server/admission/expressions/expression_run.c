@@ -8,7 +8,6 @@
  */
 #include "server/admission/expressions/expression_run.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -51,7 +50,7 @@ static struct hf__cel_value json_value(struct hfd_expression_run *run,
         return json ? hfd_rule_value(&run->arena, NULL, json) : hf__cel_null();
 }
 
-/* Evaluates a variable of the policy. The costs are charged to the expression that reads it. */
+/* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. */
 static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                           const struct hfd_expression_variable *variable) {
         struct hf__strbuf message = {.max = 400};

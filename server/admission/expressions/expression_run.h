@@ -30,7 +30,7 @@ struct hfd_expression_memo;
 
 /*
  * The cost that all runs of a request may have together on a thread that also serves other
- * requests. Beyond it all further evaluations fail, `spent` is set, and the caller begins again on
+ * requests. Beyond it all further evaluations fail, `spent` is set, and the caller starts over on
  * another thread.
  */
 struct hfd_expression_allowance {
@@ -58,8 +58,8 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
 void hfd_expression_run_done(struct hfd_expression_run *run);
 
 /*
- * Evaluates an expression of the set. The value lives as long as the run. 0; -ENOMEM;
- * HF_E_INVALID: it does not compile, or its evaluation has failed; HF_E_TOO_LARGE: the budget is
+ * Evaluates an expression of the set. The value lives as long as the run. 0; -ENOMEM; HF_E_INVALID:
+ * it does not compile, or its evaluation has failed; HF_E_TOO_LARGE: the budget or the allowance is
  * spent, and no further expression may be evaluated. After the last two, kube-apiserver's message
  * was appended to reterr_message.
  */

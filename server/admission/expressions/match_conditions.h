@@ -32,8 +32,8 @@ enum hfd_match {
         HFD_MATCH_MORE /* the turn is over, and conditions are left: call again with the progress */
 };
 
-/* What is known of a check that is done in several turns, each with a run of its own. Begins as
- * {0}; the caller calls hfd_match_progress_done. */
+/* The progress of a check that is done in several turns, each with a run of its own. Begins as {0};
+ * the caller calls hfd_match_progress_done. */
 struct hfd_match_progress {
         bool begun;
         size_t next;              /* the condition that is evaluated next */
@@ -53,9 +53,9 @@ enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *con
                                           struct hfd_expression_run *run, const char **ret_failed,
                                           struct hf__strbuf *reterr_message);
 /*
- * The same in turns: from what `progress` knows on, until the conditions have cost *turn_left, from
- * which their cost is taken. If the allowance of the run is spent, the progress is that before the
- * condition that has spent it.
+ * The same in turns: continues after `progress`, and returns MORE once the conditions have cost
+ * *turn_left. Their cost is subtracted from *turn_left. If the allowance of the run is spent, the
+ * progress stays before the condition that has spent it.
  */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run,

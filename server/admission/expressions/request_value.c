@@ -32,18 +32,20 @@ static bool fields_init(struct fields *fields, struct hf__arena *arena) {
         return fields->entries != NULL;
 }
 
-static void put(struct fields *fields, const char *name, struct hf__cel_value value) {
+static void put_field(struct fields *fields, const char *name, struct hf__cel_value value) {
         if (fields->n < FIELDS_MAX)
                 fields->entries[fields->n++] =
                         (struct hf__cel_entry){hf__cel_string(name, strlen(name)), value};
 }
 
-static struct hf__cel_value text(const char *value) { return hf__cel_string(value, strlen(value)); }
+static struct hf__cel_value text_value(const char *value) {
+        return hf__cel_string(value, strlen(value));
+}
 
 /* Puts a text, unless it is empty. */
 static void put_text(struct fields *fields, const char *name, const char *value) {
         if (value[0])
-                put(fields, name, text(value));
+                put_field(fields, name, text_value(value));
 }
 
 static struct hf__cel_value map_value(struct hf__arena *arena, const struct hf__cel_entry *entries,
@@ -66,15 +68,16 @@ static struct hf__cel_value list_value(struct hf__arena *arena, const struct hf_
         return hf__cel_list_value(list);
 }
 
-static struct hf__cel_value three(struct hf__arena *arena, const struct hfd_resource *resource,
-                                  const char *name, const char *value) {
+static struct hf__cel_value group_version_value(struct hf__arena *arena,
+                                                const struct hfd_resource *resource,
+                                                const char *name, const char *value) {
         struct fields fields;
 
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
-        put(&fields, "group", text(resource->group));
-        put(&fields, "version", text(resource->version));
-        put(&fields, name, text(value));
+        put_field(&fields, "group", text_value(resource->group));
+        put_field(&fields, "version", text_value(resource->version));
+        put_field(&fields, name, text_value(value));
         return map_value(arena, fields.entries, fields.n);
 }
 
@@ -86,7 +89,7 @@ static struct hf__cel_value groups_value(struct hf__arena *arena,
         if (!items)
                 return hf__cel_null();
         for (size_t i = 0; i < subject->n_groups; i++)
-                items[i] = text(subject->groups[i]);
+                items[i] = text_value(subject->groups[i]);
         return list_value(arena, items, subject->n_groups);
 }
 
@@ -99,7 +102,7 @@ static struct hf__cel_value extra_values(struct hf__arena *arena, const struct h
                 const char *value = key + strlen(key) + 1;
 
                 if (strcmp(key, wanted) == 0)
-                        items[n++] = text(value);
+                        items[n++] = text_value(value);
                 key = value + strlen(value) + 1;
         }
         return list_value(arena, items, n);
@@ -125,7 +128,7 @@ static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hf
 
                         if (!items)
                                 return hf__cel_null();
-                        entries[n].key = text(key);
+                        entries[n].key = text_value(key);
                         entries[n++].value = extra_values(arena, user, key, items);
                 }
                 key = value + strlen(value) + 1;
@@ -145,9 +148,9 @@ static struct hf__cel_value user_value(struct hf__arena *arena, const struct hfd
         if (user)
                 put_text(&fields, "uid", user->uid ? user->uid : "");
         if (subject->n_groups > 0)
-                put(&fields, "groups", groups_value(arena, subject));
+                put_field(&fields, "groups", groups_value(arena, subject));
         if (user && user->n_extra > 0)
-                put(&fields, "extra", extra_value(arena, user));
+                put_field(&fields, "extra", extra_value(arena, user));
         return map_value(arena, fields.entries, fields.n);
 }
 
@@ -158,22 +161,24 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
 
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
-        put(&fields, "uid", text(""));
-        put(&fields, "kind", three(arena, input->kind, "kind", input->kind->kind));
-        put(&fields, "resource",
-            three(arena, input->resource, "resource", input->resource->plural));
+        put_field(&fields, "uid", text_value(""));
+        put_field(&fields, "kind",
+                  group_version_value(arena, input->kind, "kind", input->kind->kind));
+        put_field(&fields, "resource",
+                  group_version_value(arena, input->resource, "resource", input->resource->plural));
         put_text(&fields, "subResource", of->subresource);
-        put(&fields, "requestKind", three(arena, of->kind, "kind", of->kind->kind));
-        put(&fields, "requestResource",
-            three(arena, of->resource, "resource", of->resource->plural));
+        put_field(&fields, "requestKind",
+                  group_version_value(arena, of->kind, "kind", of->kind->kind));
+        put_field(&fields, "requestResource",
+                  group_version_value(arena, of->resource, "resource", of->resource->plural));
         put_text(&fields, "requestSubResource", of->subresource);
         put_text(&fields, "name", of->name);
         put_text(&fields, "namespace", of->ns);
-        put(&fields, "operation", text(hfd_admission_operation_name(of->operation)));
-        put(&fields, "userInfo", user_value(arena, of->user));
-        put(&fields, "dryRun", hf__cel_bool(of->dry_run));
-        put(&fields, "options",
-            input->options ? hfd_rule_value(arena, NULL, input->options) : hf__cel_null());
+        put_field(&fields, "operation", text_value(hfd_admission_operation_name(of->operation)));
+        put_field(&fields, "userInfo", user_value(arena, of->user));
+        put_field(&fields, "dryRun", hf__cel_bool(of->dry_run));
+        put_field(&fields, "options",
+                  input->options ? hfd_rule_value(arena, NULL, input->options) : hf__cel_null());
         return map_value(arena, fields.entries, fields.n);
 }
 
@@ -193,7 +198,7 @@ static struct hf__cel_value metadata_value(struct hf__arena *arena, const struct
                 const struct hf__json *member = hf__json_get(json, shown[i]);
 
                 if (member)
-                        put(&fields, shown[i], hfd_rule_value(arena, NULL, member));
+                        put_field(&fields, shown[i], hfd_rule_value(arena, NULL, member));
         }
         return map_value(arena, fields.entries, fields.n);
 }
@@ -206,12 +211,12 @@ struct hf__cel_value hfd_namespace_value(struct hf__arena *arena, const struct h
                 return hf__cel_null();
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
-        put(&fields, "metadata", metadata_value(arena, hf__json_get(json, "metadata")));
+        put_field(&fields, "metadata", metadata_value(arena, hf__json_get(json, "metadata")));
         for (size_t i = 0; i < 2; i++) {
                 const struct hf__json *member = hf__json_get(json, shown[i]);
 
-                put(&fields, shown[i],
-                    member ? hfd_rule_value(arena, NULL, member) : map_value(arena, NULL, 0));
+                put_field(&fields, shown[i],
+                          member ? hfd_rule_value(arena, NULL, member) : map_value(arena, NULL, 0));
         }
         return map_value(arena, fields.entries, fields.n);
 }

@@ -7,7 +7,6 @@
 #include "server/admission/expressions/rights.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/strbuf.h"
 #include "cel/values/run.h"

@@ -31,7 +31,7 @@ static int refuse(struct walk *walk, const char *text, const char *detail) {
 }
 
 /* Counts one more part. 0 or HF_E_INVALID. */
-static int enter(struct walk *walk) {
+static int count_part(struct walk *walk) {
         if (++walk->n_parts > HFD_VALUE_PARTS_MAX)
                 return refuse(walk, "the value is too large", "");
         return walk->depth > HF__JSON_DEPTH_MAX - 4
@@ -39,12 +39,12 @@ static int enter(struct walk *walk) {
                        : 0;
 }
 
-/* Parses a text that is JSON. */
+/* Parses text that is JSON. */
 static int parse(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Makes a JSON string of a text. */
+/* Makes a JSON string of the text. */
 static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
         int r;
@@ -120,7 +120,7 @@ static int list_json(struct walk *walk, const struct hf__cel_list *list,
 }
 
 /* Sets a member whose key is text that may have no NUL at its end. */
-static int put(struct hf__json *object, struct hf__cel_value key, struct hf__json *value) {
+static int put_member(struct hf__json *object, struct hf__cel_value key, struct hf__json *value) {
         char *name = strndup(key.as.text, key.n);
         int r;
 
@@ -146,7 +146,7 @@ static int map_json(struct walk *walk, const struct hf__cel_map *map, struct hf_
                 if (r == 0)
                         r = to_json(walk, entry.value, &value);
                 if (r == 0)
-                        r = put(object, entry.key, value);
+                        r = put_member(object, entry.key, value);
         }
         if (r != 0)
                 object = hf__json_free(object);
@@ -155,7 +155,7 @@ static int map_json(struct walk *walk, const struct hf__cel_map *map, struct hf_
 }
 
 static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
-        int r = enter(walk);
+        int r = count_part(walk);
 
         *ret_json = NULL;
         if (r != 0)
@@ -186,7 +186,7 @@ int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
 /* ---- the names of types ---- */
 
 /* Checks the types of a value. path: the type name that an object at this place must have. */
-static int check(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path);
+static int check_value(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path);
 
 static int check_map(struct walk *walk, const struct hf__cel_map *map, bool object,
                      struct hf__strbuf *path) {
@@ -200,7 +200,7 @@ static int check_map(struct walk *walk, const struct hf__cel_map *map, bool obje
                         hf__strbuf_putc(path, '.');
                         hf__strbuf_add(path, entry.key.as.text, entry.key.n);
                 }
-                r = path->error == 0 ? check(walk, entry.value, path) : -ENOMEM;
+                r = path->error == 0 ? check_value(walk, entry.value, path) : -ENOMEM;
                 if (path->error == 0) {
                         path->n = n;
                         path->data[n] = 0;
@@ -209,8 +209,8 @@ static int check_map(struct walk *walk, const struct hf__cel_map *map, bool obje
         return r;
 }
 
-static int check(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path) {
-        int r = enter(walk);
+static int check_value(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path) {
+        int r = count_part(walk);
 
         if (r != 0)
                 return r;
@@ -226,7 +226,7 @@ static int check(struct walk *walk, struct hf__cel_value value, struct hf__strbu
                 r = check_map(walk, value.as.map, value.kind == HF__CEL_OBJECT, path);
         } else if (value.kind == HF__CEL_LIST) {
                 for (size_t i = 0; i < value.as.list->n && r == 0; i++)
-                        r = check(walk, hf__cel_list_at(value.as.list, i), path);
+                        r = check_value(walk, hf__cel_list_at(value.as.list, i), path);
         }
         walk->depth--;
         return r;
@@ -240,7 +240,7 @@ int hfd_value_check_types(struct hf__cel_value value, struct hf__strbuf *reterr_
         if (value.kind != HF__CEL_OBJECT || !value.as.map->type)
                 return 0;
         hf__strbuf_puts(&path, value.as.map->type->name);
-        r = path.error == 0 ? check(&walk, value, &path) : -ENOMEM;
+        r = path.error == 0 ? check_value(&walk, value, &path) : -ENOMEM;
         hf__strbuf_done(&path);
         return r;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Converts values of expressions to JSON. Pure. Thread: any. */
-#include <stddef.h>
 
 #include "cel/values/value.h"
 
@@ -12,10 +11,10 @@ struct hf__strbuf;
  * can stand for a huge tree. */
 #define HFD_VALUE_PARTS_MAX 200000
 
-/* The caller owns the result. 0; -ENOMEM; or HF_E_INVALID: the value has no form in JSON, or is too
- * large; reterr_message says why. */
+/* The caller owns the result. 0; -ENOMEM; or HF_E_INVALID: the value cannot be written as JSON, or
+ * is too large; reterr_message says why. */
 int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
                       struct hf__strbuf *reterr_message);
-/* Checks that the type of each object within the value is named after its place: an Object.spec is
- * the field spec of an Object. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
+/* Checks that the type of each object within the value is named after its place: the field spec of
+ * an Object must be an Object.spec. 0; -ENOMEM; HF_E_INVALID, with the message of Kubernetes. */
 int hfd_value_check_types(struct hf__cel_value value, struct hf__strbuf *reterr_message);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <holdfast/admission.h>
@@ -26,16 +25,17 @@ struct hfd_c_plugin {
 
 /* ---- loading ---- */
 
-/* A plug-in for a newer server may have a larger struct; the members that this server knows must be
- * there. */
+/* A plug-in for a newer server may have a larger struct; it must have at least the members that
+ * this server knows. */
 static int check_plugin(const struct hf_admission *of, const char *path,
                         struct hf_status *reterr_status) {
         if (!of)
-                return hf_fail(reterr_status, HF_E_INVALID, "%s does not work: see stderr", path);
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "the admission plug-in %s has failed to start: see stderr", path);
         if (of->size < sizeof *of || !of->name || (!of->mutate && !of->validate))
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is no admission plug-in: size, name, or mutate and validate are "
-                               "missing",
+                               "%s is not an admission plug-in: size, name, or mutate and validate "
+                               "are missing",
                                path);
         return 0;
 }
@@ -63,7 +63,8 @@ int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
         *(void **)&open_plugin = dlsym(library, HF_ADMISSION_OPEN);
         if (!open_plugin)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is no admission plug-in: it has no function " HF_ADMISSION_OPEN,
+                               "%s is not an admission plug-in: it has no "
+                               "function " HF_ADMISSION_OPEN,
                                path);
         of = open_plugin();
         r = check_plugin(of, path, reterr_status);
@@ -106,7 +107,7 @@ static void refuse(struct hfd_admission *a, const char *name,
         hfd_admission_refuse(a, &response);
 }
 
-/* Takes over the changed object. False: response is the error. */
+/* Replaces the object by the changed one. False: response is the error. */
 static bool take_object(struct hfd_admission *a, const char *name,
                         const struct hf_admission_answer *answer, struct hfd_response *response) {
         struct hf__json *object = NULL;
@@ -128,8 +129,8 @@ static bool take_object(struct hfd_admission *a, const char *name,
                 return false;
         }
         (void)snprintf(message, sizeof message,
-                       "Internal error occurred: the admission plug-in \"%.200s\" has made no "
-                       "object",
+                       "Internal error occurred: the admission plug-in \"%.200s\" has not made "
+                       "an object",
                        name);
         hfd_response_status(response, HF_E_INVALID, 500, "InternalError", message, NULL);
         return false;

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <holdfast/error.h>
 
@@ -58,8 +57,8 @@ static const struct hf__json *current(const struct mutating *m) {
 
 /* ---- failures ---- */
 
-static void fail(struct mutating *m, const char *reason, const char *before,
-                 const struct hf__strbuf *why) {
+static void fail_policy(struct mutating *m, const char *reason, const char *before,
+                        const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
         if (m->policy->ignores_failure)
@@ -134,7 +133,7 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
         run.allowance = m->c->allowance;
         match = hfd_match_conditions_check(m->policy->conditions, &run, NULL, &message);
         if (match == HFD_MATCH_ERROR && !is_over(m))
-                fail(m, "Invalid", "", &message);
+                fail_policy(m, "Invalid", "", &message);
         hf__strbuf_done(&message);
         hfd_expression_run_done(&run);
         return match;
@@ -191,7 +190,7 @@ static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mu
         if (r < 0)
                 m->r = r;
         else if (r > 0 && !is_over(m))
-                fail(m, "Invalid", "", &message);
+                fail_policy(m, "Invalid", "", &message);
         hf__strbuf_done(&message);
 }
 
@@ -233,13 +232,13 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
         m->binding = binding;
         match = hfd_policy_case_match(m->c, &binding->matcher, current(m), &as, &message);
         if (match == HFD_MATCHER_ERROR)
-                fail(m, "Forbidden", "failed to configure binding: ", &message);
+                fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
         if (match == HFD_MATCHER_YES) {
                 r = hfd_policy_params_find(m->c, m->policy, binding, &params, &message);
                 if (r < 0)
                         m->r = r;
                 else if (r > 0)
-                        fail(m, "Forbidden", "failed to configure binding: ", &message);
+                        fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(m); i++)
                         evaluate(m, params.items[i]);
                 hfd_policy_params_done(&params);
@@ -259,7 +258,7 @@ static void run_policy(struct mutating *m, const struct hfd_policy_hook *hook) {
             hfd_policy_params_check(m->policy, m->c->cacher, &message) != 0)
                 match = HFD_MATCHER_ERROR;
         if (match == HFD_MATCHER_ERROR)
-                fail(m, "Forbidden", "failed to configure policy: ", &message);
+                fail_policy(m, "Forbidden", "failed to configure policy: ", &message);
         if (match == HFD_MATCHER_YES) {
                 m->r = hfd_policy_case_see(m->c, as, current(m));
                 if (m->c->failure)

@@ -4,7 +4,7 @@
  *
  * Invariants: params have the version that the policy names. Nothing is remembered between
  * requests, because params that do not exist yet may be created at any time. Nothing waits: if a
- * webhook converts the kind of the params, the search begins again when it has answered.
+ * webhook converts the kind of the params, the search starts over when the webhook has responded.
  */
 #include "server/admission/policy/params.h"
 
@@ -26,7 +26,7 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* What params cost of the allowance: many of them, or large ones, take milliseconds. */
+/* What params take from the allowance: many params, or large ones, take milliseconds. */
 #define COST_OF_LOOK   8 /* for a look at the labels of an object */
 #define BYTES_PER_COST 4 /* for an object that is parsed */
 
@@ -83,7 +83,7 @@ static int pay(const struct search *search, uint64_t cost) {
 }
 
 /* Notes an object that was found. 0, or an error of hfd_policy_params_find. */
-static int add(struct search *search, struct hfd_object *object) {
+static int add_object(struct search *search, struct hfd_object *object) {
         int r;
 
         if (search->n_found == HFD_POLICY_PARAMS_MAX) {
@@ -116,7 +116,7 @@ static int find_by_name(struct search *search, const char *name) {
         hfd_object_path(search->row, search->ns, name, path);
         object = hfd_cacher_get(search->cacher, search->row, path);
         if (object && object->bytes)
-                r = add(search, object);
+                r = add_object(search, object);
         else if (!object && !hfd_cacher_synced(search->cacher))
                 r = fail_unfilled(search);
         hfd_object_unref(object);
@@ -146,7 +146,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
                         r = pay(search, COST_OF_LOOK);
                 if (r == 0 &&
                     hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
-                        r = add(search, object);
+                        r = add_object(search, object);
         }
         hfd_snapshot_done(&snapshot);
         return r;
@@ -173,7 +173,7 @@ static const char *namespace_of(const struct hfd_policy_binding *binding,
         return NULL;
 }
 
-static int find(struct search *search, const struct hfd_policy_binding *binding) {
+static int find_objects(struct search *search, const struct hfd_policy_binding *binding) {
         const char *name = hf__json_string(binding->param_ref, "name");
         int r;
 
@@ -191,10 +191,10 @@ static int find(struct search *search, const struct hfd_policy_binding *binding)
 
 /* ---- versions ---- */
 
-/* What was found in the version of the row, as far as the webhook of the kind must convert it.
- * *ret_objects is borrowed. 0, or an error of hfd_policy_params_find. */
-static int convert(struct search *search, struct hfd_admission *a,
-                   struct hfd_object *const **ret_objects) {
+/* Converts the objects that were found to the version of the row, if the webhook of the kind must
+ * do that. *ret_objects is borrowed. 0, or an error of hfd_policy_params_find. */
+static int convert_objects(struct search *search, struct hfd_admission *a,
+                           struct hfd_object *const **ret_objects) {
         const struct hfd_response *failure = NULL;
 
         *ret_objects = search->found;
@@ -250,9 +250,9 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
         search.n_found = 0;
         search.needs_webhook = false;
         search.ns = namespace_of(binding, search.row, c->a->of.ns, reterr_message);
-        r = search.ns ? find(&search, binding) : HF_E_INVALID;
+        r = search.ns ? find_objects(&search, binding) : HF_E_INVALID;
         if (r == 0)
-                r = convert(&search, c->a, &objects);
+                r = convert_objects(&search, c->a, &objects);
         if (r == 0)
                 r = read_objects(&search, objects, params);
         for (size_t i = 0; i < search.n_found; i++)

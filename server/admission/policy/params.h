@@ -24,6 +24,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
                            const struct hfd_policy_binding *binding,
                            struct hfd_policy_params *params, struct hf__strbuf *reterr_message);
 void hfd_policy_params_done(struct hfd_policy_params *params);
-/* Whether the kind of the policy's params is served; true without params. */
+/* 0: the kind of the policy's params is served, or the policy has no params. HF_E_NOT_FOUND: it is
+ * not served, and reterr_message says so. */
 int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *cacher,
                             struct hf__strbuf *reterr_message);

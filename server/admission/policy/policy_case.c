@@ -7,7 +7,6 @@
  */
 #include "server/admission/policy/policy_case.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -19,7 +19,8 @@ struct hfd_policy_case {
         struct hfd_admission *a; /* borrowed */
         struct hfd_cacher *cacher;
         struct hfd_expression_allowance *allowance; /* borrowed; NULL: there is no limit */
-        /* Of a case on the pool of threads: what may end it early. NULL: nothing. Borrowed. */
+        /* The turn on the pool of threads, for hfd_policy_case_may_go_on. task NULL: the case is
+         * not on the pool. Borrowed. */
         const struct hf_host *host;
         const struct hfd_work_pool *pool;
         const struct hfd_work_task *task;

@@ -37,6 +37,7 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
-/* Whether some policy may apply to the request, judged by the attributes that `wants` may use. */
+/* Whether some policy may apply to the request, judged only by the attributes that `wants` may
+ * use. */
 bool hfd_policy_index_wants(const struct hfd_policy_index *index,
                             const struct hfd_admission_attributes *of);

@@ -2,14 +2,13 @@
 /*
  * The plug-ins of policies.
  *
- * Invariants: an attempt has no effect on the admission until it is known to be complete, so that
- * it can begin again: on the pool, or when the webhook of the kind has converted an object to the
- * version that a policy's rules name. After the plug-in has let the admission go on or has refused
- * it, it does not touch the admission any more.
+ * Invariants: an attempt has no effect on the admission until it is complete, so it can start over:
+ * on the pool, or when the webhook of the kind has converted an object to the version that a
+ * policy's rules name. After the plug-in has let the admission go on or has refused it, it does not
+ * touch the admission any more.
  */
 #include "server/admission/policy/policy_plugin.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -86,16 +85,16 @@ struct turn {
 
 enum attempt {
         COMPLETE,
-        /* Nothing has happened, and it must begin again: */
+        /* The attempt had no effect, and must start over: */
         NEEDS_TURN, /* on the pool: the allowance is spent */
-        NEEDS_FORM  /* when an object is converted */
+        NEEDS_FORM  /* when an object has been converted */
 };
 
 /* Evaluates the policies. task: the turn on the pool; NULL: this is another thread, and the attempt
  * has an allowance. */
-static enum attempt attempt(struct hfd_policy_plugin *plugin, const struct hfd_policy_index *index,
-                            struct hfd_admission *a, const struct hfd_work_task *task,
-                            struct hfd_response *response) {
+static enum attempt try_policies(struct hfd_policy_plugin *plugin,
+                                 const struct hfd_policy_index *index, struct hfd_admission *a,
+                                 const struct hfd_work_task *task, struct hfd_response *response) {
         struct hfd_expression_allowance allowance = {.left = HFD_ADMISSION_INLINE_COST};
         struct hfd_admission_notes notes = {0};
         struct hfd_policy_case c;
@@ -128,7 +127,7 @@ static enum attempt attempt(struct hfd_policy_plugin *plugin, const struct hfd_p
 }
 
 /* Lets the admission go on, or refuses it. The admission is not touched afterwards. */
-static void answer(struct hfd_admission *a, struct hfd_response *response) {
+static void end_admission(struct hfd_admission *a, struct hfd_response *response) {
         if (response->code != 0)
                 hfd_admission_refuse(a, response);
         else
@@ -160,9 +159,9 @@ static void resume(void *ctx) {
         evaluate(turn.plugin, turn.index, turn.a, NULL);
 }
 
-/* Begins again as the attempt needs it; consumes the reference to the index. */
-static void begin_again(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
-                        struct hfd_admission *a, enum attempt needs) {
+/* Starts over, as the attempt needs it. Consumes the reference to the index. */
+static void start_over(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                       struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;
         struct turn *turn = malloc(sizeof *turn);
         struct hfd_response response = {0};
@@ -191,14 +190,14 @@ static void begin_again(struct hfd_policy_plugin *plugin, struct hfd_policy_inde
 static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                      struct hfd_admission *a, const struct hfd_work_task *task) {
         struct hfd_response response = {0};
-        enum attempt result = attempt(plugin, index, a, task, &response);
+        enum attempt result = try_policies(plugin, index, a, task, &response);
 
         if (result != COMPLETE) {
-                begin_again(plugin, index, a, result);
+                start_over(plugin, index, a, result);
                 return;
         }
         hfd_policy_index_unref(index);
-        answer(a, &response);
+        end_admission(a, &response);
 }
 
 static void ask(void *ctx, struct hfd_admission *a) {

@@ -3,8 +3,8 @@
 /*
  * The plug-ins MutatingAdmissionPolicy and ValidatingAdmissionPolicy of the chain of admission.
  *
- * A small evaluation is done at once, on the calling thread. If it turns out to be large, it begins
- * again on the pool of threads, so that no policy blocks a thread that serves connections.
+ * A small evaluation is done at once, on the calling thread. If it turns out to be large, it starts
+ * over on the pool of threads, so that no policy blocks a thread that serves connections.
  *
  * Lock: a mutex guards the pointer to the index. It is held only to read or replace the pointer.
  * Thread: any.

@@ -43,7 +43,8 @@ static const char *text_of(const struct hf__json *json) {
         return hf__json_is_string(json) ? hf__json_text(json) : "";
 }
 
-/* The combinations are as many as the product of three lists. */
+/* The lookups are limited, because there are as many combinations as the product of the lengths of
+ * three lists. */
 static bool may_look_up(const struct checking *c) {
         return c->n_rows < KINDS_MAX && c->n_lookups < LOOKUPS_MAX;
 }

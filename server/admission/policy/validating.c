@@ -86,7 +86,8 @@ static void audit(struct validating *v, size_t i, const char *message) {
 }
 
 /* Validation number i has failed: denies, warns and audits as the binding says. */
-static void act(struct validating *v, size_t i, const char *reason, const char *message) {
+static void act_on_failure(struct validating *v, size_t i, const char *reason,
+                           const char *message) {
         if ((v->binding->actions & HFD_POLICY_DENY) != 0)
                 deny(v, reason, message);
         if ((v->binding->actions & HFD_POLICY_WARN) != 0)
@@ -98,7 +99,7 @@ static void act(struct validating *v, size_t i, const char *reason, const char *
 /* The evaluation has failed without a decision. The failurePolicy says whether that denies. */
 static void act_on_error(struct validating *v, size_t i, const char *message) {
         if (!v->policy->ignores_failure)
-                act(v, i, "Invalid", message);
+                act_on_failure(v, i, "Invalid", message);
 }
 
 /* The policy or the binding cannot be used. The failurePolicy says whether that denies. */
@@ -167,7 +168,7 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
                 if (failed)
                         act_on_error(v, i, message.data ? message.data : "");
                 else
-                        act(v, i, validation->reason, message.data ? message.data : "");
+                        act_on_failure(v, i, validation->reason, message.data ? message.data : "");
                 hf__strbuf_done(&message);
                 return;
         }
@@ -180,9 +181,9 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
         }
         hf__strbuf_add(&message, text, n);
         if (message.error == 0)
-                act(v, i, validation->reason, message.data);
+                act_on_failure(v, i, validation->reason, message.data);
         else
-                act(v, i, validation->reason, "failed expression");
+                act_on_failure(v, i, validation->reason, "failed expression");
         hf__strbuf_done(&message);
 }
 
@@ -235,7 +236,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
                 v->r = r;
         } else if (!is_over(v) && r > 0 && !v->policy->ignores_failure) {
                 if (r == HF_E_TOO_LARGE)
-                        act(v, i, "Invalid", message.error == 0 ? message.data : "");
+                        act_on_failure(v, i, "Invalid", message.error == 0 ? message.data : "");
                 else
                         deny(v, "Invalid", message.error == 0 ? message.data : "");
         } else if (!is_over(v) && r == 0 && value.kind == HF__CEL_STRING) {

@@ -20,7 +20,7 @@
 
 #define SYSTEM_USER "system:apiserver" /* the user of the server's own requests */
 
-/* ---- the question ---- */
+/* ---- the request ---- */
 
 static void put_text(struct hf__strbuf *out, const char *key, const char *text) {
         hf__strbuf_printf(out, "\"%s\":", key);
@@ -135,7 +135,7 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
         hf__strbuf_puts(out, "}}");
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static int refuse(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
         (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "received invalid webhook response: %s",
@@ -248,8 +248,8 @@ static int read_patch(const char *text, struct hf__json **ret_patch,
                 return r;
         *ret_patch = hf__json_free(*ret_patch);
         (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX,
-                       "received undecodable patch in webhook response: the patch is no list of "
-                       "operations");
+                       "received undecodable patch in webhook response: the patch is not a list "
+                       "of operations");
         return HF_E_INVALID;
 }
 

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/departure.h"
 #include "base/json.h"
@@ -132,7 +131,8 @@ static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
         struct hf__strbuf why = {0};
 
         hfd_expression_run_init(&run, call->hook->expressions, &input, HFD_MATCH_BUDGET);
-        /* In a turn a condition may cost what it wants: turns end between conditions. */
+        /* In a turn nothing limits a condition except its own budget: turns end between
+         * conditions. */
         run.allowance = effort->task ? NULL : &effort->allowance;
         enum hfd_match match =
                 hfd_match_conditions_go_on(call->hook->conditions, &run, &call->progress,
@@ -184,8 +184,8 @@ static void on_client_left(void *ctx) {
 }
 
 /*
- * From now on the call is canceled when its client leaves. Called before it is sent, because it may
- * end before its number is known. 0 or -ENOMEM.
+ * From now on the call is canceled when its client leaves. Runs before the review is sent, because
+ * the call may end before its ID is known. 0 or -ENOMEM.
  */
 static int watch_client(struct hfd_webhook_call *call) {
         struct hf__departure *departure = call->a->of.departure;
@@ -200,7 +200,7 @@ static int watch_client(struct hfd_webhook_call *call) {
         return 0;
 }
 
-/* The call was sent, and may have ended. */
+/* The review was sent, and the call may have ended already. */
 static void set_outbound_id(struct hfd_webhook_call *call, uint64_t id) {
         atomic_store(&call->outbound_id, id);
         if (atomic_load(&call->client_left))

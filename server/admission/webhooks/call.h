@@ -32,7 +32,7 @@ void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
 
 enum hfd_webhook_outcome {
-        HFD_WEBHOOK_ALLOWED,  /* the call's answer is set */
+        HFD_WEBHOOK_ALLOWED,  /* `answer` of the call is set */
         HFD_WEBHOOK_REJECTED, /* the webhook has refused */
         HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
         HFD_WEBHOOK_INTERNAL  /* the server has failed */
@@ -68,14 +68,14 @@ struct hfd_webhook_call {
  * hfd_admission_form.
  */
 int hfd_webhook_call_see(struct hfd_webhook_call *call);
-/* Begins the call, which has been seen. done is called once, perhaps before this returns; but the
- * memory of the call lives until this returns. */
+/* Begins the call, after hfd_webhook_call_see. done is called once, perhaps before this returns, so
+ * done must not free the call before this has returned. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
-/* How much the matchConditions of a request may cost. Those of all webhooks that are checked in one
- * go share it. */
+/* How much the matchConditions of a request may cost. All webhooks that are checked in one go share
+ * it. */
 struct hfd_webhook_effort {
-        /* On a thread of the pool it ends the turn, but not within a condition. */
+        /* On a thread of the pool `spent` ends the turn, between two conditions. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
         uint64_t turn_left;               /* the cost after which the turn ends */
@@ -86,7 +86,7 @@ struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task);
  * Whether the matchConditions of call->hook are true for the request, which the call describes.
  * HFD_MATCHER_ERROR: they cannot be evaluated, and the failurePolicy is Fail, or the request is
  * over; response is the error. If the allowance is spent, it is HFD_MATCHER_ERROR without a
- * response: the caller goes on with the same call in a turn, which keeps what is known already.
+ * response: the caller continues with the same call in a turn; its progress is kept.
  */
 enum hfd_matcher_result hfd_webhook_call_conditions(struct hfd_webhook_call *call,
                                                     struct hfd_webhook_effort *effort,

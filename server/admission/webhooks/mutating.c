@@ -8,13 +8,12 @@
  * The run is the state of the plug-in in an admission, so the second round has the same index and
  * knows which webhooks the first round has called.
  *
- * Invariant: calls may end before the function that begins them returns; `calling` makes this a
- * loop and not a recursion, which would be as deep as the list is long. If matchConditions turn out
- * to be expensive, the run goes on in turns on the pool, with the same webhook, and with what is
- * known of its conditions. If the webhook of a kind must first convert an object for a webhook, or
- * its changes back, the run goes on when that has answered (hfd_admission_form).
+ * Invariant: calls may end before the function that begins them returns. `step` makes this a loop
+ * and not a recursion, which would be as deep as the list is long. If matchConditions turn out to
+ * be expensive, the run goes on in turns on the pool, with the same webhook and the progress of its
+ * conditions. If the webhook of a kind must first convert an object for a webhook, or its changes
+ * back, the run goes on after the conversion (hfd_admission_form).
  */
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,7 +302,7 @@ static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, t
 static void resume(void *ctx) { go_on(ctx, NULL); }
 
 /* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
- * pool; if a conversion is wanted, when it is there; otherwise response is the error. */
+ * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. */
 static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         int r = 0;
@@ -321,8 +320,8 @@ static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effor
         hfd_admission_refuse(run->a, response);
 }
 
-/* Calls webhook after webhook, until one is waited for or the run ends. task: the turn on the pool;
- * NULL = this is another thread. */
+/* Calls webhook after webhook, until it must wait for one or the run ends. task: the turn on the
+ * pool; NULL = this is another thread. */
 static void go_on(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};

@@ -2,7 +2,6 @@
 #pragma once
 /* The responses of requests that a webhook has refused, or that have failed because of one. Texts
  * are Kubernetes'. Thread: owner of the response. */
-#include <stdint.h>
 
 #include "server/resources/response.h"
 
@@ -17,7 +16,7 @@ void hfd_refusal_failed(struct hfd_response *response, const char *webhook, cons
 /* 500 `Internal error occurred: ...`. */
 void hfd_refusal_internal(struct hfd_response *response, const char *why);
 /* The object cannot be converted to the version that a rule names: 500 with the failure of the
- * kind's webhook, or its 429; failure NULL = why. */
+ * kind's webhook, or its 429. failure NULL: 500 with `why`. */
 void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
                             const char *why);
 /* 400 `admission webhook "x" does not support dry run`. */

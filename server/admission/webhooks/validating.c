@@ -6,8 +6,8 @@
  * Invariants: the thread that makes `pending` 0 ends the run, and no other thread touches the run
  * after that. The loop that begins the calls counts as one. Which webhooks are called is known
  * before the first call begins, so if their matchConditions turn out to be expensive, the choice
- * goes on in turns on the pool; and if the webhook of the kind must convert an object for one, when
- * it has answered.
+ * goes on in turns on the pool. If the webhook of the kind must convert an object for a webhook,
+ * the choice goes on after the conversion.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static void end(struct run *run) {
         struct hfd_response refusal = run->refusal;
 
         if (run->is_described)
-                run->n++; /* the choice ends with it */
+                run->n++; /* so that it is freed, too */
         for (size_t i = 0; i < run->n; i++) {
                 hfd_webhook_call_done(&run->items[i].call);
                 hf__json_free(run->items[i].converted);
@@ -128,7 +128,8 @@ static bool set_objects(struct one *one, struct hfd_response *response) {
         return false;
 }
 
-/* Describes the call of the webhook at run->at, if its rules name the request. False: as above. */
+/* Describes the call of the webhook at run->at, if its rules name the request. False: response is
+ * the error, or a conversion is wanted. */
 static bool describe(struct run *run, struct hfd_response *response) {
         struct hfd_webhooks *webhooks = run->webhooks;
         const struct hfd_webhook *hook = run->index->items[run->at];
@@ -151,7 +152,7 @@ static bool describe(struct run *run, struct hfd_response *response) {
 }
 
 /* Adds the webhooks that apply to the request. False: response is the error, unless the allowance
- * is spent or a conversion is wanted; then it goes on where it was. */
+ * is spent or a conversion is wanted. Then the next call continues with the same webhook. */
 static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         for (; run->index && run->at < run->index->n; run->at++) {
@@ -181,7 +182,7 @@ static void run_turn(void *ctx, const struct hfd_work_task *task);
 static void resume(void *ctx);
 
 /* The webhooks could not be chosen. If the allowance is spent, the choice goes on in a turn on the
- * pool; if a conversion is wanted, when it is there; otherwise response is the error. */
+ * pool; if a conversion is wanted, the choice goes on after it; otherwise response is the error. */
 static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         int r = 0;

@@ -266,7 +266,8 @@ static int make_configuration(struct hfd_webhook_index **index, const struct hfd
                 }
                 atomic_init(&hook->refs, 1);
                 hook->revision = object->revision;
-                (*index)->items[(*index)->n++] = hook; /* so that a failed one is freed, too */
+                (*index)->items[(*index)->n++] =
+                        hook; /* added first, so that it is freed if webhook_init fails */
                 r = webhook_init(hook, m, hfd_object_name(object), services, old);
         }
         hf__json_free(json);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Webhooks as requests need them: compiled from the configurations in the cacher into an immutable,
- * counted index. Thread: any.
+ * Webhooks, compiled from the configurations in the cacher into an immutable index with a reference
+ * count. Thread: any.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +23,8 @@ struct hfd_webhook_load {
         char key[]; /* "configuration/name" */
 };
 
-/* Immutable and counted: later indexes share it while its configuration does not change. */
+/* Immutable, with a reference count: later indexes share it while its configuration does not
+ * change. */
 struct hfd_webhook {
         atomic_int refs;
         uint64_t revision;     /* of the configuration */

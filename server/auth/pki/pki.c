@@ -10,8 +10,8 @@
  * - After a crash at any point the next start can complete the directory. A file appears as
  *   a whole, by rename, and all keys are written and synced before a certificate is written. So at
  *   worst there are keys without certificates.
- * - What is made is written when all of it is made: two writes of several files, in place of a
- *   write and a wait for the disk per file.
+ * - Everything is made before anything is written. Then the keys are written together, and after
+ *   them the certificates. So the process waits for the disk twice, not once for each file.
  * - A renewal keeps the key, so that certificate and key always match.
  * - A malformed file, or a certificate that does not match its key, is reported and never
  *   overwritten, because the user must have put it there. Only a serving or admin certificate that

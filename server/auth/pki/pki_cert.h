@@ -9,7 +9,6 @@
  * Threads: any, no lock.
  */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <holdfast/error.h>

@@ -174,7 +174,7 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
                 if (*fault)
                         break;
         }
-        /* A text that cannot be read ends the list, but memory must not. */
+        /* A block that cannot be read ends the list. A lack of memory must not end it. */
         return !bio || ran_out() ? NULL : fault;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Counts the requests in progress, so that a shutdown can wait for them. How many may run at a time
- * is the business of the priority levels (priority.h). A shutdown does not wait for watches.
+ * Counts the requests in progress, so that a shutdown can wait for them. The priority levels
+ * (priority.h) limit how many may run at a time. A shutdown does not wait for watches.
  *
  * Lock: one mutex guards all. The refusing state and the count are read and changed under it
  * together. So once hfd_inflight_refuse has returned, no request is admitted, and the count
@@ -31,12 +31,13 @@ struct hfd_inflight *hfd_inflight_free(struct hfd_inflight *inflight);
  * request must be refused.
  */
 bool hfd_inflight_admit(struct hfd_inflight *inflight, bool wait, struct hfd_inflight_place *place);
-/* No longer makes a shutdown wait. Harmless if place is empty. */
+/* The request no longer makes a shutdown wait. Harmless if place is zero. */
 void hfd_inflight_release(struct hfd_inflight *inflight, struct hfd_inflight_place *place);
 
 /* From now on no request is admitted. This cannot be undone. */
 void hfd_inflight_refuse(struct hfd_inflight *inflight);
 /* The number of requests in progress that a shutdown waits for. */
 size_t hfd_inflight_count(struct hfd_inflight *inflight);
-/* Blocks until that number is 0. HF_E_TIMEOUT: deadline, a time of the boot clock, has passed. */
+/* Blocks until hfd_inflight_count is 0. HF_E_TIMEOUT: deadline, a time of the boot clock, has
+ * passed. */
 int hfd_inflight_wait(struct hfd_inflight *inflight, hf_nsec deadline);

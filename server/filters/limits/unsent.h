@@ -9,25 +9,24 @@
  * admitted up to twice the limits, so that a user with large lists can still get an object and
  * renew a Lease. To make room, a request whose reader has stalled is ended ("cut").
  *
- * Watches. What waits for the client of a watch is charged too, once it is HFD_UNSENT_WATCH: the
- * pieces in its response, and the changes in its watcher with the objects that they keep in memory.
- * Watches share frames and objects, and each is charged for all that waits for it, so the charged
- * bytes bound the memory. Initial events are charged only while changes wait too: watches share
- * them, and watch_initial.c limits them. No request is refused because of watches. When the
- * responses and watches of a user together exceed the limit, one of the user's watches is ended: of
- * those that have been behind for HFD_UNSENT_STALL, the one with the most bytes, because its end
- * gives the most back. If it still has not read its last bytes after that time, it is cut. When all
- * accounts together exceed the total, the account with the most bytes of watches loses one. Within
- * HFD_UNSENT_STALL the bytes may pass the limits.
+ * Watches. The bytes that wait for the client of a watch are charged too, if there are at least
+ * HFD_UNSENT_WATCH: the pieces in its response, and the changes in its watcher with the objects
+ * that they keep in memory. Watches share frames and objects, and each is charged for all that
+ * waits for it, so the charged bytes bound the memory. Initial events are charged only while
+ * changes wait too: watches share them, and watch_initial.c limits them. No request is refused
+ * because of watches. When the responses and watches of a user together exceed the limit, one of
+ * the user's watches is ended: of those that have been behind for HFD_UNSENT_STALL, the one with
+ * the most bytes, because its end gives the most back. If its client still has not read the last
+ * bytes after that time, it is cut. When all accounts together exceed the total, the account with
+ * the most bytes of watches loses one. The bytes may exceed the limits for HFD_UNSENT_STALL.
  *
  * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
- * The mutex of a response may be taken under it. Thread: the request's worker for add and remove;
- * any for the other functions.
+ * A thread that holds it may take the mutex of a response. Thread: the request's worker for add and
+ * remove; any for the other functions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include <holdfast/host.h>
 
@@ -50,7 +49,7 @@ struct hfd_unsent_entry {
 
 /* The unread bytes of a watch. Begins with the immutable members set and all others zero. */
 struct hfd_unsent_watch {
-        atomic_bool charged; /* changed under the lock; false is certain only there */
+        atomic_bool charged; /* changed under the lock; without the lock it is a hint */
         /* immutable */
         struct hfd_unsent *unsent;        /* borrowed; NULL = never charged */
         const char *user;                 /* borrowed */
@@ -81,9 +80,9 @@ struct hfd_unsent_limits {
  */
 #define HFD_UNSENT_STREAM ((size_t)256 << 10)
 /*
- * One user: 256 such lists, or 42 objects of the largest size, which is more than a client usually
- * reads at a time. The total: a quarter of the memory of a small server (1 GiB), and room for four
- * users at their limits. Responses: the memory of 4096 requests is about 8 MB.
+ * One user: 256 lists of HFD_UNSENT_STREAM, or 42 objects of the largest size, which is more than a
+ * client usually reads at a time. The total: a quarter of the memory of a small server (1 GiB), and
+ * room for four users at their limits. Responses: the memory of 4096 requests is about 8 MB.
  */
 #define HFD_UNSENT_USER_BYTES     ((size_t)64 << 20)
 #define HFD_UNSENT_TOTAL_BYTES    ((size_t)256 << 20)
@@ -99,12 +98,12 @@ int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *l
 struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*
- * Whether user may begin another request. list: it is a list, which may hold HFD_UNSENT_STREAM. If
- * the user's account is full, one of its readers that has stalled is cut; if all accounts together
- * are full, one of the largest account. Only a few readers are examined. When all accounts together
- * are full, a user who uses less than an equal share of the limit, among the users with responses,
- * is admitted anyway. False: no reader was cut, so refuse the request; the client tries again
- * later.
+ * Whether user may begin another request. list: the request is a list, whose response may hold
+ * HFD_UNSENT_STREAM. If the user's account is full, one of its readers that has stalled is cut; if
+ * all accounts together are full, one of the largest account. Only a few readers are examined. When
+ * all accounts together are full, a user who uses less than an equal share of the limit, among the
+ * users with responses, is admitted anyway. False: no reader was cut, so refuse the request; the
+ * client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*

@@ -3,7 +3,7 @@
  * Finds, makes and orders the accounts of users, to which unread responses and watches are charged.
  *
  * Accounts are found by the hash of the user's name. An account exists while a response or a watch
- * is charged to it, so there are never more accounts than those.
+ * is charged to it, so there are never more accounts than charged responses and watches.
  */
 #include "server/filters/limits/unsent_accounts.h"
 
@@ -75,7 +75,8 @@ static uint64_t hash_of(const char *user) {
         return hash;
 }
 
-static struct hfd_unsent_account *find(struct hfd_unsent *unsent, const char *user, uint64_t hash) {
+static struct hfd_unsent_account *find_account(struct hfd_unsent *unsent, const char *user,
+                                               uint64_t hash) {
         struct hfd_unsent_account *account = unsent->buckets[hash % HFD_UNSENT_BUCKETS];
 
         while (account && (account->hash != hash || strcmp(account->user, user) != 0))
@@ -84,13 +85,13 @@ static struct hfd_unsent_account *find(struct hfd_unsent *unsent, const char *us
 }
 
 struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char *user) {
-        return find(unsent, user, hash_of(user));
+        return find_account(unsent, user, hash_of(user));
 }
 
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user) {
         uint64_t hash = hash_of(user);
         size_t n = strlen(user) + 1;
-        struct hfd_unsent_account *account = find(unsent, user, hash);
+        struct hfd_unsent_account *account = find_account(unsent, user, hash);
 
         if (account)
                 return account;

@@ -58,8 +58,8 @@ struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user);
 /* Frees the account, unless something is charged to it. */
 void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
-/* Puts the accounts in order again, and shows the sum, after bytes, n or watch_bytes, n_watches
- * have changed. */
+/* Call it after bytes, n, watch_bytes or n_watches have changed. Puts the accounts in order again,
+ * and updates the metric of all bytes. */
 void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
 /* The account with the most bytes of responses, or of watches. NULL: there is none. */
 struct hfd_unsent_account *hfd_unsent_largest(struct hfd_unsent *unsent);

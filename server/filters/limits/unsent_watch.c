@@ -5,9 +5,9 @@
  *
  * A watch that has just fallen behind is in its account's list, in the order of `since`. Each
  * charge moves a few that have been behind for HFD_UNSENT_STALL from there to the order by bytes,
- * whose first one ends. So the work of a charge does not grow with the number of watches. The list
- * is in the order of time, and each charge adds one watch to it at most, so none stays there for
- * long.
+ * whose first watch ends. So the work of a charge does not grow with the number of watches. The
+ * list is in the order of time, and each charge adds one watch to it at most, so none stays there
+ * for long.
  *
  * A watch is measured under the lock, after `charged` was set. Code that makes fewer bytes wait
  * reads `charged` afterwards. So either the measurement has seen the change, or the watch is
@@ -16,7 +16,6 @@
  * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
  * the sum of the accounts. A watch that is charged is either in the list or in the order.
  */
-#include <assert.h>
 #include <stddef.h>
 
 #include "base/thread.h"
@@ -63,7 +62,7 @@ static void unlink_locked(struct hfd_unsent_watch *watch) {
                 unlink_watch_locked(watch->account, watch);
 }
 
-/* Charges `bytes` for the watch, 0 = no longer. */
+/* Sets the bytes that are charged for the watch. 0: it is charged no longer. */
 static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_nsec now) {
         struct hfd_unsent *unsent = watch->unsent;
 
@@ -99,7 +98,8 @@ static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
         set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
 }
 
-/* The account that must lose a watch, because it or all together exceed the limit. NULL: none. */
+/* The account that must lose a watch, because this account, or all accounts together, exceed their
+ * limit. NULL: there is none. */
 static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
                                                  struct hfd_unsent_account *account) {
         if (account && account->bytes + account->watch_bytes > unsent->limits.user_bytes)

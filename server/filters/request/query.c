@@ -3,8 +3,8 @@
  * Parameters of a query string. They are not parsed in advance: each lookup searches the text,
  * because most requests have no parameters.
  *
- * Invariant: to hfd_query_next, a value that cannot be decoded is not absent. HF_E_INVALID lets the
- * caller refuse it.
+ * Invariant: a value that cannot be decoded never counts as absent. hfd_query_next returns
+ * HF_E_INVALID for it, so that the caller can refuse the request.
  */
 #include "server/filters/request/query.h"
 

@@ -9,8 +9,6 @@
 #include "server/filters/request/request_info.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <holdfast/error.h>
@@ -18,15 +16,15 @@
 #include "base/percent.h"
 #include "server/filters/request/query.h"
 
-/* Whether it is "." or "..". */
+/* Whether a decoded segment is "." or "..". */
 static bool is_dots(const char *text) {
         return text[0] == '.' && (text[1] == '\0' || (text[1] == '.' && text[2] == '\0'));
 }
 
 /*
- * Decodes one segment, and refuses what must not be in a storage key. If decoding has not shortened
- * it, it needs no check of its characters: a raw segment ends at a slash, and the HTTP server
- * refuses raw control characters.
+ * Decodes a segment, and refuses characters that must not be in a storage key. A segment without
+ * percent-encoding needs no such check: it ends at the next slash, and the HTTP server refuses
+ * control characters. Decoding shortens every other segment, so the lengths tell which kind it is.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = hf__percent_decode(text, n, false, ret_text, max);
@@ -45,7 +43,8 @@ struct walk {
 
 static bool walk_more(const struct walk *walk) { return walk->at < walk->end; }
 
-/* Consumes the next segment; "" at the end of the path. */
+/* Decodes the next segment, and moves past it. At the end of the path the segment is "". 0 or
+ * HF_E_INVALID. */
 static int walk_next(struct walk *walk, char *ret_text, size_t max) {
         ret_text[0] = '\0';
         if (!walk_more(walk))
@@ -56,12 +55,13 @@ static int walk_next(struct walk *walk, char *ret_text, size_t max) {
         return decode_segment(start, (size_t)(walk->at - start), ret_text, max);
 }
 
-/* Reads the next segment without consuming it. False: there is none, or it is invalid. */
+/* Decodes the next segment, and does not move: `walk` is a copy. False: there is no next segment,
+ * or it is invalid. */
 static bool walk_peek(struct walk walk, char *ret_text, size_t max) {
         return walk_more(&walk) && walk_next(&walk, ret_text, max) == 0;
 }
 
-/* Consumes all remaining segments, and joins them with slashes. */
+/* Decodes all remaining segments, and joins them with slashes. 0 or HF_E_INVALID. */
 static int walk_rest(struct walk *walk, char *ret_text, size_t max) {
         size_t n = 0;
         ret_text[0] = '\0';
@@ -79,7 +79,9 @@ static bool is_namespace_subresource(const char *text) {
         return strcmp(text, "status") == 0 || strcmp(text, "finalize") == 0;
 }
 
-/* Parses what follows group and version: namespaces/NS/RESOURCE..., or RESOURCE... */
+/* Parses what follows group and version: namespaces/NS/RESOURCE..., or RESOURCE... A segment after
+ * namespaces/NS is a resource in this namespace, unless it is a subresource of the Namespace
+ * itself. */
 static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
         char next[HF_NAME_MAX + 1];
         int r = walk_next(walk, path->resource, sizeof path->resource);
@@ -116,8 +118,8 @@ static void clear_path(struct hfd_request_path *path) {
                 path->name[0] = '\0';
 }
 
-/* Consumes every segment; an invalid one makes the path invalid. If the result is not a resource
- * path, its strings have no meaning. */
+/* Decodes every segment of the path, because an invalid segment makes the path invalid. For a
+ * non-resource path, the strings in *path have no meaning afterwards. */
 static int parse_path(struct walk walk, struct hfd_request_path *path) {
         char root[8];
         bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;

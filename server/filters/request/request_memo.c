@@ -16,7 +16,6 @@
  */
 #include "server/filters/request/request_memo.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +52,8 @@ static struct memo *memo_of(struct hfd_http_request *request) {
 
 /* ---- the path ---- */
 
-/* The length of a segment that needs no decoding and does not begin with a dot; 0 = it is another
- * segment, or none. */
+/* The length of name, if it is one segment that needs no decoding and does not begin with a dot.
+ * Otherwise 0. */
 static size_t plain_name(const char *name) {
         size_t n = strlen(name);
         unsigned bad = 0;
@@ -124,7 +123,7 @@ void hfd_request_memo_keep(struct hfd_http_request *request, const struct hfd_re
                 return;
         struct memo *memo = malloc(sizeof *memo + n_text + n_prefix);
         if (!memo)
-                return; /* the next request is parsed, too */
+                return; /* out of memory: the next request is parsed again */
         *memo = (struct memo){.n_prefix = n_prefix,
                               .info = *info,
                               .labels = labels,
@@ -152,7 +151,8 @@ static bool is_same_user(const struct hfd_subject *a, const struct hfd_subject *
         return true;
 }
 
-/* The memo, if it is about the path of the request; not about its status, or its collection. */
+/* The memo, if it knows the path of the request. NULL: there is no memo, or the path is another
+ * one, such as that of a subresource or of the collection. */
 static struct memo *memo_about(struct hfd_http_request *request) {
         struct memo *memo = memo_of(request);
         const char *name;

@@ -16,14 +16,16 @@
 
 struct hfd_flow_control;
 
-/* The size of the text of a context (request_context.h) for a request whose path the memo knows,
- * and its name. 0: the memo does not know the path. */
+/* Looks up the path of the request. Returns the size of the text that its context needs
+ * (request_context.h), and in *ret_name the object's name, borrowed from the request. 0: the memo
+ * does not know the path. */
 size_t hfd_request_memo_find(struct hfd_http_request *request, const char **ret_name);
-/* Fills in the info of such a request, whose text is in text, and its labels. */
+/* Only for a path that the memo knows. Fills in text, which has the size that hfd_request_memo_find
+ * returned, info, whose strings are then in text, and labels. */
 void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
                              struct hfd_request_info *info, struct hfd_request_labels *labels,
                              char *text);
-/* Remembers the request, if its path is that of one object; its strings are in text. */
+/* Remembers the request, if its path is that of one object. The strings of info are in text. */
 void hfd_request_memo_keep(struct hfd_http_request *request, const struct hfd_request_info *info,
                            struct hfd_request_labels labels, const char *text);
 

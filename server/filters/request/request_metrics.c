@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of requests. Invariant: their names and labels stay as they are, because dashboards and
+ * Metrics of requests. Invariants: their names and labels stay as they are, because dashboards and
  * alerts depend on them. A label is an element of a table below, never a text from a client.
  *
- * A counter is created on first use and kept in a table. So a counter that exists is found with two
- * atomic loads, without the mutex and the search of hf_metrics_get, and a scrape shows only
- * combinations that have occurred. The table has a row for each verb and resource, also created on
- * first use, because most pairs of a verb and a resource never occur. If two threads create the
- * same counter, the metrics registry returns the same one to both, so storing it twice is harmless.
+ * A counter is created on first use and kept in a table. So two atomic loads find a counter that
+ * exists, without the mutex and the search of hf_metrics_get; and a scrape shows only combinations
+ * that have occurred. The table has a row for each verb and resource, also created on first use,
+ * because most pairs of a verb and a resource never occur. If two threads create the same counter,
+ * the metrics registry returns the same one to both, so storing it twice is harmless.
  */
 #include "server/filters/request/request_metrics.h"
 
@@ -23,8 +23,8 @@
 
 /* The sets of label values. The last element of each set represents all other values. */
 
-/* A verb of the API, and its label. As in kube-apiserver, HEAD counts as GET. Unlike there, an
- * apply counts as PATCH, because only the verb is known here. */
+/* A verb of the API, and its label. As in kube-apiserver, HEAD counts as GET. Unlike in
+ * kube-apiserver, an apply counts as PATCH, because only the verb is known here. */
 static const struct {
         const char *verb, *label;
 } verbs[] = {
@@ -66,7 +66,7 @@ static const int codes[] = {200, 201, 202, 304, 400, 401, 403, 404, 405, 406, 40
 #define N_RESOURCES (sizeof resources / sizeof resources[0])
 #define N_CODES     (sizeof codes / sizeof codes[0])
 
-/* The counters of a verb and resource; NULL until needed. */
+/* The counters of a verb and a resource, one for each code; NULL until needed. */
 struct row {
         _Atomic(struct hf_metric *) by_code[N_CODES];
 };
@@ -114,7 +114,8 @@ struct hfd_request_metrics *hfd_request_metrics_free(struct hfd_request_metrics 
         return NULL;
 }
 
-/* Most names differ in their first byte, and each request comes here. */
+/* Compares the first bytes before it calls strcmp: most names differ there, and every request needs
+ * this comparison. */
 static bool is_same(const char *a, const char *b) { return a[0] == b[0] && strcmp(a, b) == 0; }
 
 struct hfd_request_labels hfd_request_labels(const char *verb, const char *resource) {
@@ -127,10 +128,10 @@ struct hfd_request_labels hfd_request_labels(const char *verb, const char *resou
         return labels;
 }
 
-/* Gets or creates the counter of one combination. NULL: the registry is NULL or full, or memory is
- * exhausted. */
-static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
-                                      struct hfd_request_labels labels, size_t code_index) {
+/* Asks the metrics registry for the counter of one combination, which the registry creates on first
+ * use. NULL: there is no registry, the registry is full, or memory has run out. */
+static struct hf_metric *registered_total(struct hfd_request_metrics *metrics,
+                                          struct hfd_request_labels labels, size_t code_index) {
         char text[160], number[16] = "other";
 
         if (codes[code_index] != 0)
@@ -143,7 +144,7 @@ static struct hf_metric *create_total(struct hfd_request_metrics *metrics,
                               text);
 }
 
-/* NULL: out of memory. */
+/* Gets the row of a verb and a resource, or creates it. NULL: out of memory. */
 static struct row *get_row(struct hfd_request_metrics *metrics, struct hfd_request_labels labels) {
         _Atomic(struct row *) *place = &metrics->total[labels.verb][labels.resource];
         struct row *row = atomic_load_explicit(place, memory_order_acquire);
@@ -157,6 +158,7 @@ static struct row *get_row(struct hfd_request_metrics *metrics, struct hfd_reque
         return row;
 }
 
+/* Gets a counter from the table. If it is not there, asks the registry and stores it. */
 static struct hf_metric *get_total(struct hfd_request_metrics *metrics,
                                    struct hfd_request_labels labels, size_t code_index) {
         struct row *row = get_row(metrics, labels);
@@ -164,7 +166,7 @@ static struct hf_metric *get_total(struct hfd_request_metrics *metrics,
                 row ? atomic_load_explicit(&row->by_code[code_index], memory_order_acquire) : NULL;
 
         if (!total) {
-                total = create_total(metrics, labels, code_index);
+                total = registered_total(metrics, labels, code_index);
                 if (row)
                         atomic_store_explicit(&row->by_code[code_index], total,
                                               memory_order_release);

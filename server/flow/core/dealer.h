@@ -7,7 +7,7 @@
  */
 #include <stdint.h>
 
-/* The largest hand that the 60 bits of entropy which Kubernetes allows can deal. */
+/* The largest hand: dealing one must need no more than 60 bits of a hash, as in Kubernetes. */
 #define HFD_HAND_MAX 15
 
 /*

@@ -55,7 +55,8 @@ static void list_remove(struct hfd_seats_list *list, struct hfd_seats *seats) {
         seats->next = seats->prev = NULL;
 }
 
-static void decide(struct hfd_seats **first, struct hfd_seats ***end, struct hfd_seats *seats) {
+static void append_decided(struct hfd_seats **first, struct hfd_seats ***end,
+                           struct hfd_seats *seats) {
         if (!*end)
                 *end = first;
         seats->decided = NULL;
@@ -88,9 +89,9 @@ static void rebase_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue
                 m->arrived_r -= by;
 }
 
-/* Makes virtual time begin again at 0. It takes linear time, but is weeks apart even if hundreds of
- * seats are always in use. */
-static void rebase(struct hfd_queue_set *set) {
+/* Sets virtual time back to 0. Takes linear time, but is needed once in weeks at most, even if
+ * hundreds of seats are always in use. */
+static void rebase_time(struct hfd_queue_set *set) {
         int64_t by = set->r;
 
         for (unsigned i = 0; i < set->n_queues; i++)
@@ -115,12 +116,12 @@ static void advance(struct hfd_queue_set *set, hf_nsec now) {
                 pause = PAUSE_MAX;
         set->r += (int64_t)((double)pause * (double)set->queued_seats / (double)set->n_active);
         if (set->r >= R_MAX)
-                rebase(set);
+                rebase_time(set);
 }
 
 /* ---- queues ---- */
 
-static void activate(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
+static void activate_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
         if (queue->n_waiting + queue->n_executing > 0)
                 return;
         queue->next_r = set->r;
@@ -128,7 +129,7 @@ static void activate(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
 }
 
 /* Call it after a request has left the queue. The queue may be freed. */
-static void retire(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
+static void retire_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue) {
         if (queue->n_waiting + queue->n_executing > 0)
                 return;
         assert(set->n_active > 0 && !queue->place.queued);
@@ -224,11 +225,11 @@ static void dispatch(struct hfd_queue_set *set, hf_nsec now, struct hfd_decision
                 dequeue(set, seats);
                 start(set, seats, now);
                 place_queue(set, queue);
-                decide(&decisions->granted, &decisions->granted_end, seats);
+                append_decided(&decisions->granted, &decisions->granted_end, seats);
         }
 }
 
-static void forget(struct hfd_seats *seats) { *seats = (struct hfd_seats){0}; }
+static void clear_seats(struct hfd_seats *seats) { *seats = (struct hfd_seats){0}; }
 
 /* A waiting request leaves without a seat. */
 static void give_up(struct hfd_queue_set *set, struct hfd_seats *seats) {
@@ -236,9 +237,9 @@ static void give_up(struct hfd_queue_set *set, struct hfd_seats *seats) {
 
         dequeue(set, seats);
         place_queue(set, queue);
-        retire(set, queue);
+        retire_queue(set, queue);
         set->n_rejected++;
-        forget(seats);
+        clear_seats(seats);
 }
 
 static void finish(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
@@ -257,9 +258,9 @@ static void finish(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec n
                 queue->next_r += (int64_t)seats->width * (ran - HFD_SERVICE_TIME);
                 if (queue->waiting.first)
                         place_queue(set, queue);
-                retire(set, queue);
+                retire_queue(set, queue);
         }
-        forget(seats);
+        clear_seats(seats);
 }
 
 /* ---- the interface ---- */
@@ -362,7 +363,7 @@ static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats 
                 return HFD_VERDICT_QUEUE_FULL;
         if (queue->n_waiting >= set->config.max_length)
                 return HFD_VERDICT_QUEUE_FULL;
-        activate(set, queue);
+        activate_queue(set, queue);
         seats->queue = queue;
         seats->arrived_r = set->r;
         if (set->n_waiting == 0 && set->executing_seats < set->limit &&
@@ -402,7 +403,7 @@ enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seat
                 verdict = HFD_VERDICT_NO_SEATS;
         if (seats->state == HFD_SEATS_OUTSIDE) {
                 set->n_rejected++;
-                forget(seats);
+                clear_seats(seats);
         }
         return verdict;
 }
@@ -433,7 +434,7 @@ void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_dec
                 give_up(set, seats);
                 seats->arrived = arrived; /* for the caller's metrics */
                 set->n_timed_out++;
-                decide(&decisions->expired, &decisions->expired_end, seats);
+                append_decided(&decisions->expired, &decisions->expired_end, seats);
         }
         dispatch(set, now, decisions);
 }

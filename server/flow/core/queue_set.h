@@ -31,7 +31,6 @@
  *
  * Thread: owner only.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

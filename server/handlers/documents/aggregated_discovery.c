@@ -6,8 +6,6 @@
  */
 #include "server/handlers/documents/aggregated_discovery.h"
 
-#include <string.h>
-
 #include "base/strbuf.h"
 #include "server/handlers/documents/discovery.h"
 #include "server/resources/custom/served_rows.h"

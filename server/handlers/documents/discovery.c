@@ -125,7 +125,8 @@ static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row
                           sub->other ? sub->other->kind : row->kind, sub->verbs);
 }
 
-/* Clients compare it to find out whether objects are stored in another version than before. */
+/* Appends the hash of the storage version. Clients compare hashes to find out whether objects are
+ * stored in another version than before. */
 static void put_storage_hash(struct hf__strbuf *s, const struct hfd_resource *served) {
         const struct hfd_resource *row = hfd_resource_stored(served);
         char text[HFD_API_VERSION_MAX + 80];

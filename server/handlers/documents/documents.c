@@ -87,7 +87,7 @@ static void respond(struct hfd_http_request *http_request, struct hfd_response *
         hfd_http_request_unref(http_request);
 }
 
-/* Clients keep this document, and ask whether it has changed. */
+/* Clients keep this document, and ask with its ETag whether it has changed. */
 static void respond_aggregated(struct hfd_custom_table *table,
                                struct hfd_http_request *http_request, const char *path,
                                const char *version) {

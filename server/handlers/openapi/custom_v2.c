@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenAPI v2 has no nullable and no anyOf, and kubectl refuses unknown fields of whatever has
- * properties, so a schema is published with less than it says.
+ * Reduces the schema of a custom kind to OpenAPI v2. OpenAPI v2 has no nullable and no anyOf, and
+ * kubectl refuses unknown fields of an object whose schema has properties. So the published schema
+ * says less than that of the definition.
  *
- * Invariants: what is left accepts all objects that the schema accepts. A schema is changed before
- * the schemas in it, because it reads their `nullable`.
+ * Invariants: the reduced schema accepts every object that the original accepts. A schema is
+ * reduced before the schemas in it, because drop_required reads their `nullable`.
  */
 #include "server/handlers/openapi/custom_v2.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
@@ -20,7 +20,8 @@ static bool is_nullable(const struct hf__json *schema) {
         return hf__json_is_true(hf__json_get(schema, "nullable"));
 }
 
-/* A null in such a property would be refused, or its absence. */
+/* Makes nullable properties optional. Without `nullable`, clients would refuse null for a required
+ * property. */
 static int drop_required(struct hf__json *schema) {
         struct hf__json *required = hf__json_get(schema, "required"), *next;
         struct hf__json_index properties;

@@ -6,9 +6,10 @@
 struct hf__json;
 
 /*
- * Removes from the openAPIV3Schema of a version what v2 cannot say or old clients do not
- * understand, by Kubernetes' rules: junctors, nullable with all that depends on the type, and the
- * members of what may have unknown fields. *ret_has_fields false: the kind is only an object, and
- * none of its fields may be named. 0 or -ENOMEM.
+ * Removes from the openAPIV3Schema of a version what v2 has no word for, or what old clients do not
+ * understand, by Kubernetes' rules: allOf, anyOf, oneOf and not; `nullable`, and the type of a
+ * nullable value; the properties and items of a schema that preserves unknown fields.
+ * *ret_has_fields false: the kind itself preserves unknown fields, so it is published as an object
+ * without properties. 0 or -ENOMEM.
  */
 int hfd_openapi_custom_v2(struct hf__json *props, bool *ret_has_fields);

@@ -28,7 +28,7 @@ static bool contains(const struct hfd_definitions *definitions, const struct hfd
         return false;
 }
 
-/* False: out of memory. */
+/* Grows the list if it is full. False: out of memory. */
 static bool has_room(struct hfd_definitions *definitions) {
         size_t space = definitions->space ? 2 * definitions->space : 64;
 
@@ -49,8 +49,8 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
         *definitions = (struct hfd_definitions){0};
 }
 
-static void add(struct hfd_definitions *definitions, const struct hfd_schema *schema,
-                struct hfd_definition definition) {
+static void add_definition(struct hfd_definitions *definitions, const struct hfd_schema *schema,
+                           struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
                 /* The schema of a custom resource is its own, so it is not searched for. */
                 bool own = definition.resource && definition.resource->custom;
@@ -60,11 +60,11 @@ static void add(struct hfd_definitions *definitions, const struct hfd_schema *sc
                 definitions->list[definitions->n++] = definition;
         }
         if (schema->items)
-                add(definitions, schema->items, (struct hfd_definition){0});
+                add_definition(definitions, schema->items, (struct hfd_definition){0});
         if (schema->other)
-                add(definitions, schema->other, (struct hfd_definition){0});
+                add_definition(definitions, schema->other, (struct hfd_definition){0});
         for (size_t i = 0; i < schema->n_fields; i++)
-                add(definitions, schema->fields[i].schema, (struct hfd_definition){0});
+                add_definition(definitions, schema->fields[i].schema, (struct hfd_definition){0});
 }
 
 /* The bodies that the operations of all kinds have. */
@@ -79,19 +79,20 @@ static void add_bodies(struct hfd_definitions *definitions) {
                    {&hfd_schema_watch_event, true}};
 
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-                add(definitions, all[i].schema,
-                    (struct hfd_definition){.is_in_core = all[i].is_kind});
+                add_definition(definitions, all[i].schema,
+                               (struct hfd_definition){.is_in_core = all[i].is_kind});
 }
 
 void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource) {
         struct hfd_discovery_subresource part;
 
         assert(hfd_openapi_has_reference(resource->schema));
-        add(definitions, resource->schema, (struct hfd_definition){.resource = resource});
+        add_definition(definitions, resource->schema,
+                       (struct hfd_definition){.resource = resource});
         for (size_t i = 0; hfd_discovery_subresource(resource, i, &part); i++)
                 if (part.other)
-                        add(definitions, part.other->schema,
-                            (struct hfd_definition){.resource = part.other});
+                        add_definition(definitions, part.other->schema,
+                                       (struct hfd_definition){.resource = part.other});
         if (resource->is_review && !resource->is_report)
                 return;
         if (has_room(definitions))

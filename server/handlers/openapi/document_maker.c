@@ -46,16 +46,16 @@ int hfd_document_key(const struct hfd_served_rows *rows,
         return r;
 }
 
-/* Makes a document, if it is not cached, and make_json of the index needs it. The recursion ends
- * there, because only the index asks for hashes. */
+/* Declared here because make_json of the index calls it, and because it calls make_json for a
+ * document that is not cached. The recursion ends there: only the index asks for hashes. */
 static int hash_of(void *ctx, const struct hfd_served_rows *rows,
                    const struct hfd_openapi_document *document,
                    char ret_hash[HFD_OPENAPI_HASH_MAX]);
 
 /* Compresses a document, whose ETag is in ret_document, and caches it. The caller owns a reference
  * to ret_document->packed, which is NULL if memory is short. */
-static void keep(struct hfd_document_cache *cache, const struct hfd_document_key *key,
-                 const struct hf__buf *plain, struct hfd_document *ret_document) {
+static void pack_and_cache(struct hfd_document_cache *cache, const struct hfd_document_key *key,
+                           const struct hf__buf *plain, struct hfd_document *ret_document) {
         ret_document->packed = hfd_gzip_pack(plain);
         ret_document->n = plain->n;
         if (ret_document->packed)
@@ -76,7 +76,7 @@ static struct hf__buf *make_json(struct hfd_document_cache *cache,
         *ret_document = (struct hfd_document){.etag = "\""};
         hf__sha256_text(plain->data, plain->n, HFD_DOCUMENT_HASH_DIGITS, ret_document->etag + 1);
         memcpy(ret_document->etag + 1 + HFD_DOCUMENT_HASH_DIGITS, "\"", 2);
-        keep(cache, key, plain, ret_document);
+        pack_and_cache(cache, key, plain, ret_document);
         return plain;
 }
 
@@ -118,7 +118,7 @@ struct hf__buf *hfd_document_make(struct hfd_document_cache *cache,
         struct hf__buf *plain = hfd_openapi_to_protobuf(document, json);
         hf__buf_unref(json);
         if (plain)
-                keep(cache, key, plain, ret_document);
+                pack_and_cache(cache, key, plain, ret_document);
         return plain;
 }
 

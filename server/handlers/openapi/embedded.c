@@ -58,7 +58,7 @@ static int put_metadata(struct hf__json *properties, bool v2) {
         return r == 0 ? hf__json_put(properties, "metadata", metadata) : r;
 }
 
-/* The member of schema, which is made if there is none, or null. NULL = out of memory. */
+/* Finds the member of schema. If it is missing or null, makes it. NULL = out of memory. */
 static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
                                      struct hf__json *(*make)(void)) {
         struct hf__json *member = hf__json_get(schema, key);

@@ -9,8 +9,8 @@
 struct hf__json;
 
 /*
- * Adds these properties to each embedded resource in props, a schema in JSON. For v2 those that
- * preserve unknown fields are left as they are: kubectl refuses unknown fields of whatever has
- * properties. 0 or -ENOMEM.
+ * Adds these properties to each embedded resource in props, a schema in JSON. For v2, resources
+ * that preserve unknown fields stay as they are: kubectl refuses unknown fields of an object whose
+ * schema has properties. 0 or -ENOMEM.
  */
 int hfd_openapi_publish_embedded(struct hf__json *props, bool v2);

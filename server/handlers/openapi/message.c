@@ -79,7 +79,9 @@ struct opened {
         size_t before; /* total of the outer message */
 };
 
-static struct opened begin(struct writer *w, unsigned number) {
+/* Begins an inner message. The writing pass writes its tag and length, which the measuring pass has
+ * noted; the measuring pass starts to count its bytes. */
+static struct opened begin_message(struct writer *w, unsigned number) {
         struct opened opened = {w->n++, w->total};
 
         if (w->out) {
@@ -101,6 +103,8 @@ static struct opened begin(struct writer *w, unsigned number) {
         return opened;
 }
 
+/* Ends an inner message. The measuring pass notes its length, and goes on with the outer
+ * message. */
 static void end(struct writer *w, unsigned number, struct opened opened) {
         size_t n = w->total;
 
@@ -158,7 +162,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
                 hf__strbuf_add(&w->yaml, text.data + done, text.n - done);
         if (text.error != 0 || w->yaml.error != 0)
                 w->error = -ENOMEM;
-        struct opened any = begin(w, number);
+        struct opened any = begin_message(w, number);
         put_bytes(w, ANY_YAML, w->yaml.data ? w->yaml.data : "", w->yaml.n);
         end(w, number, any);
         hf__strbuf_done(&text);
@@ -171,7 +175,7 @@ static void put_contents(struct writer *w, const struct hfd_message *message,
 
 static void put_message(struct writer *w, unsigned number, const struct hfd_message *message,
                         const struct hf__json *json) {
-        struct opened inner = begin(w, number);
+        struct opened inner = begin_message(w, number);
 
         put_contents(w, message, json);
         end(w, number, inner);
@@ -220,6 +224,7 @@ static void put_field(struct writer *w, const struct hfd_message_field *field,
                 put_value(w, field, m);
 }
 
+/* Whether a value selects this field of a oneof. */
 static bool fits(const struct hfd_message_field *field, const struct hf__json *json) {
         switch ((enum hfd_message_when)field->when) {
         case HFD_WHEN_ANY: break;
@@ -245,7 +250,7 @@ static const struct hfd_message_field *find_field(const struct hfd_message *mess
 static void put_pair(struct writer *w, unsigned number, const struct hfd_message *values,
                      const struct hf__json *member) {
         const char *key = hf__json_key(member);
-        struct opened pair = begin(w, number);
+        struct opened pair = begin_message(w, number);
 
         put_bytes(w, PAIR_NAME, key, strlen(key));
         if (values)

@@ -41,7 +41,7 @@ static const struct hfd_message_field additional_fields[] = {
 static const struct hfd_message additional_properties = {HFD_MESSAGE_FIELDS(additional_fields),
                                                          .is_oneof = true};
 
-/* It is empty for a list or an object, which it cannot say. */
+/* This message has no field for a list or an object, so it is empty for such a default. */
 static const struct hfd_message_field default_fields[] = {
         {"number", 1, HFD_FORM_NUMBER, .when = HFD_WHEN_NUMBER},
         {"boolean", 2, HFD_FORM_BOOLEAN, .when = HFD_WHEN_BOOLEAN},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which OpenAPI documents there are, and in which forms. */
+/* Finds the OpenAPI documents by their paths, and makes them in their forms. A document is a range
+ * of the served rows, and nothing else is kept of it here. */
 #include "server/handlers/openapi/openapi.h"
 
 #include <assert.h>

@@ -23,7 +23,8 @@ struct hfd_openapi_document {
         size_t first, end; /* it describes the rows from `first` to before `end` */
 };
 
-/* The document at a path, as JSON. Slashes at the end are ignored. False: there is none. */
+/* Finds the document at a path, in its JSON form. Slashes at the end are ignored. False: there is
+ * no such document. */
 bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
                       struct hfd_openapi_document *ret_document);
 /*

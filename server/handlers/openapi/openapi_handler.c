@@ -2,13 +2,12 @@
 /*
  * Finds and sends OpenAPI documents.
  *
- * Invariant: one that is not cached is made on the pool of threads, because that takes
- * milliseconds, and for the index, which has the hashes of all documents, as long as they take
- * together.
+ * Invariant: a document that is not cached is made on the pool of threads, because that takes
+ * milliseconds. The index has the hashes of all documents of v3, so it may have to make each of
+ * them first.
  */
 #include "server/handlers/openapi/openapi_handler.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -134,7 +134,7 @@ static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                 put_members(w, schema, field);
 }
 
-/* The members of a property as they are in a schema of the table. */
+/* Appends a property of a schema of the table; nothing if the schema has no such property. */
 static void put_own_property(const struct writer *w, const struct hfd_schema *schema,
                              const char *name, const char *separator) {
         const struct hfd_schema_field *field = hfd_schema_field(schema, name);
@@ -203,7 +203,8 @@ static void put_kind(struct hf__strbuf *s, const char *group, const char *versio
                           group, kind, version);
 }
 
-/* Every list has the same members. */
+/* Appends the definition of a kind's list. All lists have the same members, so no table describes
+ * them. */
 static void put_list(const struct writer *w, const struct hfd_resource *resource) {
         static const struct hfd_schema_field fields[] = {
                 HFD_FIELD_API_VERSION,

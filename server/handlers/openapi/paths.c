@@ -20,9 +20,9 @@
 #include "server/schema/common.h"
 
 enum body { NO_BODY, OBJECT, OPTIONS, PATCH };
-enum answer { ONE, LIST, STATUS };
+enum result { ONE, LIST, STATUS }; /* what a successful response has */
 
-/* What a request may have beyond a body, and answers beyond 200 and 401: sets of these. */
+/* Sets of these say which parameters an operation has, and which codes beyond 200 and 401. */
 enum {
         READS_MANY = 1, /* the parameters of a list */
         WATCHES = 2,
@@ -38,7 +38,7 @@ struct operation {
         const char *method; /* of HTTP, in lower case */
         const char *action; /* x-kubernetes-action; also begins the operation's id */
         enum body body;
-        enum answer answer;
+        enum result result;
         unsigned flags;
 };
 
@@ -78,7 +78,8 @@ static const struct {
         {"watch", "boolean", WATCHES},
 };
 
-/* The resource of a path; part: of a subresource, NULL = it is the path of the resource itself. */
+/* A path that is being written. part: its subresource; NULL = it is the path of the resource
+ * itself. */
 struct place {
         struct hf__strbuf *s;
         bool v2;
@@ -96,7 +97,7 @@ static const struct hfd_resource *kind_of(const struct place *place) {
 
 /* The content types of bodies and responses, without those of watches; *ret_n of them. */
 static const char *const *media_types(const struct place *place, enum body body, size_t *ret_n) {
-        static const char *const answers[] = {"application/json", HFD_PROTOBUF_TYPE},
+        static const char *const responses[] = {"application/json", HFD_PROTOBUF_TYPE},
                                  *const bodies[] = {"application/json", "application/yaml",
                                                     HFD_PROTOBUF_TYPE},
                                  *const patches[] = {"application/json-patch+json",
@@ -109,7 +110,7 @@ static const char *const *media_types(const struct place *place, enum body body,
                 return patches;
         }
         *ret_n = (body == NO_BODY ? 2 : 3) - !hfd_protobuf_has_form(kind_of(place));
-        return body == NO_BODY ? answers : bodies;
+        return body == NO_BODY ? responses : bodies;
 }
 
 /* Appends {"$ref": ...} to the definition of a body. */
@@ -118,13 +119,13 @@ static void put_reference(const struct place *place, const char *definition) {
                           place->v2 ? "definitions" : "components/schemas", definition);
 }
 
-static void put_answer(const struct place *place, enum answer answer) {
+static void put_result(const struct place *place, enum result result) {
         struct hf__strbuf name = {0};
 
-        if (answer == STATUS)
+        if (result == STATUS)
                 hf__strbuf_puts(&name, hfd_schema_status.definition);
         else
-                hfd_openapi_put_definition_name(&name, kind_of(place), answer == LIST);
+                hfd_openapi_put_definition_name(&name, kind_of(place), result == LIST);
         put_reference(place, name.data ? name.data : "");
         if (name.error != 0)
                 place->s->error = name.error;
@@ -161,7 +162,7 @@ static void put_content(const struct place *place, const struct operation *opera
         hf__strbuf_puts(place->s, "\"content\":{");
         for (size_t i = 0; i < n; i++) {
                 hf__strbuf_printf(place->s, "%s\"%s\":{\"schema\":", i > 0 ? "," : "", types[i]);
-                put_answer(place, operation->answer);
+                put_result(place, operation->result);
                 hf__strbuf_putc(place->s, '}');
                 if ((operation->flags & WATCHES) == 0 || place->resource->is_report)
                         continue;
@@ -200,8 +201,8 @@ static void put_parameter(const struct place *place, const char *name, const cha
                           place->v2 ? "\"type\":\"%s\"}" : "\"schema\":{\"type\":\"%s\"}}", type);
 }
 
-/* The parameters of an operation. An empty list is left out: clients that compare a document with
- * what they write of it do not keep one. */
+/* Appends the parameters of an operation. An empty list is left out: clients that parse a document
+ * and write it again drop empty lists, and compare the two. */
 static void put_parameters(const struct place *place, const struct operation *operation) {
         const char *separator = "\"parameters\":[";
         bool with_body = place->v2 && operation->body != NO_BODY;
@@ -237,7 +238,7 @@ static void put_responses(const struct place *place, const struct operation *ope
                 hf__strbuf_printf(place->s, "\"%s\":{", codes[i].code);
                 if (place->v2) {
                         hf__strbuf_puts(place->s, "\"schema\":");
-                        put_answer(place, operation->answer);
+                        put_result(place, operation->result);
                         hf__strbuf_putc(place->s, ',');
                 } else {
                         put_content(place, operation);

@@ -19,7 +19,6 @@
 
 #include <assert.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +49,7 @@
 
 /* ---- responses ---- */
 
-static void send_answer(struct hfd_rest_request *rest, const struct hfd_response *response) {
+static void send_response(struct hfd_rest_request *rest, const struct hfd_response *response) {
         bool failed = response->status.error != 0;
         const struct hfd_admission_notes *notes = &rest->request.notes;
 
@@ -60,38 +59,39 @@ static void send_answer(struct hfd_rest_request *rest, const struct hfd_response
         hfd_rest_free(rest);
 }
 
-/* A large response that is to become protobuf. Not part of each request, because it has room for a
- * message. */
-struct large_answer {
+/* A large response that is to become protobuf. It is allocated only when one is needed, because a
+ * response has room for a message. */
+struct large_response {
         struct hfd_work_task task; /* must be first */
         struct hfd_rest_request *rest;
         struct hfd_response response;
 };
 
-static enum hfd_work_result answer_step(struct hfd_work_task *task) {
-        struct large_answer *answer = (struct large_answer *)task;
+static enum hfd_work_result respond_step(struct hfd_work_task *task) {
+        struct large_response *large = (struct large_response *)task;
 
-        send_answer(answer->rest, &answer->response);
-        hfd_response_done(&answer->response);
-        free(answer);
+        send_response(large->rest, &large->response);
+        hfd_response_done(&large->response);
+        free(large);
         return HFD_WORK_DONE;
 }
 
 /* Converts and sends a large response on the pool of threads. False: the pool has stopped, or
  * memory is exhausted. */
-static bool answer_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
-        struct large_answer *answer = malloc(sizeof *answer);
+static bool respond_on_pool(struct hfd_rest_request *rest, const struct hfd_response *response) {
+        struct large_response *large = malloc(sizeof *large);
 
-        if (!answer)
+        if (!large)
                 return false;
-        *answer = (struct large_answer){.task = {.step = answer_step, .owner = rest->request.owner},
-                                        .rest = rest,
-                                        .response = *response};
-        hf__buf_ref(answer->response.body);
-        if (hfd_work_submit(rest->registry->work, &answer->task))
+        *large = (struct large_response){.task = {.step = respond_step,
+                                                  .owner = rest->request.owner},
+                                         .rest = rest,
+                                         .response = *response};
+        hf__buf_ref(large->response.body);
+        if (hfd_work_submit(rest->registry->work, &large->task))
                 return true;
-        hfd_response_done(&answer->response);
-        free(answer);
+        hfd_response_done(&large->response);
+        free(large);
         return false;
 }
 
@@ -104,8 +104,8 @@ static void on_done(struct hfd_request *request, const struct hfd_response *resp
                 return;
         }
         bool is_large = request->protobuf && response->body && response->body->n > HFD_LARGE_BODY;
-        if (!is_large || !answer_on_pool(rest, response))
-                send_answer(rest, response);
+        if (!is_large || !respond_on_pool(rest, response))
+                send_response(rest, response);
 }
 
 /* ---- a request for a resource ---- */
@@ -423,8 +423,8 @@ static void serve_resource(struct hfd_rest_request *rest) {
 
 /* ---- large bodies ---- */
 
-/* Responds that the pool does not take the request, or that it is abandoned (r: large_work.h), and
- * frees rest. */
+/* Responds that the pool does not take the request, or that the request is abandoned, and frees
+ * rest. r: as for hfd_large_work_refuse. */
 static void refuse_large(struct hfd_rest_request *rest, int r) {
         struct hfd_response response = {0};
 
@@ -478,7 +478,7 @@ static bool pass_reads(struct hfd_consistent_read *reads) {
         return hfd_http_request_call(first->http_request, &first->call);
 }
 
-/* Clears everything but the rest of the names, which are large: they become "". */
+/* Clears the struct. Of the names, which are large, it clears only the first byte. */
 static void clear_rest(struct hfd_rest_request *rest) {
         struct hfd_request *request = &rest->request;
         const size_t begin = offsetof(struct hfd_rest_request, request.ns),

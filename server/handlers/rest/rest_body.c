@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -112,8 +111,8 @@ bool hfd_rest_body_decode(struct hfd_rest_request *rest, bool is_delete,
         return decoded;
 }
 
-/* Whether the text is JSON. Text in which JSON is not found out to be wrong for another reason than
- * its syntax counts as JSON too, so that its message is about that. */
+/* Whether the text is JSON. A text that the parser refuses for another reason than its syntax
+ * counts as JSON, too, so that the client gets a message with that reason. */
 static bool is_json(const char *text, size_t n) {
         struct hf__json *json = NULL;
         int r = hf__json_parse(text, n, &json, NULL);

@@ -11,8 +11,8 @@
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it lives as long as callbacks
  * of the request may come. From send on it owns rest, which holds a reference to the request. The
- * last step drops it, or send itself if the pool has stopped. After that, a submit by a late
- * callback does nothing (work_pool.h).
+ * last step frees rest; if the pool has stopped, hfd_rest_list_send does. After that, a submit by a
+ * late callback does nothing (work_pool.h).
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -80,7 +80,7 @@ static void on_gone(void *ctx) {
 
 /* Ends the list, whether it was sent or not. This may drop the last reference to the HTTP request,
  * and so free the stream. */
-static enum hfd_work_result finish(struct hfd_rest_list *list) {
+static enum hfd_work_result end_list(struct hfd_rest_list *list) {
         struct hfd_rest_request *rest = list->rest;
 
         list->body = hfd_list_body_free(list->body);
@@ -91,7 +91,7 @@ static enum hfd_work_result finish(struct hfd_rest_list *list) {
         return HFD_WORK_DONE;
 }
 
-static enum hfd_work_result fail(struct hfd_rest_list *list) {
+static enum hfd_work_result fail_list(struct hfd_rest_list *list) {
         struct hfd_http_request *http_request = list->rest->http_request;
         struct hfd_response response = {0};
 
@@ -102,7 +102,7 @@ static enum hfd_work_result fail(struct hfd_rest_list *list) {
                 hfd_rest_respond(http_request, NULL, &response, NULL);
                 hfd_response_done(&response);
         }
-        return finish(list);
+        return end_list(list);
 }
 
 /* Nothing was sent yet, and the list will not be: the client has left, or the server stops. */
@@ -112,7 +112,7 @@ static enum hfd_work_result finish_unavailable(struct hfd_rest_list *list) {
         hfd_response_store_error(&response, HF_E_CANCELED, NULL);
         hfd_rest_respond(list->rest->http_request, NULL, &response, NULL);
         hfd_response_done(&response);
-        return finish(list);
+        return end_list(list);
 }
 
 /* Sends the head. 0 or -ENOMEM. */
@@ -175,6 +175,7 @@ static bool is_collecting(const struct hfd_rest_list *list) {
         return list->pretty || (list->wants_gzip && !list->streaming);
 }
 
+/* Sends a piece, or adds it to the collected ones. Results as of send_piece. */
 static int take_piece(struct hfd_rest_list *list, struct hf__buf *piece) {
         if (!is_collecting(list))
                 return send_piece(list, piece);
@@ -190,7 +191,7 @@ static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
         struct hfd_response response = {0};
 
         if (list->gzip && send_packed(list, "", 0, true) != 0)
-                return fail(list);
+                return fail_list(list);
         if (is_collecting(list)) {
                 hfd_response_ok(&response, 200, hf__strbuf_to_buf(&list->collected));
                 if (request->protobuf && response.code == 200)
@@ -201,7 +202,7 @@ static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
         } else {
                 hfd_http_request_end(list->rest->http_request);
         }
-        return finish(list);
+        return end_list(list);
 }
 
 static enum hfd_work_result step(struct hfd_work_task *task) {
@@ -213,7 +214,7 @@ static enum hfd_work_result step(struct hfd_work_task *task) {
 
         if (atomic_load_explicit(&list->gone, memory_order_relaxed) ||
             hfd_work_is_cancelled(list->pool, task))
-                return list->streaming ? fail(list) : finish_unavailable(list);
+                return list->streaming ? fail_list(list) : finish_unavailable(list);
         while (n-- > 0) {
                 struct hf__buf *piece;
                 bool ended;
@@ -226,7 +227,7 @@ static enum hfd_work_result step(struct hfd_work_task *task) {
                         r = take_piece(list, piece);
                 hf__buf_unref(piece);
                 if (r != 0)
-                        return fail(list);
+                        return fail_list(list);
                 if (ended)
                         return finish_well(list);
         }

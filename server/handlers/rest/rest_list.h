@@ -6,8 +6,9 @@
 struct hfd_list_body;
 
 /*
- * Prepares rest for a list: its response may have a body that is made piece by piece,
- * and notices when the client leaves. False: out of memory. Thread: worker, within the handler.
+ * Prepares rest for a list: the registry may respond with a body that is made piece by piece, and
+ * the list notices when the client leaves. False: out of memory. Thread: worker, within the
+ * handler.
  */
 bool hfd_rest_list_prepare(struct hfd_rest_request *rest);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* An HTTP request for a resource, shared by rest.c, rest_list.c and rest_watch.c. */
+/* An HTTP request for a resource, shared by the files of this folder. */
 #include "base/strbuf.h"
 #include "server/auth/user.h"
 #include "server/authorization/authorizer.h"
@@ -35,10 +35,12 @@ struct hfd_rest_request {
         const char *user;                      /* borrowed from the HTTP request; for unsent */
         /*
          * The attributes that the user must be authorized for. While a watch runs, the authorizer
-         * tracks whether the user still has it; if request.requester is NULL, nobody can lose it.
+         * tracks whether the user still has this right; if request.requester is NULL, the user
+         * cannot lose it.
          */
         struct hfd_attributes attributes; /* borrowed from the HTTP request */
-        /* What the token of the user of a watch depends on; both are borrowed; NULL = nothing. */
+        /* Only for a watch: the objects on which its user's token depends, and the list of such
+         * watches. Both are borrowed; NULL = the token depends on none. */
         const struct hfd_credential *credential;
         struct hfd_account_watches *account_watches;
         struct hf_fence *fence;       /* owned; request.fence; NULL = none */
@@ -47,7 +49,6 @@ struct hfd_rest_request {
         struct hfd_work_task task;    /* for a large body: decodes and serves it */
         struct hfd_rest_list *list;   /* a list; the HTTP request owns it; NULL = another verb */
 };
-/* Frees what rest owns, and drops its reference to the HTTP request. */
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
  * be NULL. */
 const char *hfd_rest_deprecation(const struct hfd_request *request);
@@ -55,6 +56,7 @@ const char *hfd_rest_deprecation(const struct hfd_request *request);
 #define HFD_REST_WARNING_MAX 320 /* bytes of one header, with the NUL */
 size_t hfd_rest_deprecation_header(const struct hfd_request *request,
                                    char text[HFD_REST_WARNING_MAX], struct hfd_header *ret_header);
+/* Frees what rest owns, and drops its reference to the HTTP request, which owns rest. */
 void hfd_rest_free(struct hfd_rest_request *rest);
 /*
  * Sends response, whose body is JSON, in the form that the client gets. request: the request that

@@ -78,7 +78,7 @@ static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request
 }
 
 /* Takes ownership of rest. */
-static void begin(struct hfd_watch_stream *stream, struct hfd_rest_request *rest) {
+static void begin_watch(struct hfd_watch_stream *stream, struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
         struct hfd_watcher *watcher;
 
@@ -115,7 +115,7 @@ static void on_state_ready(struct hfd_consistent_read *read) {
                 hfd_response_store_error(&response, outcome, &read->status);
         free(wait);
         if (outcome == 0)
-                begin(stream, rest);
+                begin_watch(stream, rest);
         else
                 refuse(stream, rest, &response);
 }
@@ -159,5 +159,5 @@ void hfd_rest_watch(struct hfd_rest_request *rest) {
         if (rest->request.options.has_send_initial)
                 wait_for_state(stream, rest);
         else
-                begin(stream, rest);
+                begin_watch(stream, rest);
 }

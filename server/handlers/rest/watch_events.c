@@ -40,7 +40,8 @@ static void stream_free(void *ctx) {
         free(stream);
 }
 
-/* Until the right is no longer tracked, the reference keeps the request alive. */
+/* The last user first ends the tracking of the right, which uses the request, and drops the
+ * reference to the request afterwards. */
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream) {
         if (atomic_fetch_sub(&stream->n_users, 1) != 1)
                 return;

@@ -10,7 +10,7 @@
 /* Makes the stream of a request, with one user, and attaches it to the HTTP request. rest keeps its
  * own reference to that. NULL = out of memory. Thread: worker. */
 struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *rest);
-/* One user lets go. May free the stream. */
+/* Gives up one use of the stream (n_users). May free the stream. */
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream);
 
 /* What the watcher calls. */

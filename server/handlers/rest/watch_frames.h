@@ -30,8 +30,7 @@ struct hf__buf *hfd_watch_frame(struct hfd_registry *registry, const struct hfd_
 /* The bookmark after the initial events. */
 struct hf__buf *hfd_watch_frame_initial_end(struct hfd_registry *registry,
                                             const struct hfd_watch_form *form, uint64_t revision);
-/* A copy of frames, which are events of a watch as a Table, in which the first one has the
- * columns. */
+/* A copy of frames, which are Tables, with the columns in the first one. */
 struct hf__buf *hfd_watch_frame_with_columns(const struct hfd_watch_form *form,
                                              const struct hf__buf *frames);
 /* The last frame of a watch that fails. status: a Status as JSON, borrowed. */

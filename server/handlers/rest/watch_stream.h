@@ -39,14 +39,14 @@ struct hfd_watch_stream {
         /* A reference; NULL = the objects need no webhook. */
         struct hfd_watch_conversion *conversion;
         struct hfd_registry *registry;         /* borrowed */
-        struct hfd_http_request *http_request; /* owned by n_users; it owns the stream */
+        struct hfd_http_request *http_request; /* a reference of all users together */
         atomic_int n_users;                    /* of http_request; see above */
         atomic_bool paused;  /* the watcher has changes, and waits until bytes were sent */
         atomic_bool gone;    /* the client has left */
         atomic_bool revoked; /* the user has lost the right to watch */
         atomic_bool ended;   /* on_end was called */
-        /* Of a Table: whether an event was sent, which has the columns. Events are sent one after
-         * the other. */
+        /* Only for Tables: the first event, which has the columns, was sent. No lock: events are
+         * sent one after the other. */
         bool has_columns;
         struct hfd_watch_form form;            /* with a reference to the resource */
         struct hfd_unsent_watch unsent;        /* the bytes that are charged for the watch */
@@ -69,7 +69,7 @@ bool hfd_watch_stream_push_events(struct hfd_watch_stream *stream, struct hf__bu
 /* Submits the task, if the stream has said that it is not ready. */
 void hfd_watch_stream_continue(struct hfd_watch_stream *stream);
 
-/* The account of the user, borrowed, that is charged for what waits. Call it once. */
+/* Sets the accounts, borrowed, and the user who is charged for what waits. Call it once. */
 void hfd_watch_stream_init_unsent(struct hfd_watch_stream *stream, struct hfd_unsent *unsent,
                                   const char *user);
 /* Charges the account, if so much waits to be sent that it counts. May end this watch. */

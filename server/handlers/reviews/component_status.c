@@ -7,7 +7,6 @@
  */
 #include "server/handlers/reviews/component_status.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -45,18 +45,18 @@ struct job {
 };
 
 /* Ends the job. Takes ownership of response. */
-static void finish(struct job *job, struct hfd_response *response) {
+static void end_job(struct job *job, struct hfd_response *response) {
         job->request.done(job->request.ctx, response);
         hfd_response_done(response);
         hf__json_free(job->object);
         free(job);
 }
 
-static void finish_no_memory(struct job *job) {
+static void end_job_no_memory(struct job *job) {
         struct hfd_response response = {0};
 
         hfd_response_no_memory(&response);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 /* ---- issuing ---- */
@@ -94,7 +94,7 @@ static int complete(struct job *job, const char *token, int64_t now, int64_t sec
         return r;
 }
 
-/* An empty list means this server. 0 or -ENOMEM. */
+/* Sets the audiences to those of this server, if the client names none. 0 or -ENOMEM. */
 static int complete_audiences(struct job *job) {
         const struct hf__json *own = hfd_service_accounts_audiences(job->request.accounts);
 
@@ -113,7 +113,7 @@ static void refuse_length(struct job *job) {
                        HFD_JWT_MAX);
         hfd_cause_too_long(&causes, "spec.audiences", detail);
         hfd_response_invalid(&response, hfd_resource_token_request(), "", &causes);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 static void issue(struct job *job) {
@@ -147,7 +147,7 @@ static void issue(struct job *job) {
         else
                 hfd_response_status(&response, r, 500, "InternalError",
                                     "Internal error occurred: the token cannot be issued", NULL);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 static enum hfd_work_result issue_step(struct hfd_work_task *task) {
@@ -163,7 +163,7 @@ static void issue_on_pool(struct job *job) {
         if (r == 0)
                 return;
         hfd_large_work_refuse(r, &response);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 /* ---- the objects ---- */
@@ -195,7 +195,7 @@ static bool take_uid(struct job *job, const struct hfd_response *response, char 
                 return true;
         }
         if (ok) {
-                finish_no_memory(job); /* only another program stores such an object: 500 */
+                end_job_no_memory(job); /* only another program stores such an object: 500 */
                 return false;
         }
         job->request.done(job->request.ctx, response);
@@ -222,7 +222,7 @@ static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
                        "record. The object might have been deleted and then recreated",
                        wanted);
         hfd_response_conflict(&response, &secret, text_at(job, "spec.boundObjectRef.name"), why);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 /* Reads the object that the token shall be bound to. */
@@ -245,7 +245,7 @@ static void bind(struct job *job) {
                                          "Kind=%.100s",
                                          slash ? (int)(slash - version) : 0, version,
                                          slash ? slash + 1 : version, kind);
-        finish(job, &response);
+        end_job(job, &response);
 }
 
 /* ---- what the client requests ---- */
@@ -274,9 +274,9 @@ static void on_account(struct hfd_request *get, const struct hfd_response *got) 
         check_seconds(job, &causes);
         if (causes.n > 0) {
                 hfd_response_invalid(&response, hfd_resource_token_request(), "", &causes);
-                finish(job, &response);
+                end_job(job, &response);
         } else if (complete_audiences(job) != 0) {
-                finish_no_memory(job);
+                end_job_no_memory(job);
         } else if (hf__json_is_object(hf__json_path(job->object, "spec.boundObjectRef"))) {
                 bind(job);
         } else {
@@ -326,7 +326,7 @@ void hfd_token_request_serve(const struct hfd_token_request *request, const void
         if (job->object)
                 hf__json_drop(job->object, "status");
         if (!job->object || !check_names(job, &response))
-                finish(job, &response);
+                end_job(job, &response);
         else
                 get_object(job, "serviceaccounts", job->account, on_account);
 }

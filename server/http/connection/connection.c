@@ -34,7 +34,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -342,16 +341,16 @@ static size_t read_tls(struct hfd_connection *connection, char *in, bool *ret_mo
                 if (n <= 0) {
                         int error = SSL_get_error(connection->ssl, n);
 
-                        /* The end of the input, too: a peer that shuts down its sending side counts
-                         * as gone. */
+                        /* This includes the end of the input: a peer that shuts down its sending
+                         * side counts as gone. */
                         if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
                                 connection->dead = true;
                         *ret_more = false;
                         break;
                 }
                 done += (size_t)n;
-                /* OpenSSL has nothing left. If the socket has, epoll reports it again, which costs
-                 * less than a read for each piece that finds the socket empty. */
+                /* OpenSSL has nothing left. If the socket has more, epoll reports it again. That
+                 * costs less than another read, which usually finds the socket empty. */
                 if (!SSL_has_pending(connection->ssl)) {
                         *ret_more = false;
                         break;

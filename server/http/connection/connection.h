@@ -25,8 +25,8 @@
 #define HFD_HANDSHAKE_GRACE (250 * HF_NSEC_PER_MSEC)
 #define HFD_HEAD_TIME       (32 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a request's head */
 #define HFD_BODY_TIME       (90 * HF_NSEC_PER_SEC) /* HTTP/1.1: to send a whole request */
-/* The longest time without a request, or without progress while bytes are unsent. HTTP/2: also to
- * send a whole request, and without progress of a response. */
+/* The longest time without a request, or without progress while bytes are unsent. HTTP/2: also the
+ * longest time that a peer may take to send a whole request, or read nothing of a response. */
 #define HFD_IDLE_TIME   (90 * HF_NSEC_PER_SEC)
 #define HFD_LINGER_TIME (2 * HF_NSEC_PER_SEC)
 /* How long a drain waits for strangers. */

@@ -12,7 +12,6 @@
  *
  * No I/O: the caller passes the time. Thread: the worker only. No lock.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -60,8 +59,8 @@ void hfd_strangers_remove(struct hfd_stranger *stranger);
 void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now);
 
 /*
- * The connection to close for a new one from an address: the oldest one of the same address if that
- * has at least an average share, otherwise the oldest one of the address with the most. A
+ * The connection to close for a new one from an address: the oldest one of the same address if this
+ * address has at least an average share, otherwise the oldest one of the address with the most. A
  * connection of the same address is only chosen if it was inactive for min_age: otherwise many
  * clients of one host that connect at once would end each other's unfinished handshakes. "Oldest"
  * means: inactive for the longest time. NULL: close the new connection.

@@ -10,9 +10,9 @@
 #define HIGH (0x80 * ONES)
 
 /*
- * The high bits of the bytes that are less than low, more than 0x7e, or equal to except. A
- * subtraction may also change the bytes above a bad one, and so may an addition, but then the
- * result is decided.
+ * The high bits of the bytes that are less than low, more than 0x7e, or equal to except. The carry
+ * of a subtraction or an addition may also change the bytes above a bad byte. That does no harm,
+ * because the result has a bit by then.
  */
 static uint64_t bad_bytes(uint64_t word, unsigned char low, unsigned char except) {
         uint64_t same = word ^ (except * ONES);

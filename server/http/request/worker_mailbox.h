@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The mailbox of a worker (worker_loop.c), which knows its worker's thread. Requests and
- * connections need no more of a worker to have it do something.
+ * connections need only this part of a worker to give it work.
  *
  * Threads: each function says which. The mailbox has a lock of its own (base/mailbox.h).
  */
@@ -21,7 +21,7 @@ int hfd_worker_mailbox_init(struct hfd_worker_mailbox *mailbox); /* 0 or -errno 
 /* The mailbox must be empty. */
 void hfd_worker_mailbox_done(struct hfd_worker_mailbox *mailbox);
 
-/* From now on, the calling thread is the worker of this mailbox. NULL: of none. */
+/* From now on, the calling thread is the worker of this mailbox. NULL: it is no worker any more. */
 void hfd_worker_mailbox_set_current(const struct hfd_worker_mailbox *mailbox);
 /* Whether the caller runs on this worker's thread; for assertions. Thread: any. */
 bool hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
