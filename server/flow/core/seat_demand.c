@@ -2,8 +2,6 @@
 /* The demand of a level. The numbers are Kubernetes', so that levels borrow as they do there. */
 #include "server/flow/core/seat_demand.h"
 
-#include <math.h>
-
 /* The part of the smoothed value that remains after a period; with periods of 10 s the value halves
  * in 5 minutes. */
 #define SMOOTHING 0.977
@@ -31,8 +29,15 @@ void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec
                 demand->highest = seats;
 }
 
-/* The square root. Rounding may make a variance of 0 a little less than 0. */
-static double root(double variance) { return variance > 0 ? sqrt(variance) : 0; }
+/* The square root by Newton's method. sqrt() may be a call into libm, which would then be one more
+ * library in the memory of each instance, for this one number every 10 s. */
+static double root(double x) {
+        double y = x > 1 ? x : 1;
+
+        for (int i = 0; x > 0 && i < 100; i++)
+                y = (y + x / y) / 2;
+        return x > 0 ? y : 0;
+}
 
 void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now) {
         integrate(demand, now);
