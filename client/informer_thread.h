@@ -5,8 +5,7 @@
  * how they take turns.
  *
  * Lock: `mu` guards the members marked below, and the hf__informer_turn of each informer. It may be
- * taken while an informer's lock is held, and never the other way round. Nothing is called under
- * it.
+ * taken while an informer's lock is held, never the other way round. No callback runs under it.
  */
 #include <pthread.h>
 #include <stdbool.h>

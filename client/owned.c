@@ -81,13 +81,14 @@ static int find(const struct owned *owned, struct found *ret_found) {
         return r;
 }
 
-/* The caller's body with a member of its metadata. */
+/* Appends the caller's body with the object's name and namespace, and with `value` as the member at
+ * `path`. path NULL = no further member. */
 static int body_with(const struct owned *owned, const char *path, const char *value,
                      struct hf__strbuf *text) {
         struct hf__json *body = NULL;
         int r = hf__json_parse(owned->request.body, owned->request.n_body, &body, NULL);
 
-        if (r == 0) /* -EINVAL: the body, or its metadata, is no object */
+        if (r == 0) /* -EINVAL: the body, or its metadata, is not an object */
                 r = hf__json_set_string(body, "metadata.name", owned->request.name);
         if (r == 0 && owned->request.ns && owned->request.ns[0])
                 r = hf__json_set_string(body, "metadata.namespace", owned->request.ns);
@@ -140,7 +141,8 @@ static int update(const struct owned *owned, const struct hf__json *object,
         return r;
 }
 
-/* *ret_again: another writer was first. */
+/* Reads the object, then creates it, updates it or refuses. *ret_again: another writer changed the
+ * object in between, so another attempt may succeed. */
 static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result, bool *ret_again) {
         struct found found;
 

@@ -23,7 +23,7 @@
  *   connection of their own. So a pool limits the connections to each origin. The limit grows with
  * the number of requests, by one connection for each STREAMS_PER_CONNECTION, and is removed for the
  * rest of the pool's life when a request cannot share a connection or when a response arrives in
- * HTTP/1.x. After such a response the requests that wait for a connection begin again.
+ * HTTP/1.x. restart_waiting then restarts the requests that wait for a connection.
  *
  * - libcurl writes each HTTP/2 frame separately: a request's headers, its body, a window update.
  *   Each write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked. With

@@ -50,8 +50,8 @@ struct hfd_status_collector {
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
         /* Owned; the header line with the bearer token for instances. NULL = the kubeconfig has no
-         * token, or may_send_token forbids sending it. A token of a tokenFile is never sent to
-         * instances, because only `client` reads that file. */
+         * token, or may_send_token forbids sending it. These queries never have a token of a
+         * tokenFile, because only `client` reads that file. */
         char *authorization;
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
