@@ -17,6 +17,7 @@ bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
 /* When no address was left to try: replaces the result and x->error_text by those of the first
  * connection. */
 CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result);
+/* Accepts NULL. */
 void hf__avoided_free(struct hf__avoided *avoided);
 /* CURLOPT_OPENSOCKETFUNCTION; ctx is the exchange. Refuses avoided addresses, so that curl goes to
  * the next one. The host's child processes do not inherit the socket. */
