@@ -53,7 +53,8 @@ static int annotate(struct hf__json *object, const char *value) {
         return r == 0 ? hf__json_put_string(annotations, AUTO_UPDATE, value) : r;
 }
 
-/* Whether the specs are equal, but for what a user may change in the level `exempt`. */
+/* Compares the specs, apart from `exempt`, which a user may change. *ret_spec: the wanted spec with
+ * the user's `exempt`. */
 static int compare_specs(const struct hf__json *object, const struct hf__json *wanted,
                          struct hf__json **ret_spec, bool *ret_equal) {
         struct hf__json *spec = hf__json_dup(hf__json_get(wanted, "spec"));

@@ -2,9 +2,9 @@
 /*
  * The indexes of definitions.
  *
- * Invariant: the values depend on the definition only, because the informer computes them once for
- * each version of it. They begin with a letter for their meaning, and contain the group, so that
- * one index is enough for all of them.
+ * Invariant: the values depend only on the definition, because the informer computes them once for
+ * each version of it. Each value begins with a letter that says what it means, and contains the
+ * group. So one index holds all sorts of values.
  */
 #include "server/controllers/kinds/definition_index.h"
 
@@ -119,7 +119,7 @@ bool hfd_definition_serves(struct hf_informer *informer, const char *group, cons
         return is_used(informer, SERVES, group, version);
 }
 
-/* ---- those that wait ---- */
+/* ---- definitions that wait for a name ---- */
 
 struct enqueue {
         struct hf_workqueue *queue;

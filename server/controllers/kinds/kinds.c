@@ -14,7 +14,7 @@
 
 /* ---- life cycle ---- */
 
-/* The set of the built-in kinds, and what follows the custom ones. */
+/* Makes the set of the built-in kinds, and the struct that follows custom kinds. */
 static int make_sets(struct hfd_kinds *kinds, const struct hfd_kinds_config *config) {
         struct hfd_kind *all[HFD_KINDS_MAX];
         const struct hfd_kind *definitions = NULL;

@@ -82,7 +82,7 @@ static int add_rules(struct hf__json *rules, struct hf__json *texts, const struc
         return r;
 }
 
-/* Removes each rule that an earlier one equals. */
+/* Removes each rule that equals an earlier one. */
 static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
         struct hf__json_index index;
         struct hf__json *rule = hf__json_first(rules);
@@ -100,7 +100,7 @@ static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
         return r;
 }
 
-/* Adds the rules of the roles that the selector selects, and that are not taken yet. */
+/* Adds the rules of the roles that the selector selects, except roles that are already `taken`. */
 static int add_selected(struct hf__json *rules, struct hf__json *texts, bool *taken,
                         const struct hf__json *role, const struct hf__json *selector,
                         const struct hf__json *all) {
