@@ -25,6 +25,7 @@ struct hf__arena {
         _Alignas(max_align_t) char first[2048];
 };
 
+/* Makes an empty arena. Allocates nothing. */
 void hf__arena_init(struct hf__arena *arena);
 /* Frees all blocks and leaves an empty arena. */
 void hf__arena_deinit(struct hf__arena *arena);

@@ -156,9 +156,9 @@ struct hfd_config {
  * members, and splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or
  * -errno. After an error the caller still calls hfd_config_done. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the store in
- * memory". */
-#define HFD_STORE_NAME_MAX 256
+#define HFD_STORE_NAME_MAX 256 /* bytes, with the NUL */
+/* Writes where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the
+ * store in memory". */
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
 /* Whether nothing is to be kept outside this process (--storage=memory). */
 bool hfd_config_is_in_memory(const struct hfd_config *config);

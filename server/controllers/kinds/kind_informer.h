@@ -35,6 +35,7 @@ struct hfd_kind_sources {
         struct hfd_kind_serving_functions serving;
 };
 
+/* Whether the resource is customresourcedefinitions. Pure. */
 bool hfd_kind_is_definitions(const struct hf_resource *resource);
 /* Creates the informer with its indexes; does not start it. 0 or -errno. */
 int hfd_kind_new_informer(const struct hfd_kind_sources *sources, const struct hfd_kind_row *row,
