@@ -5,7 +5,8 @@
  * As in Kubernetes, an empty selector matches every role, and a role never selects itself. A
  * malformed selector matches nothing.
  *
- * Invariant: equal rules are found by their texts, because roles may have very many.
+ * Invariant: the time is n log n in the number of rules, because roles may have very many. So equal
+ * rules are found by an index of their texts.
  */
 #include "server/controllers/roles/role_aggregation.h"
 
@@ -33,7 +34,7 @@ static bool expression_matches(const struct hf__json *expression, const struct h
         if (is_text(op, "In"))
                 return value && hf__json_has_element(values, value);
         if (is_text(op, "NotIn"))
-                return !value || !hf__json_has_element(values, value);
+                return key && (!value || !hf__json_has_element(values, value));
         if (is_text(op, "Exists"))
                 return value != NULL;
         return key && is_text(op, "DoesNotExist") && !value;

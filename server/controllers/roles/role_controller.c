@@ -129,7 +129,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
                 r = hfd_role_defaults_apply_some(term, run->context->other_role, &run->next_other,
                                                  OTHERS_AT_ONCE, &run->has_others);
         if (r == 0 && run->has_others)
-                *ret_again = 1;
+                *ret_again = 1; /* at once */
         return r;
 }
 
