@@ -21,23 +21,25 @@
 
 static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
 
+/* The arguments of one call. Everything but owner_json is borrowed. */
 struct owned {
         struct hf_client *client;
-        struct hf_request request; /* the caller's */
+        struct hf_request request; /* a copy of the caller's */
         const char *owner;
         size_t n_owner;
-        struct hf__json *owner_json;
-        const char *uid; /* of the owner */
+        struct hf__json *owner_json; /* owned; `owner`, parsed */
+        const char *uid;             /* the owner's, in owner_json */
         struct hf_cancel *token;
         struct hf_status *status;
 };
 
 /* The object that exists under the name. */
 struct found {
-        struct hf__json *object; /* NULL: nothing */
-        bool is_ours;
+        struct hf__json *object; /* owned; NULL = there is none */
+        bool is_ours;            /* the owner is its controller */
 };
 
+/* Checks and stores the arguments. The caller frees owned->owner_json, also after a failure. */
 static int begin(struct owned *owned, struct hf_client *client, const struct hf_request *given,
                  const char *owner, size_t n_owner, struct hf_cancel *token,
                  struct hf_status *status) {
@@ -141,8 +143,9 @@ static int update(const struct owned *owned, const struct hf__json *object,
         return r;
 }
 
-/* Reads the object, then creates it, updates it or refuses. *ret_again: another writer changed the
- * object in between, so another attempt may succeed. */
+/* Reads the object, then creates it, updates it or refuses. *ret_again: another client has created
+ * the object since the read, so the next attempt must read it. (hf_upsert itself repeats an update
+ * after a conflict.) */
 static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result, bool *ret_again) {
         struct found found;
 
@@ -198,6 +201,7 @@ int hf_owned_upsert(struct hf_client *client, const struct hf_request *desired, 
         return report(r, &owned, &status, reterr_status);
 }
 
+/* Deletes the object, if it still has the uid and the resourceVersion that were read. */
 static int delete_found(const struct owned *owned, const struct hf__json *object) {
         static const char *const members[][2] = {{"preconditions.uid", "metadata.uid"},
                                                  {"preconditions.resourceVersion",

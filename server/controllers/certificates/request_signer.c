@@ -70,6 +70,7 @@ static int sign_text(struct hfd_controller_context *context, struct hf_term *ter
         struct hf_status status = {0};
         char *pem = NULL;
 
+        /* hfd_request_next has accepted the usages, so all are strings. */
         for (const struct hf__json *m = hf__json_first(hf__json_path(request, "spec.usages"));
              m && signing.n_usages < HFD_REQUEST_USAGES_MAX; m = hf__json_next(m))
                 usages[signing.n_usages++] = hf__json_text(m);

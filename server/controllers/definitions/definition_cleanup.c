@@ -247,8 +247,9 @@ static int clean_up(struct hf_term *term, struct hf__json *definition,
                                                     "context deadline exceeded", &written);
 }
 
-static int process(const struct hfd_controller_context *context, struct hf_term *term,
-                   struct hf__json *definition, hf_nsec *ret_again) {
+/* Does the next step for a definition that is being deleted. */
+static int do_next_step(const struct hfd_controller_context *context, struct hf_term *term,
+                        struct hf__json *definition, hf_nsec *ret_again) {
         struct hfd_kind_row row;
         const char *group = hf__json_string(definition, "spec.group"),
                    *plural = hf__json_string(definition, "spec.names.plural");
@@ -281,7 +282,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         if (hfd_definition_is_due(definition))
-                r = hfd_object_client_ignore_stale(process(context, term, definition, ret_again));
+                r = hfd_object_client_ignore_stale(
+                        do_next_step(context, term, definition, ret_again));
         hf__json_free(definition);
         return r;
 }
@@ -297,8 +299,8 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
         return type != HF_EVENT_DELETED && is_marked(object, n) ? hf_workqueue_add(queue, name) : 0;
 }
 
-/* Appends the group of an object's apiVersion to the plural of its kind, which is the name of its
- * definition. Ignores the objects of a definition that is not being deleted. */
+/* Enqueues the definition of a deleted object, if the definition is being deleted too. The name of
+ * a definition is "PLURAL.GROUP". */
 static int enqueue_definition(const struct cleanup *cleanup, const struct hf__json *object,
                               struct hf_workqueue *queue) {
         const struct hfd_kind *kind =

@@ -131,7 +131,7 @@ static int reconcile_object(struct hf_term *term, const struct hfd_controller_co
         return hfd_object_client_ignore_stale(r);
 }
 
-/* Names, each with its NUL. */
+/* Appends the name and its NUL. */
 static void add_name(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct hf__strbuf *names = ctx;
 

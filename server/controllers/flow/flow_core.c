@@ -32,6 +32,7 @@ static const char *annotation_of(const struct hf__json *object) {
                 hf__json_get(hf__json_path(object, "metadata.annotations"), AUTO_UPDATE));
 }
 
+/* Whether the server maintains the spec of an object that is not mandatory (hfd_flow_revise). */
 static bool should_update(const struct hf__json *object) {
         bool value = false;
         int64_t generation = 0;
