@@ -2,11 +2,14 @@
 /*
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
- * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable,
- * or the owner is inside hf__mailbox_take and about to lock, or a thread is about to make the
- * eventfd readable, or `wake_due` is set and a thread that delays its wakes has the mailbox in
- * `delayed`. So the owner misses no message. A mailbox that is in `delayed` is not destroyed before
- * its wake, because n_delaying counts the threads that have it there.
+ * Invariant: whenever the mutex is free and the list is not empty, one of these is true, so the
+ * owner misses no message:
+ *  - the eventfd is readable, or a thread is about to make it readable;
+ *  - the owner is inside hf__mailbox_take and about to lock;
+ *  - `wake_due` is set, and a thread that delays its wakes has the mailbox in `delayed`.
+ *
+ * A mailbox that is in `delayed` is not destroyed before its wake, because n_delaying counts the
+ * threads that have it there.
  */
 #include "base/mailbox.h"
 

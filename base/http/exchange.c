@@ -13,10 +13,10 @@
  *
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
- * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is a read.
- * This also affects a stream that the peer has refused with GOAWAY and has therefore not processed,
- * because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown outcome
- * there is harmless.
+ * caller. So the second call of hf__exchange_on_prereq ends a request with HF_E_TIMEOUT unless it
+ * is a read. This also affects a stream that the peer has refused with GOAWAY and has therefore not
+ * processed, because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown
+ * outcome there is harmless.
  */
 #include "base/http/exchange.h"
 

@@ -85,7 +85,7 @@ static int replace_client(struct hfd_status_collector *collector, const char *se
         struct hf_client *client = NULL;
 
         config.server = server;
-        /* read_leases itself tries the other servers, so that it knows which one has responded. */
+        /* The read itself tries the other servers, so that it knows which one has responded. */
         config.other_servers = NULL;
         config.n_other_servers = 0;
         config.timeout = LIST_TIMEOUT;

@@ -20,10 +20,10 @@ extern "C" {
  * Adds `owner` to the owner references of `object` as its controller, with blockOwnerDeletion. If
  * the object has a reference with the owner's uid, that one becomes the controller. Both objects
  * are JSON of the given bytes; the owner has apiVersion, kind, metadata.name and metadata.uid, as
- * every object from the server. (Items of a list may lack apiVersion and kind; objects of an
- * informer are as the server sent them.)
+ * every object from the server. (An item of a list from the server may lack apiVersion and kind. An
+ * object of an informer has both: the informer adds them.)
  *
- * *ret_object is the changed object, malloc'ed and NUL-terminated, and the caller frees it. Returns
+ * *ret_object is the changed object, malloc'ed and NUL-terminated; the caller frees it. Returns
  * 0, -ENOMEM, -EINVAL (an argument is NULL), HF_E_CONFLICT (another owner is the controller), or
  * HF_E_INVALID (a text is not such an object, the object's metadata is not an object or its owner
  * references are not a list, or the owner has a namespace and the object is not in that namespace).

@@ -5,9 +5,9 @@
  * end of a reconcile. Blocks; made for controllers. Thread: any.
  *
  * This and the other helpers (condition.h, owner.h, recorder.h) take and return objects as JSON
- * text, because that is what informers and the client deliver and send, and because a JSON
- * library's types in this interface would bind each host to that library and its version. A helper
- * parses a text once, changes it, and leaves everything else in it as it was.
+ * text. Informers and the client use JSON text too, and the types of a JSON library would bind each
+ * host to that library and its version. A helper parses a text once, changes it, and leaves
+ * everything else in it as it was.
  */
 #include <stddef.h>
 
