@@ -247,8 +247,8 @@ void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, pool->max_connections);
 }
 
-/* Only sets a flag, because it is called in one of curl's callbacks, where curl accepts no
- * options. */
+/* Only sets a flag, because one of curl's callbacks calls this function, and curl accepts no
+ * options during a callback. */
 void hf__lanes_lift_limit(struct hf__pool *pool) {
         if (pool->max_connections > 0)
                 pool->must_restart_waiting = true;

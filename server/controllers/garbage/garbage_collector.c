@@ -238,7 +238,8 @@ struct orphans {
         int error;
 };
 
-/* Only collects keys, because it runs under an informer's lock and must not block. */
+/* Adds the key of one dependent. The edits follow later, because this function runs under an
+ * informer's lock and must not block. */
 static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
                            const char *object, size_t n) {
         struct orphans *orphans = ctx;

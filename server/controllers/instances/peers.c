@@ -316,7 +316,7 @@ void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, cons
                 put_entry_locked(peers, &entry, hf_now(peers->clock));
         else
                 remove_entry_locked(peers, name);
-        /* Also after a renewal: another Lease may have expired meanwhile. */
+        /* Make the list even after a mere renewal: another Lease may have expired meanwhile. */
         list_locked(peers, &list);
         bool changed = memcmp(&list, &peers->told, sizeof list) != 0;
         peers->told = list;

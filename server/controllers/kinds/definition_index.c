@@ -101,7 +101,7 @@ static bool is_used(struct hf_informer *informer, char what, const char *group, 
         bool found = false;
 
         format_value(what, group, name, value);
-        /* It fails only if there is no such index. */
+        /* Fails only if the index does not exist; hfd_definition_prepare_informer creates it. */
         (void)hf_informer_by_index(informer, NAME_INDEX, value, note_found, &found);
         return found;
 }

@@ -28,8 +28,8 @@ struct hfd_kind_serving_functions {
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
-        /* For informers that need metadata only: its watches may leave out changes that keep the
-         * metadata of an object without owners and finalizers. NULL = client. */
+        /* The client of informers that keep metadata only. Its watches may leave out changes of an
+         * object without owners and finalizers that keep the metadata. NULL = client. */
         struct hf_client *metadata_client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
         struct hfd_kind_serving_functions serving;

@@ -56,7 +56,8 @@ struct hfd_kind_set *hfd_kind_set_unref(struct hfd_kind_set *set);
 const struct hfd_kind *hfd_kind_set_find(const struct hfd_kind_set *set, const char *group,
                                          const char *plural);
 const struct hfd_kind *hfd_kind_set_find_by_id(const struct hfd_kind_set *set, size_t id);
-/* By apiVersion ("v1", "group/version") and kind, the names in objects and owner references, which
- * may be NULL. The version is ignored, because all versions of a kind show the same objects. */
+/* Finds a kind by the apiVersion ("v1", "group/version") and kind of an object or owner reference;
+ * both may be NULL. The version is ignored, because all versions of a kind show the same objects.
+ */
 const struct hfd_kind *hfd_kind_set_find_by_name(const struct hfd_kind_set *set,
                                                  const char *api_version, const char *kind);
