@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Memory that is allocated piece by piece and freed all at once: that of a decoded message, or of
- * one operation on sets of fields. The first 2 KiB are part of the arena itself, so that a small
- * one allocates nothing. Every block is followed by an extra NUL, so that the bytes of a protobuf
- * field can be used as a C string.
+ * Memory that is allocated piece by piece and freed all at once, for a decoded message or for one
+ * operation on sets of fields. The first 2 KiB are part of the arena itself, so that a small
+ * message needs no allocation. Every block is followed by an extra NUL, so that the bytes of a
+ * protobuf field can be used as a C string.
  *
  * Thread: the owner's only.
  */
@@ -18,13 +18,14 @@ struct hf__arena {
         char *free;                     /* start of the n_free unused bytes of the current chunk */
         size_t n_free;
         size_t next_chunk_size;
-        /* An allocation has failed; then all later ones fail too, so a caller may check once, at
-         * the end. protobuf-c reports every failure to unpack in the same way, and this
+        /* Set when an allocation fails. All later ones then fail too, so a caller may check once,
+         * at the end. protobuf-c reports every failure to unpack in the same way; this flag
          * distinguishes lack of memory from a malformed message. */
         bool failed;
         _Alignas(max_align_t) char first[2048];
 };
 
+/* Makes an empty arena. Allocates nothing. */
 void hf__arena_init(struct hf__arena *arena);
 /* Frees all blocks and leaves an empty arena. */
 void hf__arena_deinit(struct hf__arena *arena);

@@ -39,8 +39,8 @@ struct kept {
         struct block *lists[N_SIZES];
 };
 
-/* Owned; NULL = the thread keeps nothing. Not the struct itself: the C library puts the storage of
- * threads on the stack of each, and few of them keep blocks. */
+/* Owned; NULL = the thread keeps nothing. It is a pointer because the C library puts thread-local
+ * variables on the stack of every thread, and few threads keep blocks. */
 static _Thread_local struct kept *mine;
 
 static size_t size_of(size_t i) { return SIZE_MIN + i * SIZE_STEP; }
@@ -85,7 +85,8 @@ void hf__blocks_put(void *memory) {
                 free(memory);
                 return;
         }
-        /* Only exact sizes, so that this is also right for another malloc than glibc's. */
+        /* Keep only blocks whose usable size is exactly one of the sizes, so that the lists are
+         * also correct with another malloc than glibc's. */
         size_t n = malloc_usable_size(memory), i = (n - SIZE_MIN) / SIZE_STEP;
         if (n < SIZE_MIN || i >= N_SIZES || size_of(i) != n || kept->bytes + n > KEPT_MAX) {
                 free(memory);

@@ -10,8 +10,9 @@
  */
 #include <stddef.h>
 
-/* From begin to end the calling thread keeps blocks: 512 KiB at most. end frees them; a thread must
- * not exit before it. Without memory for its lists the thread keeps none. */
+/* Between begin and end the calling thread keeps blocks, at most 512 KiB. `end` frees them. A
+ * thread must not exit between the two. If begin has no memory for its lists, the thread keeps
+ * nothing. */
 void hf__blocks_begin(void);
 void hf__blocks_end(void);
 /* Like malloc and free, on any thread. On a thread that keeps no blocks they call malloc and free.

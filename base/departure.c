@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See departure.h. Invariant: leave writes `gone` before it reads the token, and a thread that
- * makes a token reads `gone` after it has published the token. So at least one of the two sees what
- * the other has written, and fires the token.
+ * Records whether a client still waits, without a lock (departure.h). Invariant: leave writes
+ * `gone` before it reads the token, and a thread that creates a token reads `gone` after it has
+ * published the token. So at least one of these two threads sees the other's write and fires the
+ * token.
  */
 #include "base/departure.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Whether a client still waits for the response to its request, and a token that fires when it has
- * left. Few requests need the token, so it is made at the first call of hf__departure_token.
- * Thread: any, except that done is the last call. Nothing blocks, apart from the wakers of the
- * token (cancel.h).
+ * Records whether the client of a request still waits for the response. The departure has a token
+ * that fires when the client has left. Few requests need the token, so the first call of
+ * hf__departure_token creates it. Thread: any; hf__departure_done must be the last call. Nothing
+ * blocks, apart from the wakers of the token (cancel.h).
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct hf__departure {
 
 /* Drops the token. */
 void hf__departure_done(struct hf__departure *departure);
-/* The client has left, or has its response. Fires the token. */
+/* Call it when the client has left or has got its response. Fires the token. */
 void hf__departure_leave(struct hf__departure *departure);
 /* The token, which lives as long as the departure. NULL: out of memory. */
 struct hf_cancel *hf__departure_token(struct hf__departure *departure);

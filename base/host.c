@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the struct of a host. It is checked once, when an object is made with it. */
+/*
+ * Checks and reads the struct of a host. Invariant: no function reads a member beyond the struct's
+ * `size`. hf__host_check runs when an object is created with the host, so later reads need no
+ * check.
+ */
 #include "base/host.h"
 
 #include "base/sized_struct.h"

@@ -105,7 +105,8 @@ static bool replace_lone_surrogates(char *data, size_t n) {
         return found;
 }
 
-/* Parses the text. NULL: errno is ENOMEM, or the text is bad. *ret_end: how far it was read. */
+/* Parses the text. NULL: out of memory (errno is ENOMEM), or the text is not JSON. *ret_end: how
+ * far cJSON has read. */
 static cJSON *parse_text(const char *data, size_t n, size_t *ret_end) {
         const char *end = data;
 
@@ -119,8 +120,8 @@ static cJSON *parse_text(const char *data, size_t n, size_t *ret_end) {
         return root;
 }
 
-/* Parses a text that cJSON has refused once more, with its lone surrogates replaced. NULL as above,
- * or there are none. */
+/* Parses again a text that cJSON has refused, with its lone surrogates replaced. NULL as for
+ * parse_text, or if the text has no lone surrogates. */
 static cJSON *parse_repaired(const char *data, size_t n, size_t *ret_end) {
         char *copy = malloc(n);
         cJSON *root = NULL;
@@ -301,7 +302,7 @@ bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_
 bool hf__json_integer(const struct hf__json *json, int64_t *ret_value) {
         cJSON *c = hf__json_item(json);
 
-        if (cJSON_IsNumber(c) && c->valuestring) { /* digits that fit (json_number.c) */
+        if (cJSON_IsNumber(c) && c->valuestring) { /* the digits of an int64_t (json_number.c) */
                 *ret_value = strtoll(c->valuestring, NULL, 10);
                 return true;
         }

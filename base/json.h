@@ -67,7 +67,7 @@ const char *hf__json_string(const struct hf__json *object, const char *path);
 bool hf__json_has_text(const struct hf__json *object, const char *path, const char *text);
 /* false unless the path leads to a whole number that fits. */
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value);
-/* The same for a number itself. */
+/* The same for a value that is itself a number. */
 bool hf__json_integer(const struct hf__json *json, int64_t *ret_value);
 bool hf__json_bool(const struct hf__json *object, const char *path, bool otherwise);
 

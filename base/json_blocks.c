@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the small blocks of freed JSON values. json_blocks.h says for whom.
+ * Keeps the small blocks of freed JSON values (json_blocks.h).
  *
  * A block comes from malloc, and its size is malloc's. So any thread may free it with free(), and a
  * block has no header that says where it came from. Each list has blocks of one size, and a block
@@ -60,7 +60,8 @@ static void *allocate(size_t n) {
 }
 
 static void release(void *memory) {
-        /* Only exact sizes, so that this is also right for another malloc than glibc's. */
+        /* Keep only blocks whose usable size is exactly one of the sizes, so that the lists are
+         * also correct with another malloc than glibc's. */
         size_t n = mine.is_active && memory ? malloc_usable_size(memory) - SIZE_MIN : 1;
 
         if (n % SIZE_STEP != 0 || n > SIZE_LIMIT - SIZE_MIN ||

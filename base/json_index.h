@@ -44,9 +44,10 @@ int hf__json_index_init(struct hf__json_index *index, const struct hf__json *con
                         const char *key);
 void hf__json_index_done(struct hf__json_index *index);
 /*
- * Adds copies of the members of `from`, which may be NULL, to the object `into`. replace: also in
- * place of members that `into` has. The members of `from` have different keys. 0 or -ENOMEM; after
- * that a part of them may have been added. Takes time proportional to n log n.
+ * Adds copies of the members of `from`, which may be NULL, to the object `into`. The members of
+ * `from` must have different keys. If `into` has a member of the same key: replace says whether the
+ * copy takes its place. 0, or -ENOMEM: some of the members may have been added. Takes time
+ * proportional to n log n.
  */
 int hf__json_add_members(struct hf__json *into, const struct hf__json *from, bool replace);
 /* The first entry with this text; the entries of further children with it follow. NULL = none. */

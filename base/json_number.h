@@ -18,8 +18,8 @@ int hf__json_number_complete(struct hf__json *root, const char *data, size_t n, 
  * more than 63 bytes. */
 int hf__json_number_check(const char *data, size_t n, size_t *ret_offset);
 
-/* For a text that cJSON has not parsed, and the offset `at` of its error. If that is within a
- * number of more than 63 bytes, returns the offset of the number, otherwise n. */
+/* For a text that cJSON has refused with an error at offset `at`. If that offset is within a number
+ * of more than 63 bytes, returns the offset of the number, otherwise n. */
 size_t hf__json_number_too_long(const char *data, size_t n, size_t at);
 
 /* A new number, exact. NULL: out of memory. */

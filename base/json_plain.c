@@ -3,8 +3,8 @@
  * One pass over a text in place of the many passes of the careful checks (json.c, json_number.c).
  * Each text that is parsed goes through here, so it is made for speed.
  *
- * Invariant: whatever the careful checks would refuse or change is not plain. In doubt a text is
- * not plain, which costs only time.
+ * Invariant: a text that the careful checks would refuse or change is not plain. If in doubt, treat
+ * a text as not plain: that costs only time.
  */
 #include "base/json_plain.h"
 
@@ -18,9 +18,10 @@
 static bool is_plain_in_string(char c) { return (unsigned char)c >= ' ' && c != '"' && c != '\\'; }
 
 /*
- * How many of the 8 characters at p are plain before the first one that is not. Looks at all of
- * them at once: `x - ones` has the highest bit of a byte set, and x has not, only if that byte of x
- * is zero; likewise `x - ones * ' '` and a byte below ' '. A byte above such a one may be wrong.
+ * Counts the plain characters among the 8 at p, up to the first that is not plain. Checks all of
+ * them at once: in the lowest byte of x that is zero, `x - ones` has the highest bit set and x has
+ * not. `x - ones * ' '` finds a byte below ' ' in the same way. Higher bytes may be marked wrongly,
+ * but only the lowest marked byte is used.
  */
 static size_t count_plain(const char *p) {
         const uint64_t ones = 0x0101010101010101, highest = ones << 7;
@@ -65,7 +66,7 @@ static const char *skip_number(const char *p, const char *end) {
                 p++;
         if (p == digits || p - digits > DIGITS_MAX || (*digits == '0' && p - digits > 1))
                 return NULL;
-        /* A fraction, an exponent or nonsense. */
+        /* a fraction, an exponent, or an invalid number */
         if (p < end && (*p == '.' || *p == '-' || *p == '+' || *p == 'e' || *p == 'E'))
                 return NULL;
         return p - 1;

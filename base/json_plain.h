@@ -10,6 +10,6 @@
  * plain text may still be invalid JSON; but if cJSON accepts it, cJSON reads it correctly.
  */
 bool hf__json_is_plain(const char *data, size_t n, size_t depth_max);
-/* The first character from p on, before end, that is none of a string that stands for itself: a
- * quote, a backslash or a control character. Returns end if there is none. */
+/* Finds the first quote, backslash or control character at or after p and before `end`. The
+ * characters before it stand for themselves in a JSON string. Returns `end` if there is none. */
 const char *hf__json_skip_plain(const char *p, const char *end);

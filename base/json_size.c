@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts values without parsing them. Each value but the first follows a comma or an opening
- * bracket. */
+/* Counts the values of a JSON text without parsing it. Each value but the first follows a comma or
+ * an opening bracket outside of strings, so the result is never too low. */
 #include <string.h>
 
 #include "base/json.h"

@@ -2,11 +2,14 @@
 /*
  * Messages between threads: a list under a mutex, and an eventfd that wakes the owner.
  *
- * Invariant: whenever the mutex is free and the list is not empty, either the eventfd is readable,
- * or the owner is inside hf__mailbox_take and about to lock, or a thread is about to make the
- * eventfd readable, or `wake_due` is set and a thread that delays its wakes has the mailbox in
- * `delayed`. So the owner misses no message. A mailbox that is in `delayed` exists until its wake,
- * because it counts these threads.
+ * Invariant: whenever the mutex is free and the list is not empty, one of these is true, so the
+ * owner misses no message:
+ *  - the eventfd is readable, or a thread is about to make it readable;
+ *  - the owner is inside hf__mailbox_take and about to lock;
+ *  - `wake_due` is set, and a thread that delays its wakes has the mailbox in `delayed`.
+ *
+ * A mailbox that is in `delayed` is not destroyed before its wake, because n_delaying counts the
+ * threads that have it there.
  */
 #include "base/mailbox.h"
 
@@ -19,8 +22,8 @@
 
 #include "base/thread.h"
 
-#define MAX_DELAYED 4  /* mailboxes, and calls; other owners are woken at once */
-#define MAX_POSTED  16 /* messages; then the owners begin, while this thread goes on */
+#define MAX_DELAYED 4  /* mailboxes, and as many calls; the owners of others are woken at once */
+#define MAX_POSTED  16 /* messages; then the owners are woken and work in parallel */
 
 /* The wakes that this thread delays. */
 static __thread struct {
@@ -114,8 +117,8 @@ static void wake_owners(void) {
                 bool is_due = mailbox->wake_due;
                 mailbox->wake_due = false;
                 pthread_mutex_unlock(&mailbox->mu);
-                /* Without the lock, for which the owner would wait as soon as it is awake. The
-                 * mailbox exists, because n_delaying still counts this thread. */
+                /* Wake the owner without the lock. Otherwise it would wake only to wait for the
+                 * lock. The mailbox still exists, because n_delaying counts this thread. */
                 if (is_due)
                         hf__mailbox_wake(mailbox);
                 pthread_mutex_lock(&mailbox->mu);

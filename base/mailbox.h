@@ -20,8 +20,8 @@ struct hf__mailbox {
         pthread_mutex_t mu;
         /* guarded by mu; *tail is the NULL at the end of the list */
         struct hf__message *head, **tail;
-        bool wake_due;       /* the owner will be woken by a thread that delays its wakes */
-        unsigned n_delaying; /* threads that have the mailbox among those whose wakes they delay */
+        bool wake_due;            /* a thread has delayed the owner's wake and will still make it */
+        unsigned n_delaying;      /* threads that may still use the mailbox for a delayed wake */
         pthread_cond_t forgotten; /* n_delaying has become 0 */
         /* immutable */
         int fd; /* eventfd, non-blocking, close-on-exec */
@@ -29,9 +29,9 @@ struct hf__mailbox {
 
 /* 0 or -errno. */
 int hf__mailbox_init(struct hf__mailbox *mailbox);
-/* Destroys the mailbox, which must be empty. Waits until no thread delays a wake of it; that takes
- * no longer than an iteration of its loop. Not between hf__mailbox_delay_wakes and
- * hf__mailbox_wake_delayed. */
+/* Destroys the mailbox, which must be empty. Waits for threads that delay a wake of this mailbox,
+ * each for at most an iteration of that thread's loop. A thread must not call it between its own
+ * hf__mailbox_delay_wakes and hf__mailbox_wake_delayed. */
 void hf__mailbox_done(struct hf__mailbox *mailbox);
 /* Appends message. Thread: any. */
 void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
@@ -43,23 +43,25 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
  * also for the messages of others.
  *
- * A thread must not wait for the owner of a mailbox in between. Elsewhere hf__mailbox_post_lazily
- * is the same as hf__mailbox_post. Thread: any.
+ * Between these two calls a thread must not wait for the owner of a mailbox. On a thread that
+ * delays no wakes, hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);
 void hf__mailbox_wake_delayed(void);
 /*
- * The same for owners that are woken in another way, and for work that serves all that was posted:
- * delays one call of wake(ctx). HF__DELAYED and HF__DELAYED_BEFORE: this thread makes the call in
- * hf__mailbox_wake_delayed, once for the same ctx, and not earlier, because a thread may hold a
- * lock while it posts. Until then ctx must exist. What the call posts lazily wakes its owners
- * together with all else. HF__NOT_DELAYED: no wake is delayed here, or those of 4 others are
- * already, so the caller wakes the owner itself. Thread: any.
+ * Delays a call of wake(ctx) until hf__mailbox_wake_delayed: for owners that are woken in another
+ * way than by a mailbox, and for work that is done once for many posted messages. Results:
+ *  - HF__DELAYED: hf__mailbox_wake_delayed will make the call on this thread. It is never made
+ *    earlier, because the caller may hold a lock that wake takes. Until then ctx must exist.
+ *  - HF__DELAYED_BEFORE: the same; an earlier call with this ctx has already delayed it.
+ *  - HF__NOT_DELAYED: this thread delays no wakes, or delays 4 calls already. The caller must wake
+ *    the owner itself.
+ * wake may post lazily: the owners of those messages are woken after all calls. Thread: any.
  */
 enum hf__delay { HF__NOT_DELAYED, HF__DELAYED, HF__DELAYED_BEFORE };
 enum hf__delay hf__mailbox_delay_call(void (*wake)(void *ctx), void *ctx);
-/* Whether messages wait whose wake is delayed. Thread: owner only. */
+/* Whether the mailbox has messages for which the wake is delayed. Thread: owner only. */
 bool hf__mailbox_is_wake_due(struct hf__mailbox *mailbox);
 /* Makes the eventfd readable without a message. Thread: any. */
 void hf__mailbox_wake(struct hf__mailbox *mailbox);

@@ -25,8 +25,8 @@ static int hex_digit(char c) {
 /* Whether the character is ASCII and stands for itself, unless a '+' is a space. */
 static bool is_plain(char c) { return (signed char)c > 0 && c != '%'; }
 
-/* The same of eight characters. A subtraction sets the high bit of a zero byte. It may also change
- * the bytes above, but then the result is decided already. */
+/* The same for eight characters at once. A subtraction sets the high bit of a zero byte. It may
+ * also change the bytes above, but then the result is false already. */
 static bool is_plain_word(const char *text) {
         const uint64_t ones = 0x0101010101010101u, high = 0x80 * ones;
         uint64_t word, percent;

@@ -5,9 +5,9 @@
  * without it (before Linux 4.14, some sandboxes) the mark is the process id; then two processes in
  * different pid namespaces may have the same mark (process_mark.h).
  *
- * Invariant: `last` is ordinary memory, which a child inherits. It is at least as great as every
- * mark that the processes it descends from had got before they forked. Inherited state can contain
- * only these marks, and the child's own mark differs from all of them.
+ * Invariant: `last` is ordinary memory, which a child inherits. So it is at least as great as every
+ * mark that any ancestor of this process had got before it forked. Inherited state can contain only
+ * these marks, and the child's own mark is greater than all of them.
  */
 #include "base/process_mark.h"
 

@@ -5,7 +5,7 @@
  * from the processes it was forked from. State that must not be used after a fork records the mark,
  * and compares it at each use.
  *
- * The process id is no such number: if a process is the first of its pid namespace, and so is a
+ * The process id is not such a number: if a process is the first of its pid namespace, and so is a
  * child that it makes with CLONE_NEWPID, both have the id 1. A child that shares its parent's
  * memory (vfork) has its parent's mark; it must only call exec or _exit.
  *

@@ -25,8 +25,8 @@
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* The thread sanitizer needs so much of each stack. It enlarges its own stacks, but not one that a
- * program has made. */
+/* The thread sanitizer needs this much of each stack. It enlarges only the stacks that the C
+ * library allocates, not those of map_stack. */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZER_STACK ((size_t)2 << 20)
 #elif defined(__has_feature)

@@ -28,10 +28,10 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
  * each thread, and only for those of hf__thread_start. */
 void *hf__thread_join(pthread_t thread);
 /*
- * Calls fn(ctx) on a thread of its own, waits for it, and returns its result. For work that comes
- * rarely, on a thread that waits most of its life: what the work has used of its stack, and the
- * free blocks that the C library keeps for each thread, do not stay in memory. Starting a thread
- * takes some 50 us. If none can be started, fn is called on the calling thread.
+ * Calls fn(ctx) on a new thread, waits for it, and returns its result. For rare work on a thread
+ * that otherwise only waits. The new thread's stack, and the free blocks that the C library keeps
+ * for it, are given back when it ends; on the calling thread they would stay in memory. Starting a
+ * thread takes some 50 us. If none can be started, fn is called on the calling thread.
  */
 int hf__thread_run(const struct hf_host *host, const char *name, int (*fn)(void *ctx), void *ctx);
 
@@ -51,9 +51,9 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
 #define hf__mutex_assert_held(mutex) assert(hf__mutex_is_held(mutex))
 
 /*
- * In builds with assertions, pthread_mutex_lock and pthread_mutex_unlock check their result: no
- * caller looks at it, and a lock that fails guards nothing. They keep their names, so that no call
- * can do without the check. With NDEBUG they are the functions themselves.
+ * In builds with assertions, pthread_mutex_lock and pthread_mutex_unlock check their own result,
+ * because callers ignore it and a lock that fails guards nothing. The macros have the names of the
+ * functions, so that no call can bypass the check. With NDEBUG there are no macros.
  */
 #ifndef NDEBUG
 static inline int hf__mutex_assert_done(int error) {

@@ -59,7 +59,9 @@ struct hf__ledger_completed {
 };
 
 struct hf__ledger {
-        bool newer_format;                /* not ours, so a later one: only `completed` was read */
+        /* the format is not HF__LEDGER_FORMAT, so a newer program wrote the ledger; only
+         * `completed` was read */
+        bool newer_format;
         struct hf__ledger_entry *entries; /* owned; in the order in which they were added */
         size_t n_entries;
         struct hf__ledger_completed completed[HF_BOOTSTRAP_PHASES_MAX];

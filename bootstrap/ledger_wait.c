@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hook of a phase: waits until the ledger shows that some version has completed the phase. It
- * watches that one object, beginning with its current state. When a watch ends, it opens another
- * after a pause that grows.
+ * The hook of a phase: waits until the ledger shows that some version has completed the phase. The
+ * hook watches the ledger's ConfigMap, beginning with its current state. When a watch ends, the
+ * hook opens another after a pause that grows.
  *
  * Invariant: when the hook returns, its watch has ended and no callback of it runs any more,
  * because the state that they share is on the hook's stack.
@@ -28,16 +28,16 @@ struct wait {
         struct hf__phase *phase; /* borrowed; immutable */
         pthread_mutex_t mu;
         pthread_cond_t changed; /* signals that a flag below was set */
-        /* guarded by mu; between two watches no callback sets the first two, and the hook's thread
-         * uses them without it */
+        /* Guarded by mu. Exception: while no watch is open, no callback runs, so the hook's thread
+         * uses `complete` and `ended` without mu. */
         bool complete; /* the ledger shows the phase as complete; stays true */
         bool ended;    /* the current watch has ended */
         bool canceled; /* the hooks shut down; stays true */
 };
 
-/* Whether the ledger shows the phase as complete. Also reports it if nothing is left to do. While
- * the phase runs, each record changes the ledger: it is not parsed before it has the phase's key,
- * whose characters JSON does not escape. */
+/* Whether the ledger, as JSON, shows the phase as complete. Also reports if nothing is left to do.
+ * While the phase runs, each record changes the ledger. To save time, the text is parsed only if it
+ * contains the phase's key. JSON escapes no character of that key, so a plain search finds it. */
 static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;

@@ -78,8 +78,8 @@ static int reject(const struct place *place, struct hf_status *reterr_status, co
         return hf_fail(reterr_status, HF_E_INVALID, "%s: %s", where, what);
 }
 
-/* A name becomes part of URLs, of the step's id and of messages. Rejects what could not be read
- * there; the server checks the rest. */
+/* A name becomes part of URLs, of the step's id and of messages. Rejects the names that would be
+ * ambiguous in one of them; the server checks the rest. */
 static bool is_name(const char *text) {
         size_t n = text ? strlen(text) : 0;
         if (n == 0 || n > HF_NAME_MAX || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)

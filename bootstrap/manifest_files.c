@@ -64,8 +64,8 @@ static int read_all(int fd, const char *path, size_t size, char **ret_text,
         return 0;
 }
 
-/* Reads a regular file and follows symbolic links. Skips what can be opened but is not a regular
- * file, and sets *ret_text to NULL, because a FIFO would block and a device may never end. */
+/* Reads a regular file and follows symbolic links. Reads nothing from any other kind of file and
+ * sets *ret_text to NULL, because a FIFO would block and a device may never end. */
 static int read_file(const char *path, char **ret_text, size_t *ret_n,
                      struct hf_status *reterr_status) {
         struct stat st;
@@ -88,7 +88,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n,
         return r;
 }
 
-/* Reads one file and appends its steps. Skips what is not a regular file. */
+/* Reads one file and appends its steps. Skips anything that is not a regular file. */
 static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, const char *directory,
                     const char *name, struct hf_status *reterr_status) {
         char path[PATH_MAX], *text;

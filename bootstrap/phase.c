@@ -9,7 +9,6 @@
 
 #include "bootstrap/plan.h"
 
-/* The ledger is a ConfigMap. */
 const struct hf_resource hf__ledger_resource = {"", "v1", "configmaps"};
 
 bool hf__phase_settled_by(const struct hf__phase *phase, const struct hf__ledger *ledger) {

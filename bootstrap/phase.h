@@ -30,10 +30,12 @@ struct hf__phase {
         struct hf__steps steps;
         hf_nsec hook_patience; /* as in struct hf_bootstrap_phase */
         struct hf__phase_metrics metrics;
-        bool has_check; /* the readiness check is registered; set by hf_bootstrap_install */
+        bool has_readiness_check; /* it is registered; set by hf_bootstrap_install */
 
         /* used only by the phase's thread in the current term; terms do not overlap */
-        hf_nsec give_way_after; /* releases the Lease after failing so long; doubles each time */
+        /* A phase that has failed for this long releases the Lease. Doubles with each release;
+         * reset when the phase is complete. */
+        hf_nsec give_way_after;
 
         /*
          * Set once this process has seen in the ledger that nothing is left to do, and never
@@ -53,7 +55,7 @@ struct hf_bootstrap {
         char ledger_ns[HF_NAME_MAX + 1], ledger_name[HF_NAME_MAX + 1];
         struct hf_client *client; /* borrowed; NULL = the client of the hooks */
         bool one_revision;        /* as in struct hf_bootstrap_config */
-        hf_nsec give_way_after;   /* the first one of each phase */
+        hf_nsec give_way_after;   /* the initial value of each phase's give_way_after */
         void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
                             const struct hf_bootstrap_info *info);
         void *ctx;                  /* borrowed */
@@ -63,11 +65,12 @@ struct hf_bootstrap {
         size_t n_phases;
         const char *phase_names[HF_BOOTSTRAP_PHASES_MAX]; /* borrowed from the phases */
         struct hf_controller controllers[HF_BOOTSTRAP_PHASES_MAX];
-        bool has_check; /* the health check is registered */
+        bool has_health_check; /* the check `bootstrap` is registered */
 
         pthread_mutex_t mu; /* guards the phases' info; nothing else is done under it */
 };
 
+/* The resource type of the ledger: ConfigMaps. */
 extern const struct hf_resource hf__ledger_resource;
 
 /* Whether the ledger leaves nothing to do in the phase. Pure. */

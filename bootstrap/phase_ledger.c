@@ -2,9 +2,9 @@
 /*
  * The requests for the ledger of a phase in a term.
  *
- * Invariant: a write contains what was read, or what the last write returned, plus one change: a
- * record, the records of steps that were done together, or a completion. After a failure, also a
- * conflict, the caller discards all known state.
+ * Invariant: run->ledger is what was last read or written, plus one change: a record, the records
+ * of steps that were done together, or a completion. Each write stores exactly that change. After
+ * any failure, including a conflict, the caller discards all known state.
  */
 #include "bootstrap/phase_ledger.h"
 
@@ -51,8 +51,9 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         size_t n = 0;
 
         assert(!run->has_ledger && !run->ledger_object);
-        /* The previous leader wrote everything before this term's Lease was acquired, so a read
-         * that is not older than that write shows it all. A consistent read is not needed. */
+        /* The previous leader made all its writes before this term's Lease was acquired. A state
+         * that is at least as new as that acquisition therefore contains them all, and the server
+         * may take it from its cache. */
         if (bootstrap->one_revision && !run->needs_consistent_read && *acquired_at)
                 (void)snprintf(query, sizeof query, "resourceVersion=%.40s", acquired_at);
         const struct hf_request request = {.size = sizeof request,
@@ -70,7 +71,8 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
         if (r == 0)
                 r = parse_ledger(run, text, n, why);
         free(text);
-        /* Also if records cannot be read: `completed` was read. */
+        /* Done even if a record could not be read, because hf__ledger_read reads `completed`
+         * first. */
         if (hf__ledger_find_completed(&run->ledger, run->phase->name))
                 hf__report_complete(run->phase);
         return r;
@@ -95,7 +97,7 @@ static int start_request(struct hf__phase_run *run, const struct hf__strbuf *bod
                               ret_call, why);
 }
 
-/* Starts to write the ledger in memory to the server. */
+/* Sends run->ledger to the server. Does not wait for the response: end_write does. */
 static int start_write(struct hf__phase_run *run, struct hf__call **ret_call,
                        struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
@@ -110,7 +112,8 @@ static int start_write(struct hf__phase_run *run, struct hf__call **ret_call,
         return r;
 }
 
-/* Waits for the response, and keeps it as the object for the next write. */
+/* Waits for the response. Keeps the object in it, because the next write needs its
+ * resourceVersion. */
 static int end_write(struct hf__phase_run *run, struct hf__call *call, struct hf_status *why) {
         char *text = NULL;
         size_t n = 0;
@@ -124,7 +127,7 @@ static int end_write(struct hf__phase_run *run, struct hf__call *call, struct hf
         return r;
 }
 
-/* Adds the record of a step, whose object is as it should be, to the ledger in memory. */
+/* Adds a step's record to run->ledger, which the caller then writes to the server. */
 static int add_record(struct hf__phase_run *run, const struct hf__step *step,
                       enum hf__outcome outcome, const char *applied) {
         struct hf__ledger_entry entry = {.step = step->id, .outcome = outcome};
@@ -137,7 +140,7 @@ static int add_record(struct hf__phase_run *run, const struct hf__step *step,
         return hf__ledger_add(&run->ledger, &entry);
 }
 
-/* The server has the record. */
+/* Counts, logs and reports a record that the server has stored. */
 static void report_record(struct hf__phase_run *run, const struct hf__step *step,
                           enum hf__outcome outcome, size_t n_settled) {
         hf_metric_add(run->phase->metrics.steps[outcome], 1);
@@ -206,10 +209,12 @@ int hf__phase_ledger_record_created(struct hf__phase_run *run, const struct hf__
         if (r != 0)
                 return r;
         run->n_failures = 0;
+        /* Each report but the last counts only the steps up to its own, so that the reported
+         * progress grows. The last one counts all settled steps. */
         for (size_t i = 0; i < n; i++) {
-                bool is_between = i + 1 < n && created[i].step < n_settled;
+                bool counts_to_own = i + 1 < n && created[i].step < n_settled;
                 report_record(run, &steps->list[created[i].step], HF__OUTCOME_CREATED,
-                              is_between ? created[i].step + 1 : n_settled);
+                              counts_to_own ? created[i].step + 1 : n_settled);
         }
         if (completes)
                 report_completion(run);
@@ -255,8 +260,8 @@ bool hf__phase_ledger_is_lost(const struct hf__phase_run *run) {
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
-        /* An outdated response from a cache does no harm here: before anything is written, the
-         * ledger is read again, consistently. */
+        /* With resourceVersion=0 the server may answer from an outdated cache. That does no harm:
+         * if the ledger seems lost, the phase begins with a consistent read before it writes. */
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_GET,
                                            .resource = hf__ledger_resource,

@@ -160,10 +160,10 @@ static int do_together(void *ctx) {
         return hf__phase_together(together->run, together->plan, together->why);
 }
 
-/* Creates the step's object, and those of steps that may be done together with it. These need much
- * stack and many blocks of memory, which a thread keeps as long as it lives, and this one waits for
- * the rest of the term. So they are done on a thread that ends. A hand-over has no objects to
- * create, and does not wait for that thread. */
+/* Creates the step's object, and the objects of the steps that may be done together with it. Many
+ * steps at once need much stack and memory, which the C library keeps for a thread until the thread
+ * ends; the phase's thread lives as long as the term. So they run on a thread of their own. When
+ * leadership only moves, there is usually nothing to create, and that thread is not started. */
 static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
         struct together together = {.run = run, .plan = plan, .why = why};
 
@@ -242,8 +242,9 @@ static void describe_failure(const struct hf__phase_run *run, int error,
 /* Whether another writer was faster: a user, or another phase of this process. */
 static bool is_conflict(int error) { return error == HF_E_CONFLICT || error == HF_E_EXISTS; }
 
-/* Reports the failure, then waits before the next attempt or releases the Lease. A conflict is
- * reported only if it is not the first failure in a row, because others may write, too. */
+/* Reports the failure, releases the Lease if the phase has failed for too long, and waits before
+ * the next attempt. A conflict that is the first failure in a row is not reported: a single one is
+ * normal, because others may write too. */
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from) {
         hf_nsec pause = (hf_nsec)from->retry_after_s * HF_NSEC_PER_SEC;
         struct hf_status why = {0};
@@ -300,7 +301,7 @@ static bool wait_until_ledger_is_lost(const struct hf__phase_run *run) {
         return !hf_cancel_fired(drain);
 }
 
-/* ---- what is known ---- */
+/* ---- the known state ---- */
 
 void hf__phase_run_forget_object(struct hf__phase_run *run) {
         free(run->present);

@@ -3,8 +3,8 @@
  * Creates the objects of several steps at the same time, so that a store on a disk makes one commit
  * of many writes, and records them in one write of the ledger.
  *
- * Only objects that were created here are recorded here. One that existed already is left to the
- * plan, which reads it: a user may have made it, or a leader that died before it wrote its record.
+ * This file records only the objects that it has created. The plan handles an object that existed
+ * already, and reads it: a user may have made it, or a leader that died before it wrote the record.
  *
  * Invariants: every request that was started is waited for; and what was created is recorded also
  * if another step failed or the term drains, unless the term is over.
@@ -28,7 +28,7 @@ struct together {
         struct hf__created created[TOGETHER_MAX];
         size_t n_created;
         const struct hf__step *failed; /* the first step that failed */
-        int error;                     /* of it */
+        int error;                     /* that step's error; 0 = none has failed */
 };
 
 static void note_failure(struct together *together, const struct hf__step *step, int error,
@@ -40,7 +40,7 @@ static void note_failure(struct together *together, const struct hf__step *step,
         *why = *from;
 }
 
-/* Starts the requests of the n steps. One that cannot be started ends the row. */
+/* Starts the requests of the n steps, up to the first that cannot be started. */
 static void start_all(struct hf__phase_run *run, struct together *together, size_t n,
                       struct hf_status *why) {
         while (together->n < n && together->error == 0) {

@@ -76,14 +76,16 @@ size_t hf__plan_together(const struct hf__ledger *ledger, const char *phase,
 
         assert(!ledger->newer_format && first < steps->n && max > 0);
         ret_list[0] = first;
-        /* Later the phase is in use, so an object that a user deletes must not come back. */
+        /* Once some version has completed the phase, users rely on its objects. If a user deletes
+         * one before its record is written, a crash would bring it back. One step at a time keeps
+         * that moment short. */
         if (hf__ledger_find_completed(ledger, phase))
                 return n;
         for (size_t i = first; i < steps->n && steps->list[i].any_order && n < max; i++) {
                 if (i == first || hf__plan_settled(ledger, &steps->list[i], version))
                         continue;
                 if (hf__ledger_find(ledger, steps->list[i].id))
-                        break; /* its object must be read, which the plan will want */
+                        break; /* it has a record of another content, so its object is read first */
                 ret_list[n++] = i;
         }
         return n;

@@ -43,7 +43,7 @@ enum hf__plan_action {
 /* What is known of the object of one step. After any failure it is HF__SEEN_NOTHING again. */
 enum hf__seen_state {
         HF__SEEN_NOTHING,  /* not requested yet */
-        HF__SEEN_EXISTS,   /* a create was refused, because it exists */
+        HF__SEEN_EXISTS,   /* a create was refused, because the object exists */
         HF__SEEN_ABSENT,   /* a read did not find it */
         HF__SEEN_PRESENT,  /* a read found it; stamp and present are set */
         HF__SEEN_CREATED,  /* we created it; result is set */
@@ -58,9 +58,10 @@ struct hf__seen {
 
 struct hf__plan {
         enum hf__plan_action action;
-        size_t step;              /* its index, for CREATE .. RECORD */
-        enum hf__outcome outcome; /* of RECORD */
-        hf__hash applied;         /* of RECORD */
+        size_t step; /* the index of the step; for all actions but FINISHED and COMPLETE */
+        /* both for HF__PLAN_RECORD */
+        enum hf__outcome outcome;
+        hf__hash applied;
 };
 
 /* Whether there is nothing left to do for the step. */
@@ -75,10 +76,10 @@ bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *st
 size_t hf__plan_together(const struct hf__ledger *ledger, const char *phase,
                          const struct hf__steps *steps, const char *version, size_t first,
                          size_t *ret_list, size_t max);
-/* The number of steps at the beginning for which there is nothing left to do. */
+/* Counts the settled steps at the beginning of the list, up to the first that is not settled. */
 size_t hf__plan_n_settled(const struct hf__ledger *ledger, const struct hf__steps *steps,
                           const char *version);
-/* Decides the next action. `seen` describes the object of the step that the previous plan named.
+/* Decides the next action. `seen` is what is known of the object of the first unsettled step.
  * The ledger must not have a newer format. */
 void hf__plan_next(const struct hf__ledger *ledger, const char *phase,
                    const struct hf__steps *steps, const char *version, const struct hf__seen *seen,

@@ -28,7 +28,8 @@
 
 /* ---- health checks; thread: any ---- */
 
-/* Reports the first failing phase: the phases after it usually wait for it. */
+/* Whether no phase fails. The reason names the first that does, because later phases usually wait
+ * for it. */
 static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         struct hf_bootstrap *bootstrap = ctx;
         bool healthy = true;
@@ -45,7 +46,8 @@ static bool check_failing(void *ctx, char *reason, size_t max_reason) {
         return healthy;
 }
 
-/* Whether a phase that readiness depends on is complete. The reason says how far it is. */
+/* Whether a phase that readiness depends on is complete. The reason says how many steps are done,
+ * or why the phase fails. */
 static bool check_complete(void *ctx, char *reason, size_t max_reason) {
         struct hf__phase *phase = ctx;
         const struct hf_bootstrap_info *info = &phase->info;
@@ -59,7 +61,7 @@ static bool check_complete(void *ctx, char *reason, size_t max_reason) {
                 (void)snprintf(reason, max_reason, "not complete: %zu of %zu steps are done",
                                info->n_settled, info->n_steps);
         else
-                (void)snprintf(reason, max_reason, "not complete: the leader does it");
+                (void)snprintf(reason, max_reason, "not complete: waiting for the leader");
         pthread_mutex_unlock(&phase->bootstrap->mu);
         return complete;
 }
@@ -101,22 +103,22 @@ int hf__report_init(struct hf_bootstrap *bootstrap) {
                 make_metrics(&bootstrap->phases[i]);
         int r = hf_health_add(bootstrap->host->health, "bootstrap", HF_HEALTHZ, check_failing,
                               bootstrap);
-        bootstrap->has_check = r == 0;
+        bootstrap->has_health_check = r == 0;
         return r;
 }
 
 int hf__report_add_readiness(struct hf__phase *phase) {
         int r = hf_health_add(phase->bootstrap->host->health, phase->full_name,
                               HF_HEALTHZ | HF_READYZ, check_complete, phase);
-        phase->has_check = r == 0;
+        phase->has_readiness_check = r == 0;
         return r;
 }
 
 void hf__report_done(struct hf_bootstrap *bootstrap) {
-        if (bootstrap->has_check)
+        if (bootstrap->has_health_check)
                 hf_health_remove(bootstrap->host->health, "bootstrap");
         for (size_t i = 0; i < bootstrap->n_phases; i++)
-                if (bootstrap->phases[i].has_check)
+                if (bootstrap->phases[i].has_readiness_check)
                         hf_health_remove(bootstrap->host->health, bootstrap->phases[i].full_name);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of the steps of a phase. Invariant: it never has more than HF_BOOTSTRAP_STEPS_MAX. */
+/* The list of the steps of a phase. Invariants: it never has more than HF_BOOTSTRAP_STEPS_MAX
+ * steps, and no two steps have the same id once hf__steps_check_unique has succeeded. */
 #include "bootstrap/steps.h"
 
 #include <errno.h>

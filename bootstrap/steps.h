@@ -21,7 +21,7 @@ struct hf__step {
         hf__hash hash;               /* hash of the content */
         /* owned; for messages: "phase-0/10-admin.json: document 1, line 1" */
         char *source;
-        bool any_order; /* it may be applied before the steps before it, or after those after it */
+        bool any_order; /* its place in the order does not matter */
 };
 
 struct hf__steps {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets a condition in an object's status. */
+/*
+ * Sets a condition in an object's status.
+ *
+ * Invariants: lastTransitionTime changes only with the condition's status. All other members and
+ * conditions of the object stay, also those of later versions of Kubernetes.
+ */
 #include <holdfast/condition.h>
 
 #include <errno.h>

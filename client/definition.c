@@ -28,7 +28,8 @@ struct wait {
         struct hf_status *reterr_status;
 };
 
-/* The kind of the definition, in its storage version. false: the object is not a definition. */
+/* Finds the kind that the definition defines, in its storage version. False: the object is not a
+ * definition, or does not serve that version. */
 static bool read_kind(const struct hf__json *definition, struct hf_resource *ret_kind) {
         const struct hf__json *m = hf__json_first(hf__json_path(definition, "spec.versions"));
 
@@ -49,7 +50,8 @@ static const struct hf__json *condition_of(const struct hf__json *definition, co
         return m;
 }
 
-/* 0: established. HF_E_NOT_FOUND: not yet. */
+/* 0: the server has established the definition. HF_E_NOT_FOUND: not yet. HF_E_CONFLICT: it never
+ * will, because another definition has the names. */
 static int check_established(const struct wait *wait, const struct hf__json *definition) {
         const struct hf__json *accepted = condition_of(definition, "NamesAccepted");
 
@@ -63,6 +65,7 @@ static int check_established(const struct wait *wait, const struct hf__json *def
         return HF_E_NOT_FOUND;
 }
 
+/* 0: the server serves the kind. HF_E_NOT_FOUND: not yet. Other errors end the wait. */
 static int check(const struct wait *wait) {
         const struct hf_request read = {.size = sizeof read,
                                         .verb = HF_VERB_GET,
@@ -77,7 +80,7 @@ static int check(const struct wait *wait) {
         size_t n = 0;
 
         int r = hf_client_do(wait->client, &read, wait->token, &text, &n, wait->reterr_status);
-        if (r != 0) /* it was deleted, so no wait can succeed */
+        if (r != 0) /* not found: the definition was deleted, so waiting is useless */
                 return r == HF_E_NOT_FOUND ? HF_E_CONFLICT : r;
         r = hf__json_parse(text, n, &definition, NULL);
         if (r == 0)
@@ -113,11 +116,12 @@ int hf_definition_establish(struct hf_client *client, const char *definition, si
         int r = hf__json_parse(definition, n, &json, NULL);
         wait.name = hf__json_string(json, "metadata.name");
         if (r != 0)
-                return hf_fail(reterr_status, r, "the definition is no JSON: %s", hf_strerror(r));
+                return hf_fail(reterr_status, r, "the definition is not JSON: %s", hf_strerror(r));
         if (!wait.name || !read_kind(json, &wait.kind)) {
                 hf__json_free(json);
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "no CustomResourceDefinition that serves what it stores");
+                               "this is not a CustomResourceDefinition that serves its storage "
+                               "version");
         }
         const struct hf_request request = {.size = sizeof request,
                                            .resource = definitions,

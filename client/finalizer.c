@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds, removes and finds a name in an object's list of finalizers. */
+/*
+ * Adds, removes and finds a name in an object's list of finalizers.
+ *
+ * Invariant: no other finalizer, and no other member of the object, is changed. The name is added
+ * only if the list lacks it, and removed wherever the list has it.
+ */
 #include <holdfast/finalizer.h>
 
 #include <errno.h>

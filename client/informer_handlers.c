@@ -76,7 +76,8 @@ void hf__informer_handlers_resync_locked(struct hf_informer *informer) {
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)
                 if (h->replayed)
                         call_with_all_locked(informer, h, HF_EVENT_MODIFIED);
-        /* Now, because the handlers may take longer than the period. */
+        /* Count the period from now, not from the previous due time: handlers that take longer than
+         * the period would otherwise be called without a pause. */
         informer->resync_at = hf__nsec_after(hf_now(informer->clock), informer->resync);
 }
 

@@ -6,5 +6,5 @@
 #include <holdfast/informer.h>
 
 /* Whether the informer has an object in that namespace. Uses a binary search, so it is fast for
- * large stores too. Thread: any. Never blocks for long. */
+ * large stores too. Thread: any. Takes the informer's lock for the search. */
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns);

@@ -226,8 +226,8 @@ static int store_changed_object(struct hf_informer *informer, struct hf__informe
         return r;
 }
 
-/* Creates the object to store from an item of a list. type: what an item without a kind begins
- * with (see read_item_type). */
+/* Creates the object to store from an item of a list. type: from read_item_type; replaces the
+ * opening brace of an item without a kind. */
 static int transform_item(struct hf_informer *informer, struct hf__span item,
                           const struct hf__strbuf *type, struct hf__buf **ret_object) {
         struct hf__strbuf typed = {0};
@@ -316,8 +316,9 @@ void hf__informer_store_replace_begin(struct hf_informer *informer) {
 
 /*
  * Kubernetes leaves kind and apiVersion out of the items of a list of a built-in kind, because the
- * list names them: a ConfigMapList has ConfigMaps. Handlers get them in every object. Makes what
- * such an item begins with, or nothing if the list does not name them.
+ * list names them: a ConfigMapList has ConfigMaps. Handlers, however, get them in every object.
+ * Appends to `type` the text that replaces the opening brace of such an item, or nothing if the
+ * list does not name them.
  */
 static int read_item_type(struct hf__span list, struct hf__strbuf *type) {
         static const char suffix[] = "List\"";

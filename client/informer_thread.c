@@ -9,9 +9,10 @@
  *  - an informer leaves the queue before its turn begins. So if it is woken during the turn, it
  *    gets another one, and no message stays unseen;
  *  - informers whose time has come enter the queue even while others are always ready;
- *  - whenever the lock is free and the queue is not empty, the thread does not sleep, or is about
- *    to be signaled, perhaps by a thread that delays its wakes, which is counted;
- *  - the thread does not use an informer after it has detached it, because its owner then frees it.
+ *  - whenever the lock is free and the queue is not empty, the thread is awake or will be signaled.
+ *    A thread that signals later (wake_now) is counted in n_delaying until it has done so;
+ *  - the thread does not use an informer after detaching it, because the informer's owner then
+ *    frees it.
  */
 #include "client/informer_thread.h"
 
@@ -132,8 +133,9 @@ static void *run_thread(void *ctx) {
         return NULL;
 }
 
-/* The wake that a thread has delayed. Signals without the lock, so that the informers' thread does
- * not wake only to wait for it; it exists, because it counts this thread. */
+/* Does the wake that a thread has delayed. Signals without the lock, so that the informers' thread
+ * does not wake only to wait for the lock. The struct still exists then, because n_delaying counts
+ * the calling thread. */
 static void wake_now(void *ctx) {
         struct hf_informer_thread *thread = ctx;
 
@@ -151,8 +153,8 @@ static void wake_now(void *ctx) {
         (void)pthread_mutex_unlock(&thread->mu);
 }
 
-/* Whether the caller must signal the thread. A thread that handles many events in one go signals
- * after them, so that they cost one wake. */
+/* Whether the caller must signal the thread now. A caller that handles many events in a row delays
+ * the signal until it has handled all of them, so that they cost one wake. */
 static bool must_signal_locked(struct hf_informer_thread *thread) {
         if (!thread->sleeps)
                 return false;

@@ -5,8 +5,7 @@
  * how they take turns.
  *
  * Lock: `mu` guards the members marked below, and the hf__informer_turn of each informer. It may be
- * taken while an informer's lock is held, and never the other way round. Nothing is called under
- * it.
+ * taken while an informer's lock is held, never the other way round. No callback runs under it.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -54,7 +53,7 @@ void hf__informer_thread_join(struct hf_informer_thread *thread);
 
 /* Gives the informer turns from now on. */
 void hf__informer_thread_attach(struct hf_informer *informer);
-/* For an informer whose thread could not be started. */
+/* Undoes the attach of an informer whose thread could not be started. */
 void hf__informer_thread_detach(struct hf_informer *informer);
 /* Waits until the thread has detached the informer, which must have been told to stop. The thread
  * does not use the informer afterwards. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Informers that keep a part of each object, chosen by their owner. It is for collections of large
- * objects of which more than the metadata is needed. Such an object must not be written back to the
- * server, because its other members are missing.
+ * Lets an informer keep only a part of each object, which the informer's owner chooses. For
+ * collections of large objects of which more than the metadata is needed. Such an object must not
+ * be written back to the server, because its other members are missing.
  */
 #include <stddef.h>
 
@@ -14,9 +14,10 @@ struct hf_informer;
  * Reduces a JSON object of n bytes. apiVersion, kind, and the name, namespace, uid and
  * resourceVersion in the metadata must remain. The informer gets a reference to *ret_object. Runs
  * on the informer's thread without a lock. 0, -ENOMEM: the informer tries again, or -EPROTO: the
- * text is no such object.
+ * text is not such an object.
  */
 typedef int (*hf__informer_transform_fn)(const char *object, size_t n, struct hf__buf **ret_object);
 
-/* Call it before hf_informer_start. It takes the place of metadata_only. Thread: the owner's. */
+/* Sets the transform, also in place of the one of metadata_only. Call it before hf_informer_start.
+ * Thread: the owner's. */
 void hf__informer_set_transform(struct hf_informer *informer, hf__informer_transform_fn transform);

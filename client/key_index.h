@@ -44,6 +44,7 @@ struct hf__key_iter {
         size_t depth;
 };
 
+/* Begins before the first item. */
 void hf__key_iter_init(struct hf__key_iter *iter, const struct hf__key_index *index);
 /* Returns the next item, or NULL at the end. */
 struct hf__keyed *hf__key_iter_next(struct hf__key_iter *iter);

@@ -3,10 +3,11 @@
  * A client whose callbacks run in the host's event loop. It passes requests on to another client,
  * copies what that client's callbacks get, and queues it for the loop.
  *
- * Invariants: every operation (a request or a watch) is on one of the lists `ops` and `canceled`.
- * Its final task is queued exactly once, when the inner client has ended it. The task is part of
- * the operation, so queuing it cannot fail. If an event cannot be copied, or too many bytes wait,
- * the watch ends with an error. No lock is held while the inner client or a callback is called.
+ * Invariants: every operation (a request or a watch) is on one of the lists `ops` and `canceled`
+ * until its references are gone. When the inner client ends an operation, end_op queues the
+ * operation's final task, exactly once. The task is part of the operation, so queuing it cannot
+ * fail. If an event cannot be copied, or too many bytes wait, the watch ends with an error. No lock
+ * is held while the inner client or a callback is called.
  */
 #include <holdfast/client_port.h>
 
@@ -51,7 +52,7 @@ struct op {
         struct op *next, **at; /* one of the client's lists; at: the pointer that points here */
         uint64_t inner_id;     /* 0 = not known yet */
         bool cancel_wanted;
-        int lost;        /* not 0: why an event could not be queued */
+        int lost;        /* why an event could not be queued; 0 = all were queued */
         size_t n_queued; /* bytes of events that wait */
         int refs;        /* one for the start, one for the end */
 
@@ -130,8 +131,9 @@ static void run_event(void *ctx) {
 
 /* ---- on a thread of the inner client ---- */
 
-/* Queues the end. The client may be freed as soon as n_inner is 0, so this is the last use of it
- * here, and both happen under the lock. (The loop's mutex is taken last.) */
+/* Queues the operation's final task. The loop's thread may free the client as soon as n_inner is 0,
+ * so the task is queued before that, and nothing here uses the client after the unlock. The loop's
+ * mutex is taken under the client's, never the other way round. */
 static void end_op(struct op *op) {
         struct loop_client *client = op->client;
 
@@ -252,7 +254,7 @@ static int op_new(struct loop_client *client, struct op **ret_op) {
         return 0;
 }
 
-/* r: the result of starting it at the inner client. */
+/* Called after the inner client was asked to start the operation. r: the inner client's result. */
 static int op_started(struct op *op, int r, uint64_t id, uint64_t *ret_id) {
         struct loop_client *client = op->client;
 
@@ -267,7 +269,7 @@ static int op_started(struct op *op, int r, uint64_t id, uint64_t *ret_id) {
         if (cancel)
                 cancel_inner(op, id);
         if (r != 0)
-                op_unref(op); /* there will be no end */
+                op_unref(op); /* the reference for the end, which will not come */
         op_unref(op);
         return r;
 }

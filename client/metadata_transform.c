@@ -43,8 +43,8 @@ static void add_key(struct output *out, bool first, struct hf__span key) {
         add_bytes(out, ":", 1);
 }
 
-/* Copies all members except managedFields. *at: where the metadata begin, then their end. 0 or
- * -EPROTO. */
+/* Copies all members of the metadata except managedFields. *at is where the metadata begin, and is
+ * moved to their end. 0 or -EPROTO. */
 static int add_metadata(struct output *out, struct hf__span object, size_t *at) {
         struct hf__span metadata = {object.data + *at, object.n - *at}, key, value;
         size_t i = 0;
@@ -64,7 +64,7 @@ static int add_metadata(struct output *out, struct hf__span object, size_t *at) 
         return r;
 }
 
-/* Copies the value at *at, or of metadata what is kept of them. 0 or -EPROTO. */
+/* Copies the value at *at; of metadata, only the members that are kept. 0 or -EPROTO. */
 static int add_value(struct output *out, struct hf__span object, size_t *at, bool is_metadata) {
         struct hf__span value;
 

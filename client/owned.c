@@ -21,23 +21,25 @@
 
 static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
 
+/* The arguments of one call. Everything but owner_json is borrowed. */
 struct owned {
         struct hf_client *client;
-        struct hf_request request; /* the caller's */
+        struct hf_request request; /* a copy of the caller's */
         const char *owner;
         size_t n_owner;
-        struct hf__json *owner_json;
-        const char *uid; /* of the owner */
+        struct hf__json *owner_json; /* owned; `owner`, parsed */
+        const char *uid;             /* the owner's, in owner_json */
         struct hf_cancel *token;
         struct hf_status *status;
 };
 
 /* The object that exists under the name. */
 struct found {
-        struct hf__json *object; /* NULL: nothing */
-        bool is_ours;
+        struct hf__json *object; /* owned; NULL = there is none */
+        bool is_ours;            /* the owner is its controller */
 };
 
+/* Checks and stores the arguments. The caller frees owned->owner_json, also after a failure. */
 static int begin(struct owned *owned, struct hf_client *client, const struct hf_request *given,
                  const char *owner, size_t n_owner, struct hf_cancel *token,
                  struct hf_status *status) {
@@ -81,13 +83,14 @@ static int find(const struct owned *owned, struct found *ret_found) {
         return r;
 }
 
-/* The caller's body with a member of its metadata. */
+/* Appends the caller's body with the object's name and namespace, and with `value` as the member at
+ * `path`. path NULL = no further member. */
 static int body_with(const struct owned *owned, const char *path, const char *value,
                      struct hf__strbuf *text) {
         struct hf__json *body = NULL;
         int r = hf__json_parse(owned->request.body, owned->request.n_body, &body, NULL);
 
-        if (r == 0) /* -EINVAL: the body, or its metadata, is no object */
+        if (r == 0) /* -EINVAL: the body, or its metadata, is not an object */
                 r = hf__json_set_string(body, "metadata.name", owned->request.name);
         if (r == 0 && owned->request.ns && owned->request.ns[0])
                 r = hf__json_set_string(body, "metadata.namespace", owned->request.ns);
@@ -140,7 +143,9 @@ static int update(const struct owned *owned, const struct hf__json *object,
         return r;
 }
 
-/* *ret_again: another writer was first. */
+/* Reads the object, then creates it, updates it or refuses. *ret_again: another client has created
+ * the object since the read, so the next attempt must read it. (hf_upsert itself repeats an update
+ * after a conflict.) */
 static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result, bool *ret_again) {
         struct found found;
 
@@ -196,6 +201,7 @@ int hf_owned_upsert(struct hf_client *client, const struct hf_request *desired, 
         return report(r, &owned, &status, reterr_status);
 }
 
+/* Deletes the object, if it still has the uid and the resourceVersion that were read. */
 static int delete_found(const struct owned *owned, const struct hf__json *object) {
         static const char *const members[][2] = {{"preconditions.uid", "metadata.uid"},
                                                  {"preconditions.resourceVersion",

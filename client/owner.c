@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds and finds the controller among an object's owner references. */
+/*
+ * Adds and finds the controller among an object's owner references.
+ *
+ * Invariant: an object never gets a second controller, and references to other owners stay.
+ */
 #include <holdfast/owner.h>
 
 #include <errno.h>
@@ -85,7 +89,7 @@ int hf_owner_check(const char *object, size_t n, const char *uid, bool *ret_is_c
         return 0;
 }
 
-/* Whether an apiVersion is of the group. */
+/* Whether the apiVersion belongs to the group, in any version. */
 static bool has_group(const char *api_version, const char *group) {
         const char *slash = strchr(api_version, '/');
         size_t n = slash ? (size_t)(slash - api_version) : 0;

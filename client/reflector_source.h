@@ -51,6 +51,7 @@ struct hf__reflector_queue {
         size_t n_bytes; /* total size of the queued events */
 };
 
+/* Makes an empty queue. */
 void hf__reflector_queue_init(struct hf__reflector_queue *queue);
 
 /* ---- thread: the reflector's ---- */

@@ -12,10 +12,10 @@
  * usual. A retry keeps the id, so that it can be canceled at any time. If the engine does not
  * accept a struct, the thread that created it frees it, and no callback is called.
  *
- * Therefore no lock is needed here. The client itself is immutable after its creation, except for
- * the bearer token, which has its own lock (bearer.c), and the number of the server at which
- * requests begin, which is atomic (rest_servers.c). Freeing the client frees the engine, which
- * first ends all requests and watches.
+ * Therefore no lock is needed here. The client itself is immutable after its creation, with two
+ * exceptions: the bearer token has its own lock (bearer.c), and the index of the server at which
+ * requests begin is atomic (rest_servers.c). Freeing the client frees the engine, which first ends
+ * all requests and watches.
  */
 #include <holdfast/client_port.h>
 

@@ -155,7 +155,8 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
                            : hf__http_submit(rest->engine, &http_request, ret_id);
 }
 
-/* error: what the response means, as hf__status_from_response says. */
+/* Whether the request may be sent again after this response. error: the result of
+ * hf__status_from_response. */
 static bool retry_is_safe(const struct rest_request *request, int code, int error) {
         if (code == 429)
                 return true;

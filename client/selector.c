@@ -2,9 +2,10 @@
 /*
  * Writes selectors as query parameters.
  *
- * Two layers of escaping: the selector's own syntax, then that of a URL. The syntax of label
- * selectors has no escapes, so characters that could end a value are refused. Field selectors
- * escape the comma, the equals sign and the backslash with a backslash.
+ * Invariant: no value can add a requirement. Texts are escaped twice: first for the selector's own
+ * syntax, then for the URL. Label selectors have no escapes, so characters that could end a value
+ * are refused. Field selectors escape the comma, the equals sign and the backslash with a
+ * backslash.
  */
 #include <holdfast/selector.h>
 
@@ -38,7 +39,8 @@ static int check_term(const struct hf_selector_term *term, bool is_label,
         bool is_set = term->op == HF_SELECTOR_IN || term->op == HF_SELECTOR_NOT_IN;
 
         if (!term->key || !term->key[0] || !has_only(term->key, is_label ? "-_./" : "-_./[]"))
-                return hf_fail(reterr_status, HF_E_INVALID, "selector: \"%s\" is no key of a %s",
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "selector: \"%s\" is not a valid key of a %s",
                                term->key ? term->key : "", kind);
         if ((!is_label && !is_equality) || (unsigned)term->op > HF_SELECTOR_NOT_EXISTS)
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -127,7 +129,7 @@ int hf_selector_query(const struct hf_selector *given, char **ret_query,
         struct hf__strbuf query = {0};
 
         if (!ret_query)
-                return hf_fail(reterr_status, -EINVAL, "selector: nowhere to put the result");
+                return hf_fail(reterr_status, -EINVAL, "selector: ret_query is NULL");
         int r = hf__sized_copy(&sized_selector, &selector, given, reterr_status);
         if (r != 0)
                 return r;

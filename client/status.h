@@ -6,8 +6,8 @@
  *
  * A write may have been applied although its response is a 5xx or 408. The result is then
  * HF_E_TIMEOUT: the outcome is unknown. The exception is a 503 with the cause NotApplied, by which
- * holdfastd says that it did not process the request. A 429 is certain from anyone: whoever limits
- * requests refuses one instead of forwarding or processing it.
+ * holdfastd says that it did not process the request. A 429 from any server or proxy means that the
+ * request was not processed, because a limit refuses requests before they are forwarded.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,9 +19,9 @@ struct hf__json;
 
 struct hf__status_context {
         bool is_write;
-        bool in_parts;          /* the write is several ones, of which some may have been applied */
+        bool in_parts;          /* the write changes several objects, perhaps only some of them */
         uint32_t retry_after_s; /* from the Retry-After header; 0 = none */
-        const char *what;       /* used in the message if the body has none */
+        const char *what;       /* names the request; for the message if the body has none */
 };
 
 /* `code` is the HTTP status. If it is below 300 (an ERROR event of a watch), the code in the body

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Create or update: read, merge, write.
+ * Creates or updates an object. An attempt reads the object and merges the caller's body into it.
+ * It writes the result if that differs from the object, or creates the object if there is none.
+ * After a conflict with another client, the next attempt reads again.
  *
- * Invariant: an update carries the resourceVersion of the object that was merged, so that a change
- * made in between is a conflict and is merged in the next attempt. A write of unknown outcome is
- * not repeated; its error is returned.
+ * Invariants: an update carries the resourceVersion that was read, so a change made after the read
+ * is a conflict and is never overwritten. A write whose outcome is unknown (its response was lost)
+ * is not repeated: hf_upsert returns its error.
  */
 #include <holdfast/upsert.h>
 
@@ -20,16 +22,18 @@
 
 struct upsert {
         struct hf_client *client;
-        struct hf_request request; /* the caller's, with the verb and the body of this attempt */
-        const struct hf_request *desired;
-        const struct hf__json *body; /* desired->body */
+        /* a copy of *desired in which send sets the verb and the body */
+        struct hf_request request;
+        const struct hf_request *desired; /* borrowed; the caller's request */
+        const struct hf__json *body;      /* borrowed; desired->body, parsed */
         struct hf_cancel *token;
         enum hf_upsert_result result;
-        char *object; /* owned; as the server returned it */
+        char *object; /* owned; the object in the latest response; NULL = none */
         struct hf_status *reterr_status;
 };
 
-/* Merges `patch` into `object`. 0 or -ENOMEM. The depth is bounded by that of a parsed value. */
+/* Merges `patch` into `object` as JSON Merge Patch (RFC 7396) does: a null removes a member. 0 or
+ * -ENOMEM. The recursion is bounded, because the parser limits the depth of `patch`. */
 static int merge(struct hf__json *object, const struct hf__json *patch) {
         int r = 0;
 
@@ -69,13 +73,14 @@ static int create(struct upsert *upsert) {
         int r = send(upsert, HF_VERB_CREATE, upsert->desired->body, upsert->desired->n_body);
         upsert->request.name = upsert->desired->name;
         upsert->result = HF_UPSERT_CREATED;
-        /* Another writer was first: begin again, with its object. */
+        /* Another client has created the object meanwhile. The next attempt merges into that. */
         return r == HF_E_EXISTS ? HF_E_CONFLICT : r;
 }
 
-/* Whether the object is another one than the body names: the caller may insist on one version or
- * one incarnation. object NULL: no object exists. */
-static bool is_other(const struct upsert *upsert, const struct hf__json *object) {
+/* A caller may insist on one version or one incarnation of the object, by a resourceVersion or a
+ * uid in the body. Returns whether the object fails to match them. object NULL: there is no object.
+ */
+static bool is_unwanted(const struct upsert *upsert, const struct hf__json *object) {
         static const char *const paths[] = {"metadata.resourceVersion", "metadata.uid"};
 
         for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
@@ -87,11 +92,13 @@ static bool is_other(const struct upsert *upsert, const struct hf__json *object)
         return false;
 }
 
-static int fail_other(struct upsert *upsert) {
+static int fail_unwanted(struct upsert *upsert) {
         return hf_fail(upsert->reterr_status, HF_E_CONFLICT,
                        "%s: the object is not the one that was named", upsert->desired->name);
 }
 
+/* Merges the body into the object that was read, and writes the result if it differs. *ret_again:
+ * the object was changed or deleted meanwhile, so another attempt must read it again. */
 static int update(struct upsert *upsert, bool *ret_again) {
         struct hf__json *object, *before;
         struct hf__strbuf text = {0};
@@ -99,14 +106,14 @@ static int update(struct upsert *upsert, bool *ret_again) {
         int r = hf__json_parse(upsert->object, strlen(upsert->object), &object, NULL);
         if (r != 0)
                 return r;
-        if (is_other(upsert, object)) {
+        if (is_unwanted(upsert, object)) {
                 hf__json_free(object);
-                return fail_other(upsert);
+                return fail_unwanted(upsert);
         }
         before = hf__json_dup(object);
         r = before ? merge(object, upsert->body) : -ENOMEM;
-        /* The body may have an empty resourceVersion. With that, the server would overwrite changes
-         * made since the read. */
+        /* The body may have an empty resourceVersion, which the merge has copied. The server would
+         * then overwrite changes made since the read. */
         const char *version = hf__json_string(before, "metadata.resourceVersion");
         if (r == 0 && version)
                 r = hf__json_set_string(object, "metadata.resourceVersion", version);
@@ -127,16 +134,18 @@ static int update(struct upsert *upsert, bool *ret_again) {
 }
 
 static int attempt(struct upsert *upsert, bool *ret_again) {
-        *ret_again = false;
+        *ret_again = false; /* set when another client was faster */
         int r = send(upsert, HF_VERB_GET, NULL, 0);
         if (r == 0)
                 return update(upsert, ret_again);
+        /* A subresource cannot be created: it belongs to an object. */
         if (r != HF_E_NOT_FOUND ||
             (upsert->desired->subresource && upsert->desired->subresource[0]))
                 return r;
-        if (is_other(upsert,
-                     NULL)) /* the named one is gone, and a new one would be another object */
-                return fail_other(upsert);
+        /* The version or incarnation that the body names is gone, and a new object would be another
+         * one. */
+        if (is_unwanted(upsert, NULL))
+                return fail_unwanted(upsert);
         r = create(upsert);
         *ret_again = r == HF_E_CONFLICT;
         return r;
@@ -148,6 +157,7 @@ static int run_attempts(struct upsert *upsert) {
 
         for (int i = 0; again && i < MAX_ATTEMPTS; i++)
                 r = attempt(upsert, &again);
+        /* In the last attempt the object was deleted between the read and the write. */
         return r == HF_E_NOT_FOUND && again ? HF_E_CONFLICT : r;
 }
 
@@ -170,8 +180,8 @@ int hf_upsert(struct hf_client *client, const struct hf_request *given, struct h
                 r = HF_E_INVALID;
         if (r != 0) {
                 hf__json_free(body);
-                return hf_fail(reterr_status, r, "%s: the body is no JSON object: %s", desired.name,
-                               hf_strerror(r));
+                return hf_fail(reterr_status, r, "%s: the body is not a JSON object: %s",
+                               desired.name, hf_strerror(r));
         }
         struct upsert upsert = {.client = client,
                                 .request = desired,

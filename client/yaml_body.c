@@ -30,7 +30,7 @@
 struct anchor {
         char *name;        /* owned */
         size_t start, end; /* of the node in the output; end 0 = the node is still open */
-        size_t height;     /* levels of containers, with the node itself; 0 = a scalar */
+        size_t height;     /* levels of nested containers, including the node; 0 = a scalar */
 };
 
 /* An open mapping or sequence. */
@@ -46,7 +46,7 @@ struct converter {
         struct hf_status *reterr_status;
         size_t depth, n_anchors;
         bool ended;  /* the first document is complete */
-        bool quoted; /* the last scalar is a number or a boolean, in the quotes of a key */
+        bool quoted; /* the last scalar is a number or boolean that is quoted because it is a key */
         struct container open[HF__JSON_DEPTH_MAX];
         struct anchor anchors[MAX_ANCHORS];
 };
@@ -94,7 +94,8 @@ static struct anchor *find_anchor(struct converter *c, const char *name) {
         return NULL;
 }
 
-/* Names the node that begins here. name NULL = it has no anchor, and *ret_anchor becomes NULL. */
+/* Records the anchor of the node that begins here. name NULL = the node has no anchor; *ret_anchor
+ * is then NULL. */
 static int add_anchor(struct converter *c, const yaml_event_t *event, const yaml_char_t *name,
                       struct anchor **ret_anchor) {
         struct anchor *anchor = name ? find_anchor(c, (const char *)name) : NULL;
@@ -126,8 +127,8 @@ static void end_anchor(struct converter *c, struct anchor *anchor, size_t height
         anchor->height = height;
 }
 
-/* Appends the range once more. The buffer may move, so it is copied piece by piece from its
- * beginning at that time. */
+/* Appends the anchor's range to the output once more. Appending may move the buffer, so each piece
+ * is first copied from where the buffer is at that time. */
 static void repeat(struct converter *c, const struct anchor *anchor) {
         char piece[512];
 
@@ -244,7 +245,8 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         else if (r == 0)
                 hf__strbuf_json(c->out, text, event->data.scalar.length);
         end_anchor(c, anchor, 0);
-        /* Its aliases may be values, which have no quotes. */
+        /* An alias of this key may be used as a value, and a number or boolean has no quotes there.
+         * So the anchor's range excludes them. */
         if (anchor && c->quoted && c->out->error == 0) {
                 anchor->start++;
                 anchor->end--;
@@ -311,8 +313,8 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
         return 0;
 }
 
-/* The message and the line are those of go-yaml, a port of libyaml: a scanner's line counts from 1,
- * a parser's from 0, and line 0 is not named. */
+/* Fails with go-yaml's message and line. go-yaml is a port of libyaml. It counts lines from 1 in a
+ * scanner's error and from 0 in a parser's, and omits line 0. */
 static int refuse_syntax(const struct converter *c, const yaml_parser_t *parser) {
         size_t line = parser->problem_mark.line;
 

@@ -2,8 +2,9 @@
 /*
  * Collects the keys of all mappings, and sorts them to find those that repeat an earlier one.
  *
- * Invariants: time is n log n in the size of the text. An entry is added when its value is
- * complete, because go-yaml reports a mistake in a value before one of its key.
+ * Invariants: the time is n log n in the size of the text. An entry is added when its value is
+ * complete, because go-yaml reports repeated keys within a value before the repeated key of that
+ * value.
  */
 #include "client/yaml_duplicates.h"
 
@@ -59,8 +60,9 @@ static int add_entry(struct finder *f, const struct container *in, size_t line) 
         return 0;
 }
 
-/* Writes the key as Go prints it: a text in quotes, another scalar as it is. An alias counts by its
- * name. A container is no key that yaml_body.c accepts. */
+/* Writes the key as Go prints it: a string in quotes, other scalars as they are. An alias is
+ * compared by its name. A container gets a unique text, because yaml_body.c accepts no container as
+ * a key. */
 static void put_key(struct finder *f, const yaml_event_t *event) {
         char json[HF__YAML_SCALAR_MAX];
 
@@ -78,7 +80,7 @@ static void put_key(struct finder *f, const yaml_event_t *event) {
         hf__strbuf_putc(&f->keys, '\0');
 }
 
-/* A node is complete that began on this line. */
+/* Called when a node that began on this line is complete. */
 static int end_node(struct finder *f, const yaml_event_t *event, size_t line) {
         struct container *in = f->depth > 0 ? &f->open[f->depth - 1] : NULL;
 
@@ -92,7 +94,7 @@ static int end_node(struct finder *f, const yaml_event_t *event, size_t line) {
         return f->keys.error;
 }
 
-/* 0, a negative error, or 1 = the text counts up to here. */
+/* Returns 0, a negative error, or 1: do not search the text any further. */
 static int take_event(struct finder *f, const yaml_event_t *event) {
         size_t line = event->start_mark.line + 1;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads libyaml. */
+/* Loads libyaml with dlopen. Invariant: after a successful open all functions of the struct are
+ * set, so callers need not check them. */
 #include "client/yaml_library.h"
 
 #include <dlfcn.h>

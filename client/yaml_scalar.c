@@ -40,7 +40,8 @@ static const char *find_word(const char *text, size_t n) {
         return NULL;
 }
 
-/* Go's base 0: the prefixes 0x, 0o, 0b, and 0 for octal. *ret_digits is after the prefix. */
+/* Finds the base of a number as Go's strconv.ParseInt does with base 0: by the prefixes 0x, 0o, 0b,
+ * and 0 for octal. *ret_digits is the text after the prefix. */
 static int find_base(const char *digits, const char **ret_digits) {
         *ret_digits = digits;
         if (digits[0] != '0' || !digits[1])
@@ -77,7 +78,7 @@ static bool resolve_integer(const char *text, char json[HF__YAML_SCALAR_MAX]) {
         return true;
 }
 
-/* [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)? */
+/* Whether the text matches [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)? */
 static bool is_float(const char *text) {
         static const char digits[] = "0123456789";
 
@@ -103,8 +104,8 @@ static bool is_float(const char *text) {
         return !*text;
 }
 
-/* The shortest form that reads as the same number. As in Go, only a number below 1e-6 or from 1e21
- * on has an exponent: decoders of integers refuse one. */
+/* Writes the shortest text that reads as the same number. As in Go, only a number below 1e-6 or
+ * from 1e21 on has an exponent, because decoders of integers refuse an exponent. */
 static void format_float(double value, char json[HF__YAML_SCALAR_MAX]) {
         char text[32], digits[20];
         int n = 0, precision = 14;

@@ -8,7 +8,8 @@
  * and waits on one condition variable until a state changes or the nearest deadline passes. Hook
  * functions run on their own threads without the lock, and their results are stored under the lock.
  * So a hook that is slow, calls back into the registry, or never returns delays only hooks that are
- * ordered after it. (Without a thread, a stop function runs on the coordinator's: stop.c.)
+ * ordered after it. (If no thread can be created for a stop function, the stop coordinator runs the
+ * function on its own thread.)
  *
  *      start:  WAITING -> RUNNING -> DONE or FAILED
  *      stop:   WAITING -> RUNNING -> JOINING -> DONE

@@ -266,8 +266,8 @@ static void stop_all_locked(struct hf_hooks *hooks) {
         pthread_cond_broadcast(&hooks->changed);
 }
 
-/* The first caller stops the hooks. Every other one waits for the result, without a time limit of
- * its own. */
+/* The first caller stops the hooks. Other callers wait for the result; the deadlines of the hooks
+ * bound their wait too. */
 int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status) {
         const struct hf_clock *clock = hf_host_clock(hooks->host);
 

@@ -11,12 +11,13 @@
 struct hf__exchange;
 struct hf__avoided;
 
-/* After x has failed with `result`: adds the address of its connection. True: x may begin again.
- * False: the failure has another cause, or there is nothing left to try. */
+/* Call it after x has failed with `result`. Adds the address of its connection. True: x may begin
+ * again. False: the failure has another cause, or there is nothing left to try. */
 bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
-/* When no address was left to try: replaces the result and x->error_text by those of the first
- * connection. */
+/* Call it when no address was left to try. Replaces the result and x->error_text by those of the
+ * first connection. */
 CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result);
+/* Accepts NULL. */
 void hf__avoided_free(struct hf__avoided *avoided);
 /* CURLOPT_OPENSOCKETFUNCTION; ctx is the exchange. Refuses avoided addresses, so that curl goes to
  * the next one. The host's child processes do not inherit the socket. */

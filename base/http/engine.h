@@ -75,9 +75,9 @@ struct hf__http_request {
         const void *body;
         size_t n_body;
         enum hf__http_version version;
-        /* From now on the lane may have any number of connections to an origin. Otherwise it has
-         * few until a response shows that the origin speaks HTTP/1.1: then requests wait in vain if
-         * the first ones hang. */
+        /* Removes the lane's limit of connections to an origin for this and all later requests. By
+         * default a lane opens only a few connections until a response shows that the origin speaks
+         * HTTP/1.1. If these connections hang, further requests wait for nothing. */
         bool no_connection_limit;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */
@@ -101,8 +101,8 @@ struct hf__http_request {
 /* Creates an engine and starts its thread. host is borrowed. 0 or -errno. */
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                         struct hf__http_engine **ret_engine);
-/* From now on submitting fails with HF_E_CLOSED, and requests that have not ended do so soon, most
- * with HF_E_CANCELED. Idempotent, never blocks. Thread: any. */
+/* Stops the engine: submitting fails with HF_E_CLOSED, and requests that have not ended do so soon,
+ * most with HF_E_CANCELED. Idempotent, never blocks. Thread: any. */
 void hf__http_engine_stop(struct hf__http_engine *engine);
 /* Stops the engine and joins its thread. When it returns, every on_done and every scheduled
  * function has returned. Accepts NULL, returns NULL. Must not be called from a callback. */

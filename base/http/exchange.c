@@ -13,10 +13,10 @@
  *
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
- * caller. So the second call of on_prereq ends a request with HF_E_TIMEOUT unless it is a read.
- * This also affects a stream that the peer has refused with GOAWAY and has therefore not processed,
- * because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown outcome
- * there is harmless.
+ * caller. So the second call of hf__exchange_on_prereq ends a request with HF_E_TIMEOUT unless it
+ * is a read. This also affects a stream that the peer has refused with GOAWAY and has therefore not
+ * processed, because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown
+ * outcome there is harmless.
  */
 #include "base/http/exchange.h"
 
@@ -367,7 +367,7 @@ static const char *describe_abort(const struct hf__exchange *x, int outcome) {
         case HF_E_TIMEOUT:
                 return x->request.deadline <= x->engine->now
                                ? "the deadline passed"
-                               : "no response within the time that it may take to begin";
+                               : "the response header did not arrive in time";
         case HF_E_UNAVAILABLE: return "no connection in time";
         default: return "canceled";
         }
@@ -434,7 +434,7 @@ void hf__exchange_on_timer(struct hf__exchange *x) {
                 hf__exchange_abort(x, HF_E_TIMEOUT);
         } else if (x->connect_deadline <= now) {
                 hf__exchange_abort(x, HF_E_UNAVAILABLE);
-        } else { /* it was armed for connect_deadline, and then a connection was there */
+        } else { /* the timer was set for connect_deadline, and curl has got a connection since */
                 hf__exchange_set_timer(x);
         }
 }

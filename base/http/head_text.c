@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks text for a request's head. */
+/* Checks text that becomes part of a request's head. Invariant: no line break passes, because it
+ * would begin another header. */
 #include "base/http/head_text.h"
 
 #include <string.h>

@@ -2,34 +2,33 @@
 /*
  * Lanes: curl's multi handles, their sockets in the engine's epoll set, and their timers.
  *
- * curl's callbacks set which descriptors the loop watches, and when it must call curl next. Apart
- * from reread_sockets, the loop calls curl_multi_socket_action only for descriptors that have
- * events, and for timers. A connection that curl has closed must not stay in the tables, because
- * another thread may get the same descriptor number at once, and hf__lanes_flush, for example,
- * would set an option of that thread's socket.
+ * curl's callbacks set which descriptors the loop watches, and when it must call curl next. The
+ * loop calls curl_multi_socket_action for descriptors that have events, for timers, and in
+ * reread_sockets.
  *
- * Invariant: the socket of a connection that curl has closed is neither in the tables nor in the
- * epoll set. (curl's resolver closes its own descriptors without telling; set_epoll_events copes
- * with that.)
+ * Invariant: when curl has closed a connection, its descriptor is neither in the tables nor in the
+ * epoll set. Another thread may get the same number for its own socket at once, and
+ * hf__lanes_flush, for example, would set an option of that socket. Descriptors of curl's resolver
+ * are an exception: curl closes them without a callback, and set_epoll_events handles that.
  *
  * Three workarounds for faults of libcurl 7.88:
  *
- * - It can hold back received bytes of one stream (its buffer was full while it served another
- *   stream) without asking to be called again. If nothing more arrives on the connection, the
- *   stream makes no progress until its deadline. So reread_sockets makes curl read from all sockets
- *   of the pool that have received data: immediately after a piece that may have filled a buffer,
- *   otherwise REREAD_DELAY after input, and again as long as that delivers more data.
+ * - libcurl can keep received bytes of one stream in a buffer without asking to be called again. If
+ *   nothing more arrives on the connection, the stream makes no progress until its deadline. So
+ *   reread_sockets makes curl read from all sockets of the pool that have received data. It runs in
+ *   the next iteration after a piece that may have filled curl's buffer, otherwise REREAD_DELAY
+ *   after input, and again as long as it delivers more data.
  *
- * - It opens connections that it does not need: of a thousand concurrent requests, most get a
+ * - libcurl opens more connections than it needs: of a thousand concurrent requests, most get a
  *   connection of their own. So a pool limits the connections to each origin. The limit grows with
  * the number of requests, by one connection for each STREAMS_PER_CONNECTION, and is removed for the
  * rest of the pool's life when a request cannot share a connection or when a response arrives in
- * HTTP/1.x. After such a response the requests that wait for a connection begin again.
+ * HTTP/1.x. restart_waiting then restarts the requests that wait for a connection.
  *
- * - It writes each HTTP/2 frame separately: a request's headers, its body, a window update. Each
- *   write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked (TCP_CORK: the
- *   kernel collects what is written), and the collected frames are sent at the end of an iteration
- *   of the loop.
+ * - libcurl writes each HTTP/2 frame separately: a request's headers, its body, a window update.
+ *   Each write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked. With
+ *   TCP_CORK the kernel collects the written frames, and hf__lanes_flush sends them at the end of
+ *   an iteration of the loop.
  */
 #include "base/http/lane.h"
 
@@ -47,9 +46,10 @@
 
 #define MAX_IDLE_CONNECTIONS 64L   /* per pool */
 #define MAX_STREAMS          1000L /* on one connection; the server's limit is usually lower */
-#define MIN_CONNECTIONS      4L    /* the least limit of the connections to one origin */
-/* Less than the streams that a server allows on a connection (holdfastd and kube-apiserver: 250).
- * Beyond these, requests would wait in curl although another connection could be opened. */
+#define MIN_CONNECTIONS      4L    /* the lowest limit of connections to one origin */
+/* Must be less than the number of streams that a server allows on a connection (holdfastd and
+ * kube-apiserver: 250). Otherwise requests would wait in curl although another connection could be
+ * opened. */
 #define STREAMS_PER_CONNECTION 64
 
 #define REREAD_DELAY (20 * HF_NSEC_PER_MSEC)
@@ -191,9 +191,10 @@ static int on_curl_timer(CURLM *multi, long timeout_ms, void *ctx) {
         return 0;
 }
 
-/* A multi handle closes its connections through an internal easy handle. Without NOSIGNAL this
- * handle changes the process's action for SIGPIPE, which belongs to the host. It takes NOSIGNAL
- * over from handles that are added, so this function adds a handle and removes it again. */
+/* A multi handle closes its connections through an internal easy handle. Without NOSIGNAL the
+ * internal handle changes the process's action for SIGPIPE, which belongs to the host. The internal
+ * handle copies NOSIGNAL from each handle that is added, so this function adds one and removes it
+ * again. */
 static bool set_no_signal(CURLM *multi) {
         CURL *easy = curl_easy_init();
         bool ok = easy && !curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) &&
@@ -246,8 +247,8 @@ void hf__lanes_limit_connections(struct hf__pool *pool, bool shares) {
         curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS, pool->max_connections);
 }
 
-/* Only sets a flag, because it is called in one of curl's callbacks, where curl accepts no
- * options. */
+/* Only sets a flag, because one of curl's callbacks calls this function, and curl accepts no
+ * options during a callback. */
 void hf__lanes_lift_limit(struct hf__pool *pool) {
         if (pool->max_connections > 0)
                 pool->must_restart_waiting = true;
@@ -342,9 +343,9 @@ void hf__lanes_socket_event(struct hf__http_engine *engine, int fd, uint32_t eve
         int n_running;
 
         hf__engine_assert_thread(engine);
-        /* The event belongs to an idle connection, or to one that was closed in this iteration. If
-         * a new connection has the number already, removing it does no harm: set_epoll_events adds
-         * it when curl wants its events. */
+        /* The event belongs to an idle connection, or to a connection that was closed in this
+         * iteration. If a new connection has the same number already, removing that does no harm:
+         * set_epoll_events adds the number again when curl wants its events. */
         if ((size_t)fd >= lanes->n_sockets || !lanes->sockets[fd].pool) {
                 (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
                 if ((size_t)fd < lanes->n_sockets)
@@ -378,8 +379,9 @@ static void reread_sockets(struct hf__http_engine *engine, struct hf__pool *pool
         pool->reread_at = again ? engine->now : HF_NSEC_NEVER;
 }
 
-/* Calls curl if it is due, then restarts waiting requests if one of curl's callbacks has requested
- * that. It is done here because callbacks must not change curl's state. */
+/* Calls curl if it is due. Then restarts the waiting requests if one of curl's callbacks has set
+ * must_restart_waiting: the callback cannot restart them itself, because it must not change curl's
+ * state. */
 static void run_pool(struct hf__http_engine *engine, struct hf__pool *pool) {
         int n_running;
 

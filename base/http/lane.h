@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Lanes (engine.h says what they are for): pools of connections, their sockets in the engine's
- * epoll set, and curl's timers. Each lane has one pool in use, and possibly older pools whose
+ * Lanes: pools of connections, their sockets in the engine's epoll set, and curl's timers. engine.h
+ * describes what lanes are for. Each lane has one pool in use, and possibly older pools whose
  * requests have not all ended.
  *
- * Thread: the engine's. Exceptions: hf__lanes_init runs before that thread starts. hf__lanes_done
- * runs after it has ended, and so does hf__lanes_close_socket when hf__lanes_done makes curl call
- * it. There is no lock.
+ * Thread: the engine's, without a lock. Exceptions: hf__lanes_init runs before that thread starts,
+ * and hf__lanes_done after it has ended. hf__lanes_done makes curl close its connections, so
+ * hf__lanes_close_socket then runs on the thread of hf__lanes_done.
  */
 #include <curl/curl.h>
 #include <stdbool.h>
@@ -19,11 +19,11 @@
 struct hf__exchange;
 
 /*
- * The connections of a lane: one curl multi handle. A connection seems to be dead if a request on
- * it times out and no byte has arrived since the request was sent, or if a request times out while
- * a connection for it is still being opened. Then the lane gets a new pool (if memory allows), so
- * that later requests neither use that connection nor wait for it. Requests in the old pool
- * continue, and the pool is freed when all of them have ended.
+ * A pool holds connections of a lane: one curl multi handle. A connection seems dead in two cases:
+ * a request on it has timed out and no byte has arrived since the request was sent, or a request
+ * has timed out while its connection was still being opened. The lane then gets a new pool (if
+ * memory allows), so that later requests do not use that connection. Requests in the old pool
+ * continue. The old pool is freed when all of them have ended.
  */
 struct hf__pool {
         struct hf__pool *next; /* the next older pool; only the newest pool gets new requests */
@@ -31,25 +31,26 @@ struct hf__pool {
         size_t index;         /* the lane: index into hf__lanes.pools */
         CURLM *multi;         /* owned */
         hf_nsec curl_due;     /* boot time when curl must be called; HF_NSEC_NEVER = none */
-        hf_nsec reread_at;    /* boot time to read its sockets again (lane.c); NEVER = none */
+        hf_nsec reread_at;    /* boot time of reread_sockets (lane.c); HF_NSEC_NEVER = none */
         uint64_t n_received;  /* header lines and pieces of bodies that curl has passed on */
         size_t n_active;      /* requests in multi */
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
         bool unlimited;       /* a request could not share a connection, so there is no limit */
-        bool must_restart_waiting; /* requests that wait for a connection must begin again */
+        /* the next hf__lanes_run restarts the requests that wait for a connection */
+        bool must_restart_waiting;
 };
 
 struct hf__socket {
         struct hf__pool *pool; /* NULL = curl does not want events of this socket */
         hf_nsec last_in;       /* when bytes were last received; 0 = never */
-        uint32_t watched;      /* its events in the epoll set; 0 = it is not in the set */
+        uint32_t watched;      /* events that epoll watches; 0 = the socket is not in the set */
         bool is_connection;    /* curl closes it through hf__lanes_close_socket */
 };
 
 /* A connection whose small writes are collected until the end of a loop iteration. */
 struct hf__corked {
         int fd;
-        size_t index; /* of its lane */
+        size_t index; /* the lane: index into hf__lanes.pools */
 };
 
 #define HF__HTTP_N_CORKED 16
@@ -86,21 +87,22 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 
 /* Call it before each call of curl that may write to the pool's connections. */
 void hf__lanes_mark_dirty(struct hf__pool *pool);
-/* Raises or removes the limit of connections. Call it before a request is added. shares: the
- * request may share a connection, and accepts the limit. */
+/* Raises the limit of connections for one more request, or removes it. Call it before the request
+ * is added. shares: the request may share a connection. If not, the limit is removed for good. */
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares);
 /* Removes the limit of connections in the next hf__lanes_run. Call it when a request of the pool
  * turns out to be unable to share connections. */
 void hf__lanes_lift_limit(struct hf__pool *pool);
-/* Gives the lane a new pool. Call it when a connection of this pool seems to be dead. */
+/* Gives the lane a new pool. Call it when a connection of this pool seems dead (see hf__pool). */
 void hf__lanes_replace_pool(struct hf__pool *pool);
 
 /* ---- for curl ---- */
 
-/* A connection's socket was opened. */
+/* Notes that curl has opened the socket of a connection, which hf__lanes_close_socket will close.
+ */
 void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd);
 /* Corks the socket of a new connection that requests will share, unless HF__HTTP_N_CORKED sockets
  * are corked already. */
 void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd);
-/* CURLOPT_CLOSESOCKETFUNCTION; ctx is the engine. */
+/* Closes the socket of a connection. For CURLOPT_CLOSESOCKETFUNCTION; ctx is the engine. */
 int hf__lanes_close_socket(void *ctx, curl_socket_t fd);

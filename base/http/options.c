@@ -145,8 +145,8 @@ static CURLcode set_version(struct hf__exchange *x, CURL *easy) {
         return code;
 }
 
-/* How long curl may open a connection. It divides this time between the addresses of the host, so
- * it must be no longer than the request has. */
+/* The time limit for opening a connection. curl divides it between the addresses of the host, so it
+ * must not exceed the time that the request has left. */
 static long connect_timeout_ms(const struct hf__exchange *x) {
         hf_nsec until = x->connect_deadline < x->request.deadline ? x->connect_deadline
                                                                   : x->request.deadline;

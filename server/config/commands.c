@@ -31,7 +31,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "holdfastd pki init         makes the CA, also before the first start\n"
                  "holdfastd pki show         lists the certificates\n"
                  "holdfastd pki export FILE  writes the CA with its key, for another host\n"
-                 "holdfastd pki join FILE    makes the CA of another host that of this one\n"
+                 "holdfastd pki join FILE    uses the CA of another host on this host\n"
                  "They are about the certificates of --cert-dir. Each command has --help.\n"},
         [HFD_COMMAND_PKI_INIT] = {" pki init",
                                   {NULL},
@@ -49,8 +49,8 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
         [HFD_COMMAND_PKI_JOIN] =
                 {" pki join",
                  {"FILE"},
-                 "holdfastd pki join FILE [flags]: makes the CA of another host, exported to FILE, "
-                 "that of this one\n"
+                 "holdfastd pki join FILE [flags]: uses the CA of another host, exported to FILE, "
+                 "on this host\n"
                  "FILE is - for the standard input.\n"},
         [HFD_COMMAND_STORE] =
                 {" store",
@@ -58,7 +58,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "holdfastd store copy --from STORE --to STORE  copies all objects to an empty "
                  "store\n"
                  "holdfastd store backup FILE TARGET            copies a file that is in use\n"
-                 "holdfastd store restore BACKUP TARGET         makes a store of a backup\n"
+                 "holdfastd store restore BACKUP TARGET         makes a store from a backup\n"
                  "holdfastd store check FILE                    looks for damage\n"
                  "holdfastd store compact STORE                 removes what was overwritten or "
                  "deleted\n"
@@ -78,7 +78,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
         [HFD_COMMAND_STORE_RESTORE] =
                 {" store restore",
                  {"BACKUP", "TARGET"},
-                 "holdfastd store restore BACKUP TARGET [flags]: makes the new file TARGET of a "
+                 "holdfastd store restore BACKUP TARGET [flags]: makes the new file TARGET from a "
                  "backup, with a history of its own\n"},
         [HFD_COMMAND_STORE_CHECK] =
                 {" store check",

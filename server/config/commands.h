@@ -11,7 +11,7 @@
 
 struct hfd_command_info {
         const char *suffix;       /* as written after "holdfastd" */
-        const char *arguments[3]; /* names of its arguments that are no flags; NULL-terminated */
+        const char *arguments[3]; /* names of its arguments that are not flags; NULL-terminated */
         const char *intro;        /* how its --help begins; NULL: it has no --help of its own */
 };
 extern const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1];

@@ -98,7 +98,7 @@ static int complete_list(const char *flag, const char *text, const char *what, c
                        hf__redact(text, shown, sizeof shown), max, what);
 }
 
-/* The value of --runtime-config: one name is known, and a later value of it wins. */
+/* Parses the value of --runtime-config. Only one name is known; its last value counts. */
 static int complete_runtime_config(struct hfd_config *config, struct hf_status *reterr_status) {
         static const char name[] = "api/workloads=";
         char shown[201];

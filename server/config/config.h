@@ -25,12 +25,12 @@ enum hfd_command {
         HFD_COMMAND_SERVE, /* holdfastd [flags] */
         HFD_COMMAND_RELEASE,
         HFD_COMMAND_STATUS,
-        HFD_COMMAND_PKI, /* holdfastd pki, without the name of one of the next commands */
+        HFD_COMMAND_PKI, /* only "holdfastd pki", without a sub-command */
         HFD_COMMAND_PKI_INIT,
         HFD_COMMAND_PKI_SHOW,
         HFD_COMMAND_PKI_EXPORT,
         HFD_COMMAND_PKI_JOIN,
-        HFD_COMMAND_STORE, /* holdfastd store, likewise */
+        HFD_COMMAND_STORE, /* only "holdfastd store", without a sub-command */
         HFD_COMMAND_STORE_COPY,
         HFD_COMMAND_STORE_BACKUP,
         HFD_COMMAND_STORE_RESTORE,
@@ -53,7 +53,7 @@ struct hfd_config {
         enum hfd_command help_command; /* only for HFD_COMMAND_HELP: the command to explain */
 
         /* the store */
-        char *storage;                                /* "memory", or "": in etcd or in a file */
+        char *storage;                                /* "memory"; "" = in etcd or in a file */
         char *etcd_servers_text;                      /* as given: comma separated */
         char *etcd_servers[HFD_MAX_ETCD_SERVERS + 1]; /* NULL-terminated */
         size_t n_etcd_servers;
@@ -102,7 +102,7 @@ struct hfd_config {
         char *oidc_algorithms;   /* comma separated: RS256, ES256 */
         char *runtime_config;    /* as given: name=value, comma separated */
         bool serves_workloads;   /* pods, services, Deployments and so on (resources/workloads) */
-        bool pods_lack_accounts; /* --disable-admission-plugins of kube-apiserver says so */
+        bool pods_lack_accounts; /* new pods get no service account (kube_apiserver.h) */
         /* Addresses of services with webhooks, see outbound/service_resolver.h. */
         char *service_resolver;
         char *admission_plugins; /* paths of shared objects, comma separated */
@@ -134,7 +134,7 @@ struct hfd_config {
         hf_nsec shutdown_delay;
         bool shutdown_send_retry_after;
 
-        char *ignored_flags; /* left out by kube_apiserver.h: "--a, --b"; NULL or "" = none */
+        char *ignored_flags; /* flags that kube_apiserver.c has left out: "--a, --b"; may be NULL */
         bool check;          /* check the flags and what they name, and exit */
 
         int64_t v; /* log verbosity. Up to 1: notices; 2 and 3: information; 4 and more: debug */
@@ -145,9 +145,10 @@ struct hfd_config {
         int64_t output; /* enum hfd_output */
 
         /* holdfastd store ... */
-        char *copy_from, *copy_to;          /* sqlite:FILE or etcd:URL[,URL] */
-        bool etcd_snapshot;                 /* restore: the files are snapshots of etcd */
-        char *arguments[HFD_MAX_ARGUMENTS]; /* the words that are no flags, in order; then NULL */
+        char *copy_from, *copy_to; /* sqlite:FILE or etcd:URL[,URL] */
+        bool etcd_snapshot;        /* restore: the files are snapshots of etcd */
+        /* the arguments that are not flags, in order; then NULL */
+        char *arguments[HFD_MAX_ARGUMENTS];
         size_t n_arguments;
 };
 
@@ -155,9 +156,9 @@ struct hfd_config {
  * members, and splits the lists. HF_E_INVALID: a list is malformed; the message names the flag. Or
  * -errno. After an error the caller still calls hfd_config_done. Call once. */
 int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_status);
-/* Where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the store in
- * memory". */
-#define HFD_STORE_NAME_MAX 256
+#define HFD_STORE_NAME_MAX 256 /* bytes, with the NUL */
+/* Writes where the objects are, for messages: "etcd at <first URL>", "the store <file>" or "the
+ * store in memory". */
 void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_NAME_MAX]);
 /* Whether nothing is to be kept outside this process (--storage=memory). */
 bool hfd_config_is_in_memory(const struct hfd_config *config);

@@ -58,8 +58,8 @@ static bool is_http_url(const char *text) {
         return false;
 }
 
-/* With --storage=memory nothing is kept, so a flag that says where to keep it has no effect: that
- * is a mistake. */
+/* Checks --storage. With --storage=memory nothing is kept, so a flag that names a place for the
+ * objects or files would have no effect. That is a mistake. */
 static int check_storage(const struct hfd_config *config, struct hf_status *reterr_status) {
         const struct {
                 const char *flag, *value;
@@ -134,8 +134,8 @@ static bool is_unicast(const char *text) {
                !IN6_IS_ADDR_MULTICAST(&v6);
 }
 
-/* Also checks --instance, for each command: its default is derived even where the flag is not
- * accepted. */
+/* Checks the flags of the server, and --instance for each command: the default of --instance is
+ * derived even for commands that do not accept the flag. */
 static int check_serving(const struct hfd_config *config, struct hf_status *reterr_status) {
         unsigned char address[sizeof(struct in6_addr)];
         bool cert = is_set(config->tls_cert_file), key = is_set(config->tls_key_file);

@@ -12,5 +12,5 @@ int hfd_flag_value_set(const struct hfd_flag *flag, const char *value, struct hf
 /* Appends a comma and value to the flag's member of config, which is a list. 0 or -ENOMEM. */
 int hfd_flag_value_append(const struct hfd_flag *flag, const char *value, struct hfd_config *config,
                           struct hf_status *reterr_status);
-/* Parses a boolean in any spelling that Kubernetes accepts. False: value is no boolean. */
+/* Parses a boolean in any spelling that Kubernetes accepts. False: value is not a boolean. */
 bool hfd_flag_value_parse_bool(const char *value, bool *ret_yes);

@@ -16,10 +16,12 @@ struct hf__strbuf;
 
 /*
  * Parses the command line, completes the configuration and checks it. For version and help only
- * the command is set, and nothing else is checked. HF_E_INVALID: a flag is unknown, is given twice
- * (unless it is a list that may be repeated), has no value, is out of range or belongs to another
- * command, an argument is missing or is one too many, or hfd_config_check fails. The message names
- * the flag or the argument. Or -errno. On success the caller frees ret_config with hfd_config_done.
+ * the command is set, and nothing else is checked. On success the caller frees ret_config with
+ * hfd_config_done. -errno, or HF_E_INVALID with a message that names the flag or the argument:
+ *  - a flag is unknown, is given twice (unless it is a list that may be repeated), has no value, is
+ *    out of range or belongs to another command;
+ *  - an argument is missing, or there is one too many;
+ *  - hfd_config_check fails.
  */
 int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
                     struct hf_status *reterr_status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The output of --help, from the tables of flags and commands. */
+/* Writes the output of --help from the tables of flags and commands. It contains no text of its own
+ * about a flag, so that it cannot differ from the manual. */
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 

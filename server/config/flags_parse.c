@@ -25,7 +25,7 @@ static int set_defaults(struct hfd_config *config, struct hf_status *reterr_stat
         int r = 0;
 
         for (size_t i = 0; r == 0 && (flag = hfd_flag_table_at(i)); i++)
-                /* A member that is no string stays zero until its default is derived. */
+                /* A member that is not a string stays zero until its default is derived. */
                 if (flag->default_value[0] || flag->kind <= HFD_FLAG_DIRECTORY)
                         r = hfd_flag_value_set(flag, flag->default_value, config, reterr_status);
         return r;
@@ -73,7 +73,7 @@ static const char *near_command(const struct arguments *arguments, const char *a
         return best;
 }
 
-/* Refuses an argument that is no flag. before: the boolean flag in front of it, or NULL. */
+/* Refuses an argument that is not a flag. before: the boolean flag in front of it, or NULL. */
 static int refuse_argument(const struct arguments *arguments, const char *argument,
                            const struct hfd_flag *before, enum hfd_command command,
                            struct hf_status *reterr_status) {
@@ -105,7 +105,7 @@ static int refuse_argument(const struct arguments *arguments, const char *argume
                        shown);
 }
 
-/* name is not NUL-terminated; n bytes. */
+/* Refuses a flag that no command has. name: n bytes, not NUL-terminated. */
 static int refuse_unknown(const char *name, size_t n, enum hfd_command command,
                           struct hf_status *reterr_status) {
         const char *near = hfd_flag_table_near(name, n, command);

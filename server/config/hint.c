@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distances between names (hint.h). */
+/*
+ * Computes distances between names, to suggest the name of a misspelt flag or command (hint.h).
+ *
+ * Invariant: names longer than MAX_NAME are not compared, so the table has a fixed size.
+ */
 #include "server/config/hint.h"
 
 #include <string.h>

@@ -21,9 +21,9 @@
  * --runtime-config, --controllers. */
 #define ADDED_MAX 5
 
-/* Whoever starts a kube-apiserver alone has no kube-controller-manager, and may do its work: end
- * namespaces, keep objects whose owners never existed. The names are those of the controllers that
- * would do it (server/controllers). */
+/* Excludes the controllers that do the work of a kube-controller-manager. A test that starts a
+ * kube-apiserver alone has no kube-controller-manager. It may finalize namespaces itself, or use
+ * owners that do not exist, and these controllers would interfere. */
 #define NO_MANAGER                                                                                 \
         ",-namespace-lifecycle,-garbage-collector,-default-service-account,-root-ca-publisher"
 
@@ -72,9 +72,9 @@ struct rewrite {
         struct hf__strbuf left_out;       /* "--a, --b" */
         const char *cert_dir;             /* NULL = not given */
         bool has_data_dir, has_tls_files; /* the flags were given */
-        bool has_controllers;             /* so was --controllers */
-        bool no_workloads;                /* --runtime-config says so */
-        bool is_alone;                    /* --disable-admission-plugins says so */
+        bool has_controllers;             /* --controllers was given */
+        bool no_workloads;                /* --runtime-config has api/workloads=false */
+        bool is_alone;                    /* --disable-admission-plugins has ServiceAccount */
 };
 
 bool hfd_is_kube_apiserver(const char *argv0) {
@@ -109,7 +109,7 @@ static void note_flag(struct rewrite *rewrite, const char *argument, const char 
         rewrite->has_tls_files = rewrite->has_tls_files || is_flag(argument, "tls-cert-file");
 }
 
-/* A flag that is left out may still say something. value may be NULL. */
+/* Notes the ignored flags on which the added arguments depend. value may be NULL. */
 static void note_ignored(struct rewrite *rewrite, const char *name, const char *value) {
         if (strcmp(name, "runtime-config") == 0 && value && strstr(value, "api/workloads=false"))
                 rewrite->no_workloads = true;
@@ -161,7 +161,8 @@ static bool has_file(const char *directory, const char *file) {
         return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-/* Adds what --cert-dir implies (kube_apiserver.h). 0 or -ENOMEM. */
+/* Adds the arguments that holdfastd needs in place of kube-apiserver's defaults (kube_apiserver.h).
+ * 0 or -ENOMEM. */
 static int add_arguments(struct rewrite *rewrite) {
         int r = 0;
 

@@ -17,11 +17,11 @@ bool hfd_is_kube_apiserver(const char *argv0);
  *  - Some flags that holdfastd does not have are left out, and named in ret_config->ignored_flags:
  *    those whose absence weakens nothing. Any other flag that holdfastd does not have is refused as
  *    unknown.
- *  - Pods, services, Deployments and so on are served as data, as those who start a kube-apiserver
- *    expect, unless --runtime-config contains api/workloads=false.
- *  - With --disable-admission-plugins=ServiceAccount, which launchers of test control planes pass,
- *    the controllers that would do the work of a kube-controller-manager on namespaces, garbage and
- *    service accounts do not run, unless --controllers is given. New pods get no service account.
+ *  - Pods, services, Deployments and so on are served as data, because programs that start a
+ *    kube-apiserver expect them, unless --runtime-config contains api/workloads=false.
+ *  - Programs that start test control planes pass --disable-admission-plugins=ServiceAccount. Then
+ *    new pods get no service account. Unless --controllers is given, the controllers that do the
+ *    work of a kube-controller-manager on namespaces, garbage and service accounts do not run.
  *  - If --data-dir is not given, --cert-dir is also the data directory.
  *  - <cert-dir>/apiserver.crt and .key are the serving certificate and its key, if they exist and
  *    --tls-cert-file is not given.

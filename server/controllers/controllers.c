@@ -45,7 +45,7 @@ struct hfd_controllers {
         size_t n_controllers;
 };
 
-/* Flags: the informers that a controller needs. NEEDS_ALL: those of all kinds. */
+/* The informers that a controller needs, as bits. NEEDS_ALL: the informers of all kinds. */
 enum {
         NEEDS_ALL = 1,
         NEEDS_WORKSPACES = 2,

@@ -10,7 +10,8 @@
  *      workspace-initializer     the leader        workspace_initializer, workspace_core
  *      cluster-roles             the leader        roles/
  *      api-services              the leader        api_services/
- *      custom-resource-definitions  the leader     definitions/definition_status, _core
+ *      custom-resource-definitions  the leader     definitions/definition_status,
+ *                                                  kinds/definition_core
  *      custom-resource-cleanup   the leader        definitions/definition_cleanup
  *      admission-policy-status   the leader        policies/policy_status
  *      default-service-account   the leader        namespaces/default_account
@@ -28,8 +29,8 @@
  * hf_controller.run, a row of the table and a name in controllers.c, and one more in
  * HFD_N_CONTROLLERS.
  *
- * Controllers that work with all kinds run with a set of them, and begin again when custom kinds
- * come or go (kinds/kinds.h).
+ * Controllers that work with all kinds run with a set of kinds, and begin again when custom kinds
+ * are added or removed (kinds/kinds.h).
  *
  * The informers run on every instance, leading or not, so that a new leader begins with caches that
  * are already filled. The informer of the identity Leases also tells each instance which others
@@ -68,7 +69,7 @@ struct hfd_controllers_config {
         size_t n_rows;
         /* The roles that the server needs, and those that only others use; NULL = none. */
         hfd_default_role_fn default_role, other_role;
-        const struct hfd_api_version *api_versions; /* which have an APIService; copied */
+        const struct hfd_api_version *api_versions; /* built-in ones with an APIService; copied */
         size_t n_api_versions;                      /* HFD_KINDS_MAX at most */
         struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;
@@ -91,8 +92,8 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
 int hfd_controllers_start(struct hfd_controllers *controllers);
 
 /*
- * Waits in a shutdown until this instance's identity Lease is deleted. Call it after `stopping` has
- * fired and before the leader's controllers drain. Otherwise the delete could reach the store
+ * Waits until this instance's identity Lease is deleted. Call it in a shutdown, after `stopping`
+ * has fired and before the leader's controllers drain. Otherwise the delete could reach the store
  * between the release of the leader's Lease and the first writes of the next leader, and would
  * delay the hand-over. Blocks for half a second at most.
  */

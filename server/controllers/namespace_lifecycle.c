@@ -63,7 +63,7 @@
  * character and a name: also check whether the namespace exists, because it has content. */
 #define CONTENT_KEY '+'
 
-/* The delay while the kinds of the loop are not all that may have objects. */
+/* The delay of the next check while the loop's set may lack a kind that has objects. */
 #define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
 /* How long a worker waits for the informer of definitions. */
 #define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
@@ -260,7 +260,7 @@ static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
         r = hf_informer_wait(definitions->informer, since, token);
         *ret_complete = r == 0 && hfd_kinds_is_complete(&lifecycle->context->kinds, lifecycle->set);
         if (r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(term)))
-                r = 0; /* it is late */
+                r = 0; /* the informer is late, so *ret_complete is false */
         hf_cancel_unref(token);
         return r;
 }

@@ -183,7 +183,7 @@ static int set_conditions(struct hf__json *conditions, const struct hfd_namespac
                           const char *now, bool *ret_changed) {
         struct messages messages = {0};
         /* The conditions if nothing remains and nothing has failed. The first two never change: the
-         * kinds are built in, so there is no discovery that could fail. */
+         * controller knows the kinds from a set and sends no discovery requests that could fail. */
         struct condition all[N_CONDITIONS] = {
                 [DISCOVERY] = {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
                                "All resources successfully discovered", false},

@@ -4,12 +4,12 @@
  * The built-in manifests of holdfastd's bootstrap; the build embeds the files in this folder. Phase
  * 0 contains what the system itself needs, phase 1 what users find in a new cluster.
  *
- * Those of a phase are created at the same time in an empty store, so none may need another one of
- * its phase; an upgrade applies them in the order of server/manifests/meson.build. To add a
- * manifest, put it at the end of its phase. The content of a manifest may be changed: an upgrade
- * applies new manifests and changed ones, unless a user has edited the object (docs/semantics.md,
- * Bootstrap). The arrays end with a zeroed element, which hfd_manifests_phase_*_n does not count.
- * Immutable.
+ * In an empty store, the manifests of a phase are applied at the same time, so none may need
+ * another one of its phase. An upgrade applies them in the order of server/manifests/meson.build.
+ * To add a manifest, put it at the end of its phase. The content of a manifest may be changed: an
+ * upgrade applies new manifests and changed ones, unless a user has edited the object
+ * (docs/semantics.md, Bootstrap). The arrays end with a zeroed element, which
+ * hfd_manifests_phase_*_n does not count. Immutable.
  */
 #include <holdfast/bootstrap.h>
 
@@ -20,6 +20,7 @@ extern const size_t hfd_manifests_phase_0_n, hfd_manifests_phase_1_n;
  */
 extern const struct hf_bootstrap_manifest hfd_manifests_roles[];
 extern const size_t hfd_manifests_roles_n;
-/* Phase 1 where services are served: with the Service by which clients in pods find the server. */
+/* Phase 1 for a server that serves workloads (--runtime-config): also has the Service by which
+ * clients in pods find the server. */
 extern const struct hf_bootstrap_manifest hfd_manifests_phase_1_workloads[];
 extern const size_t hfd_manifests_phase_1_workloads_n;

@@ -49,14 +49,16 @@ struct hfd_status_collector {
         struct hf__kubeconfig config;   /* owned */
         struct hf__http_engine *engine; /* owned */
         struct hf__http_tls *tls;       /* owned; NULL = plain http: no instance is queried */
-        char *authorization; /* owned; a header line for all instances. NULL = there is no bearer
-                              * token, may_send_token forbids it, or the kubeconfig has a
-                              * tokenFile, which only `client` reads */
+        /* Owned; the header line with the bearer token for instances. NULL = the kubeconfig has no
+         * token, or may_send_token forbids sending it. These queries never have a token of a
+         * tokenFile, because only `client` reads that file. */
+        char *authorization;
         /* the calling thread only */
         char server[160];         /* URL of the server that client talks to */
         struct hf_client *client; /* owned */
         struct query queries[HFD_STATUS_MAX_INSTANCES];
-        /* set before a watch is opened, then read by the client's thread */
+        /* Written by the calling thread while no watch is open, read by the client's thread while
+         * one is open. */
         void (*changed)(void *ctx);
         void *ctx; /* of changed */
 
@@ -64,32 +66,32 @@ struct hfd_status_collector {
         pthread_cond_t all_done;
         /* guarded by mu */
         unsigned n_pending; /* requests to instances that have not ended */
-        bool watching;      /* a watch is open */
+        bool watching;      /* a watch is open, or is being opened */
 };
 
-/* Whether an endpoint from a Lease may get the token: only if the kubeconfig has a CA, which then
- * must have issued the endpoint's certificate. Else a certificate of any public CA would do. */
+/* Whether an endpoint from a Lease may get the token: only if the kubeconfig has a CA. TLS then
+ * accepts only certificates of that CA. Without it, a certificate of any public CA would do. */
 static bool may_send_token(const struct hfd_status_collector *collector) {
         return collector->config.rest.ca_pem && !collector->config.rest.insecure;
 }
 
 /* ---- the server of the Leases ---- */
 
-/* Replaces the client by one for another server, given by its URL. is_configured: it is the
- * kubeconfig's server. On failure the previous client stays in use. */
+/* Replaces the client by one for the server with this URL. is_configured: the kubeconfig names the
+ * server. On failure the previous client stays in use. */
 static int replace_client(struct hfd_status_collector *collector, const char *server,
                           bool is_configured, struct hf_status *reterr_status) {
         struct hf_rest_config config = collector->config.rest;
         struct hf_client *client = NULL;
 
         config.server = server;
-        /* read_leases itself tries the other servers, so that it knows which one has responded. */
+        /* The read itself tries the other servers, so that it knows which one has responded. */
         config.other_servers = NULL;
         config.n_other_servers = 0;
         config.timeout = LIST_TIMEOUT;
         config.user_agent = "holdfastd-status";
         if (!is_configured)
-                config.server_name = NULL; /* this name belongs to the kubeconfig's server only */
+                config.server_name = NULL; /* it is the name of the kubeconfig's servers */
         if (!is_configured && !may_send_token(collector))
                 config.bearer_token = config.token_file = NULL;
         int r = hf_rest_client_new(collector->host, &config, &client, reterr_status);
@@ -124,9 +126,9 @@ static int list_leases(struct hfd_status_collector *collector, struct hf_cancel 
 }
 
 /*
- * Whether a request may be sent to an endpoint from a Lease: only if TLS verifies the server there,
- * and the kubeconfig has a CA of its own or a client certificate. Without credentials the request
- * is anonymous: the instance refuses it, but is known to be there.
+ * Whether a request may be sent to an endpoint from a Lease: only if TLS verifies the server, and
+ * the kubeconfig has a CA or a client certificate. The request may still carry no credentials; the
+ * instance then refuses it, but its refusal shows that it runs.
  */
 static bool may_query(const struct hfd_status_collector *collector, const char *endpoint) {
         return collector->tls && !collector->config.rest.insecure &&
@@ -162,7 +164,7 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                 char endpoint[sizeof instance->endpoint];
                 /* A copy, because list_leases overwrites the model. */
                 memcpy(endpoint, instance->endpoint, sizeof endpoint);
-                /* Instances that have just failed to respond would only cost a timeout each. */
+                /* Skip instances whose last query failed: each would only cost another timeout. */
                 if (!may_query(collector, endpoint) || strcmp(endpoint, collector->server) == 0 ||
                     strcmp(instance->state, "unreachable") == 0 ||
                     strcmp(instance->state, HFD_STATUS_OTHER_CA_STATE) == 0)
@@ -174,8 +176,8 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
         if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) && model->n_instances == 0 &&
             try_other_servers(collector, token, model) == 0)
                 r = 0;
-        /* No server responds. The next attempt begins with the kubeconfig's server again, because
-         * that is where a restarted server is most likely to be. */
+        /* No server responds. The next attempt begins with the kubeconfig's server again, because a
+         * restarted server is most likely to be there. */
         if ((r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT) &&
             strcmp(collector->server, collector->config.rest.server) != 0)
                 (void)replace_client(collector, collector->config.rest.server, true, &other);
@@ -202,7 +204,8 @@ static void on_watch_event(void *ctx, const struct hf_event *event) {
 static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct hfd_status_collector *collector = ctx;
 
-        /* From the unlock on, another thread may open the next watch. */
+        /* Copy `changed` and `ctx` first: once `watching` is false and mu is free, the calling
+         * thread may open the next watch and replace them. */
         (void)pthread_mutex_lock(&collector->mu);
         void (*changed)(void *ctx) = collector->changed;
         void *changed_ctx = collector->ctx;

@@ -9,8 +9,8 @@
  * queried only over https and only if its certificate verifies. An instance gets the bearer token
  * only if the kubeconfig names a CA, which must have issued the instance's certificate. If the
  * kubeconfig names none, the system's CAs verify certificates. Nearly anyone can get a certificate
- * of such a CA, so then only the kubeconfig's server gets the token. A client certificate may be
- * presented to any server, because it is of no use to the server without its key.
+ * of such a CA, so then only the servers that the kubeconfig names get the token. A client
+ * certificate may be presented to any server, because a server cannot use it without its key.
  *
  * Thread: one thread calls all functions. Only the callback of hfd_status_collector_watch runs on
  * others.
@@ -35,11 +35,11 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
 struct hfd_status_collector *hfd_status_collector_free(struct hfd_status_collector *collector);
 
 /*
- * Reads the Leases into the model. If the server does not respond, this tries the instances that
- * the model knows, or those that the kubeconfig names if it knows none yet, so that the live mode
- * continues after the server that it used has died. Blocks until the list has been received, the
- * requests time out (3 s for each server) or the token fires. Fails like hf_client_do, with a
- * message, and then leaves the model unchanged.
+ * Reads the Leases into the model. If the server does not respond, this function tries the
+ * instances in the model, or, while the model has none, the further servers of the kubeconfig. So
+ * the live mode continues after the server that it used has died. Blocks until the list has been
+ * received, the requests time out (3 s for each server) or the token fires. Fails like
+ * hf_client_do, with a message, and then leaves the model unchanged.
  */
 int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_cancel *token, struct hfd_status_model *model,
@@ -53,9 +53,9 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
 void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
                                           struct hfd_status_model *model);
 
-/* Whether the server that the Leases are read from is itself an instance of the model, and is
- * unreachable: it has not responded to its latest query, or has not been queried. A watch on that
- * server may then look open but deliver nothing, so the caller must read the Leases again. */
+/* Whether the server that the Leases are read from is an instance of the model, and that instance
+ * is in the state "unreachable". A watch on that server may then look open but deliver nothing, so
+ * the caller must read the Leases again. */
 bool hfd_status_collector_is_server_unreachable(const struct hfd_status_collector *collector,
                                                 const struct hfd_status_model *model);
 

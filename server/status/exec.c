@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts holdfastd-status, see exec.h. */
+/* Starts holdfastd-status in place of this process (exec.h). The program beside the running
+ * holdfastd comes first, so that a build directory does not run an installed program of another
+ * version. */
 #include "server/status/exec.h"
 
 #include <errno.h>

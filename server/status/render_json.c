@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status model as JSON. */
+/*
+ * The status model as JSON. Invariant: every object has all of its members, in this order; a value
+ * that is not known is null.
+ */
 #include "server/status/render_json.h"
 
 #include <inttypes.h>

@@ -260,7 +260,7 @@ static int run_live_mode(struct live *live, const struct hf_host *host,
                 return 1;
         }
         int exit_status = refresh_until_stopped(live, collector, model);
-        /* After a failure no signal has arrived, and the thread still waits for one. */
+        /* If the output failed, no signal has arrived, and the thread still waits for one. */
         (void)pthread_kill(signals, SIGTERM);
         (void)hf__thread_join(signals);
         return exit_status;

@@ -306,7 +306,7 @@ static void test_readiness_depends_only_on_phases_without_patience(void **state)
         assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, NULL), 0);
         /* two hooks, and phase a */
         assert_int_equal(hf_health_each(host.health, HF_READYZ, note_reason, reason), 3);
-        assert_string_equal(reason, "not complete: the leader does it");
+        assert_string_equal(reason, "not complete: waiting for the leader");
         hf_hooks_free(hooks);
         hf_bootstrap_free(bootstrap);
         assert_int_equal(hf_health_each(host.health, HF_READYZ, NULL, NULL), 0);

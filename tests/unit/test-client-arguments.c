@@ -202,7 +202,7 @@ static void test_an_upsert_needs_a_name_a_body_and_what_a_request_needs(void **s
                                  -EINVAL);
         assert_int_equal(hf_upsert(&client, &bad[2], hf_cancel_never(), NULL, NULL, &status),
                          HF_E_INVALID);
-        assert_non_null(strstr(status.message, "x: the body is no JSON object"));
+        assert_non_null(strstr(status.message, "x: the body is not a JSON object"));
         assert_int_equal(n_calls, 0);
 }
 

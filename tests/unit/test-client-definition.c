@@ -196,11 +196,12 @@ static void test_a_definition_serves_what_it_stores(void **state) {
 
         for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
                 assert_int_equal(establish(wrong[i], NULL, 0), HF_E_INVALID);
-                assert_string_equal(f.status.message,
-                                    "no CustomResourceDefinition that serves what it stores");
+                assert_string_equal(f.status.message, "this is not a CustomResourceDefinition that "
+                                                      "serves its storage "
+                                                      "version");
         }
         assert_int_equal(establish("nonsense", NULL, 0), HF_E_INVALID);
-        assert_true(strncmp(f.status.message, "the definition is no JSON: ", 27) == 0);
+        assert_true(strncmp(f.status.message, "the definition is not JSON: ", 28) == 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -240,7 +240,7 @@ static void test_an_upsert_needs_an_object(void **state) {
 
         script(NULL, 0);
         assert_int_equal(upsert("[]", NULL, NULL), HF_E_INVALID);
-        assert_true(strncmp(f.status.message, "a: the body is no JSON object: ", 31) == 0);
+        assert_true(strncmp(f.status.message, "a: the body is not a JSON object: ", 34) == 0);
         assert_int_equal(upsert("nonsense", NULL, NULL), HF_E_INVALID);
         assert_int_equal(upsert(NULL, NULL, NULL), -EINVAL);
         assert_string_equal(f.status.message, "an upsert needs a name and a body");

@@ -47,6 +47,7 @@ static void test_an_aggregated_role_has_the_rules_of_the_roles_it_selects(void *
                 {"[{'matchLabels':{'x':'1','y':'2'}}]", "[]"},
                 {"[{}]", "[1,2,3,4]"},
                 {"[7,null,{'matchExpressions':[{'key':'x','operator':'Near'}]}]", "[]"},
+                {"[{'matchExpressions':[{'operator':'NotIn','values':['1']}]}]", "[]"},
                 {"[{'matchExpressions':[{'key':'x','operator':'In','values':['2','3']}]}]",
                  "[2,3]"},
                 {"[{'matchExpressions':[{'key':'x','operator':'NotIn','values':['1']}]}]",

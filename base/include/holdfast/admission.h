@@ -37,7 +37,7 @@ struct hf_admission_request {
         const char *group;     /* "" = the core group */
         const char *version;   /* the version of the object */
         const char *resource;  /* the plural: "configmaps" */
-        /* Of the object: "ConfigMap"; a subresource may have a kind of its own, "Scale". */
+        /* The kind of the object: "ConfigMap"; a subresource may have its own, "Scale". */
         const char *kind;
         const char *subresource; /* "" = the object itself */
         const char *ns;          /* "" = cluster scope */
@@ -57,7 +57,7 @@ struct hf_admission_answer {
         bool refused;
         int code;          /* HTTP status of a refusal, 400 to 599; 0 = 403 */
         char message[512]; /* the reason of a refusal; NUL-terminated */
-        /* For the client, whether the request is allowed or refused; "" = none. */
+        /* A warning for the client, sent whether the request is allowed or refused; "" = none. */
         char warning[256];
         /*
          * Set by mutate: the whole changed object as JSON, which the server frees with free(). NULL

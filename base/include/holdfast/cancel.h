@@ -43,6 +43,7 @@ enum hf_cancel_reason {
  */
 HF_MUST_CHECK int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                                 struct hf_cancel **ret_token);
+/* Adds a reference and returns token. */
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token);
 /* Drops a reference. All wakers must have been removed before the last reference is dropped.
  * Accepts NULL, returns NULL. */
@@ -64,7 +65,9 @@ void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
  */
 void hf_cancel_set_deadline(struct hf_cancel *token, hf_nsec deadline);
 
+/* Whether token was fired, or its deadline or that of an ancestor has passed. Never blocks. */
 bool hf_cancel_fired(struct hf_cancel *token);
+/* Why token has fired; HF_CANCEL_NONE = it is live. Never blocks. */
 enum hf_cancel_reason hf_cancel_reason(struct hf_cancel *token);
 /* The earliest deadline of token and its ancestors; HF_NSEC_NEVER = none. */
 hf_nsec hf_cancel_deadline(struct hf_cancel *token);

@@ -47,7 +47,7 @@ extern "C" {
 struct hf_bootstrap;
 
 /* A kind of object that manifests may have. All strings are copied by hf_bootstrap_new. Frozen: it
- * has what makes the path of an object from its manifest. */
+ * has all that the path of an object needs besides the object's own name and namespace. */
 struct hf_bootstrap_kind {
         const char *api_version; /* "v1", "rbac.authorization.k8s.io/v1" */
         const char *kind;        /* "ConfigMap" */
@@ -55,15 +55,15 @@ struct hf_bootstrap_kind {
         bool namespaced;
 };
 
-/* Manifests that are built into the program. Copied by hf_bootstrap_new. Frozen: it is a named
- * text; how it is applied is said in the phase. */
+/* A text with manifests that is built into the program. Copied by hf_bootstrap_new. Frozen: it is a
+ * text with a name; options of how to apply it are members of the phase. */
 struct hf_bootstrap_manifest {
         const char *source; /* its name in messages: "phase-0/10-admin.json" */
         const char *text;   /* one object as JSON, or any number of YAML documents */
         size_t n;           /* bytes */
 };
 
-/* Copied by hf_bootstrap_new; the directories are read there, and not again. */
+/* Copied by hf_bootstrap_new, which also reads the directories, once. */
 struct hf_bootstrap_phase {
         size_t size;      /* sizeof(struct hf_bootstrap_phase) */
         const char *name; /* required: a DNS label of up to 40 bytes, "phase-0" */
@@ -94,16 +94,16 @@ struct hf_bootstrap_phase {
 };
 
 /*
- * What this process, which leads, has done when on_progress is called. When a response is lost, or
- * another process writes the ledger at the same time, a point may be repeated or left out. Steps
- * that are recorded together (any_order) have HF_BOOTSTRAP_APPLIED one after another, and then
- * HF_BOOTSTRAP_RECORDED one after another.
+ * The events that on_progress reports. Only the leader reports them. When a response is lost, or
+ * another process writes the ledger at the same time, an event may be repeated or left out. For
+ * steps that are recorded together (any_order), all HF_BOOTSTRAP_APPLIED come first, then all
+ * HF_BOOTSTRAP_RECORDED.
  */
 enum hf_bootstrap_point {
-        HF_BOOTSTRAP_BEGUN,    /* it has begun a phase that has something to do */
+        HF_BOOTSTRAP_BEGUN,    /* a phase with something to do has begun */
         HF_BOOTSTRAP_APPLIED,  /* a step's object is as it should be, but not recorded yet */
-        HF_BOOTSTRAP_RECORDED, /* it has written the step's record into the ledger */
-        HF_BOOTSTRAP_COMPLETE, /* it has recorded in the ledger that the phase is complete */
+        HF_BOOTSTRAP_RECORDED, /* the ledger has the step's record */
+        HF_BOOTSTRAP_COMPLETE, /* the ledger says that the phase is complete */
         HF_BOOTSTRAP_FAILING,  /* a step or a request for the ledger failed; it is tried again */
         HF_BOOTSTRAP_GAVE_WAY, /* the phase kept failing, and the elector releases the Lease */
 };
@@ -116,8 +116,9 @@ struct hf_bootstrap_info {
         size_t size;    /* sizeof(struct hf_bootstrap_info); the caller sets it before the call */
         char phase[48]; /* its name */
         size_t n_steps; /* manifests */
-        /* The first n_settled steps needed nothing more to be done. n_steps if that is true of the
-         * whole phase, also because a newer version has completed it. */
+        /* The number of steps at the beginning of the phase that need nothing more. Equals n_steps
+         * when the whole phase needs nothing more, for example because a newer version has
+         * completed it. */
         size_t n_settled;
         /* The ledger showed that some version, perhaps an older one, has completed the phase. Stays
          * true if the ledger is deleted. */
@@ -142,8 +143,8 @@ struct hf_bootstrap_config {
         const struct hf_bootstrap_phase *phases; /* n_phases, required, in order */
         size_t n_phases;
         const char *ledger_ns, *ledger_name; /* NULL = kube-system, holdfast-bootstrap */
-        /* for the hooks, which watch the ledger; borrowed; NULL = the client of the hooks, which
-         * then must have one */
+        /* The hooks watch the ledger with this client. Borrowed. NULL = the client that the hooks
+         * were created with; they must then have one. */
         struct hf_client *client;
         /* Set this if Leases and ConfigMaps of the server share one revision counter, and a GET
          * with a resourceVersion gives a state that is not older. Then the ledger is read, at the
@@ -182,9 +183,9 @@ struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap);
 
 /*
  * Fills *ret_controller, whose size the caller has set, with the leader-only controller of a phase,
- * for hf_elector_config.controllers. Each is `after` that of the previous phase. phase is below
- * hf_bootstrap_n_phases. What it points to is borrowed until hf_bootstrap_free. 0, or -EINVAL: that
- * size is wrong.
+ * for hf_elector_config.controllers. Each phase's controller runs `after` the previous phase's.
+ * phase is below hf_bootstrap_n_phases. The pointers in *ret_controller are valid until
+ * hf_bootstrap_free. 0, or -EINVAL: ret_controller->size is wrong.
  */
 HF_MUST_CHECK int hf_bootstrap_controller(struct hf_bootstrap *bootstrap, size_t phase,
                                           struct hf_controller *ret_controller);
@@ -192,9 +193,9 @@ HF_MUST_CHECK int hf_bootstrap_controller(struct hf_bootstrap *bootstrap, size_t
  * elector is started. Without an elector, a failing phase keeps the Lease and tries again. */
 void hf_bootstrap_set_elector(struct hf_bootstrap *bootstrap, struct hf_elector *elector);
 /*
- * Registers a post-start hook bootstrap-<phase> per phase. The first one runs after the n_after
- * hooks named in `after` (copied), each further one after the previous one. The election must not
- * wait for these hooks, so start-controllers must not be `after` one of them. A phase without
+ * Registers a post-start hook bootstrap-<phase> per phase. The first phase's hook runs after the
+ * n_after hooks named in `after` (copied), each other after the previous phase's. The election must
+ * not wait for these hooks, so start-controllers must not be `after` one of them. A phase without
  * hook_patience also gets the check bootstrap-<phase> in healthz and readyz. Call it before
  * hf_hooks_start. 0, or an error of hf_hooks_add or hf_health_add; some hooks may then be
  * registered.
@@ -206,7 +207,8 @@ HF_MUST_CHECK int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf
 /* Thread: any. */
 size_t hf_bootstrap_n_phases(struct hf_bootstrap *bootstrap);
 /* Fills *ret_info, whose size the caller has set, with the phase's state. phase is below
- * hf_bootstrap_n_phases. 0, or -EINVAL: that size is wrong. Thread: any. Never blocks for long. */
+ * hf_bootstrap_n_phases. 0, or -EINVAL: ret_info->size is wrong. Thread: any. Holds a lock while it
+ * copies the state; it does no I/O. */
 int hf_bootstrap_info(struct hf_bootstrap *bootstrap, size_t phase,
                       struct hf_bootstrap_info *ret_info);
 

@@ -199,12 +199,14 @@ HF_MUST_CHECK int hf_client_do(struct hf_client *client, const struct hf_request
 /*
  * Creates a client whose callbacks run in `loop`. It passes its requests on to `inner`. Both are
  * borrowed. If more than 64 MiB of a watch's events wait for the loop, the watch ends with
- * HF_E_TOO_LARGE. hf_client_free of this client may only be called on the loop's thread. It waits
- * until `inner` has canceled the requests, which does not take long. Then it calls hf_loop_dispatch
- * until all callbacks have been called, which calls other functions that wait in the loop, too. A
- * callback that starts a request or a watch with this client meanwhile gets HF_E_CLOSED. Do not use
- * this client for functions that block the loop's thread, such as hf_client_do. Returns 0 or
- * -errno.
+ * HF_E_TOO_LARGE. Do not call functions that block the loop's thread, such as hf_client_do, with
+ * this client. Returns 0 or -errno.
+ *
+ * hf_client_free of this client may only be called on the loop's thread. It waits until `inner` has
+ * canceled the requests, which does not take long. Then it calls hf_loop_dispatch until all
+ * callbacks of this client have been called. hf_loop_dispatch also calls other functions that are
+ * queued in the loop. If a callback starts a request or a watch with this client meanwhile, it gets
+ * HF_E_CLOSED.
  */
 HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inner,
                                      struct hf_client **ret_client);
@@ -221,15 +223,15 @@ HF_MUST_CHECK int hf_loop_client_new(struct hf_loop *loop, struct hf_client *inn
  * 10 times and only within the request's deadline. After 429 it retries any request; after 5xx
  * codes except 504 it retries reads. It never does this in HF_LANE_LEASE. If the request still
  * fails, the response has hf_status.retry_after_s. After a 401 the client reads the token file
- * again, and repeats the request if the token has changed. It repeats a write in no other case,
- * except after a 503 that proves that nothing was written.
+ * again, and repeats the request if the token has changed. Apart from 429 and 401, it repeats a
+ * write only after a 503 that proves that nothing was written.
  *
  * What a failed write means: a 503 to a write is HF_E_TIMEOUT, an unknown outcome, because a proxy
  * may send one after it has forwarded the write. Only a 503 with the cause NotApplied in its
- * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and has the write sent again. Other 5xx codes
- * and 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a limit on
- * requests refuses them before they are forwarded or processed. All this assumes that no proxy
- * repeats writes, for then every response may be that of the second copy.
+ * Status, as holdfastd sends it, is HF_E_UNAVAILABLE, and the client sends the write again. Other
+ * 5xx codes and 408 are unknown outcomes too. A 429 is HF_E_TOO_MANY from any server or proxy: a
+ * limit on requests refuses them before they are forwarded or processed. All this assumes that no
+ * proxy sends a write twice: otherwise any response may belong to the second copy.
  */
 struct hf_rest_config {
         size_t size;        /* sizeof(struct hf_rest_config) */

@@ -13,15 +13,16 @@ extern "C" {
 
 /*
  * Creates the definition, or merges it into the existing one as hf_upsert does, and waits until
- * the server serves the kind: until it has established it, and responds to a list of the version
- * that is stored. Informers of the kind may be started before; they list again until then.
+ * the server serves the kind: until the definition's condition Established is true and a list in
+ * its storage version succeeds. Informers of the kind may be started earlier; they list again until
+ * a list succeeds.
  *
  * Let only the leader call this, with hf_term_client: of two versions of a program, the one that
  * leads then decides on the definition. Needs get, create and update of customresourcedefinitions,
  * and list of the kind.
  *
  * definition: JSON of n bytes, an apiextensions.k8s.io/v1 CustomResourceDefinition. Returns 0 or an
- * error of hf_upsert; HF_E_INVALID: it is no definition; HF_E_CONFLICT: its names are taken by
+ * error of hf_upsert; HF_E_INVALID: it is not a definition; HF_E_CONFLICT: its names are taken by
  * another definition; HF_E_CANCELED: `token` fired first. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_definition_establish(struct hf_client *client, const char *definition,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finalizers: the list metadata.finalizers. While it names anything, the server keeps a deleted
- * object, which then has a metadata.deletionTimestamp. So a controller puts its name there before
- * it makes anything that nobody else would clean up, and removes the name when it has cleaned up.
+ * Finalizers: the list metadata.finalizers. While the list is not empty, the server keeps a deleted
+ * object, which then has a metadata.deletionTimestamp. So a controller adds its name to the list
+ * before it creates anything that nobody else would clean up, and removes the name when it has
+ * cleaned up.
  * Objects are JSON text (<holdfast/upsert.h> says why). Pure. Thread: any.
  */
 #include <stdbool.h>
@@ -29,8 +30,8 @@ HF_MUST_CHECK int hf_finalizer_check(const char *object, size_t n, const char *f
  *
  * *ret_object is the changed object, malloc'ed and NUL-terminated, and the caller frees it.
  * *ret_changed (may be NULL): whether anything differs; if not, do not write. Returns 0, -ENOMEM,
- * -EINVAL (an argument is NULL), or HF_E_INVALID: `object` is not a JSON object, its metadata is no
- * object, or its finalizers are no list.
+ * -EINVAL (an argument is NULL), or HF_E_INVALID: `object` is not a JSON object, its metadata is
+ * not an object, or its finalizers are not a list.
  */
 HF_MUST_CHECK int hf_finalizer_set(const char *object, size_t n, const char *finalizer,
                                    bool present, char **ret_object, bool *ret_changed);

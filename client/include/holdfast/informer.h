@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 struct hf_informer;
-struct hf_informer_handler; /* a registration, from add_handler to remove_handler */
+struct hf_informer_handler; /* a registration of a handler */
 struct hf_informer_thread;
 
 /* ---- a thread for several informers ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Objects that belong to another one: a controller's object and what it makes for it. A name proves
+ * Objects that a controller creates for one of its own objects, their owner. A name proves
  * nothing, because another user may have created an object of that name. So these functions read
  * the object, compare its controller (<holdfast/owner.h>), and write only if the object still has
  * the uid that was read. They block; made for controllers. Thread: any.
@@ -30,9 +30,10 @@ HF_MUST_CHECK int hf_owned_upsert(struct hf_client *client, const struct hf_requ
                                   enum hf_upsert_result *ret_result,
                                   struct hf_status *reterr_status);
 /*
- * Deletes the object that `request` names by resource, ns and name, if `owner` is its controller,
- * and if nobody changes it meanwhile (HF_E_CONFLICT). request: also fence, deadline and lane. An
- * object that does not exist or has another controller counts as deleted.
+ * Deletes the object that `request` names by resource, ns and name, if `owner` is its controller.
+ * HF_E_CONFLICT: someone changed the object between the read and the delete. fence, deadline and
+ * lane of `request` apply too. An object that does not exist or has another controller counts as
+ * deleted.
  *
  * Returns 0 or an error of hf_client_do; HF_E_INVALID: the owner has no uid. reterr_status may be
  * NULL.

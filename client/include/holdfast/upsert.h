@@ -5,9 +5,9 @@
  * end of a reconcile. Blocks; made for controllers. Thread: any.
  *
  * This and the other helpers (condition.h, owner.h, recorder.h) take and return objects as JSON
- * text, because that is what informers and the client deliver and send, and because a JSON
- * library's types in this interface would bind each host to that library and its version. A helper
- * parses a text once, changes it, and leaves everything else in it as it was.
+ * text. Informers and the client use JSON text too, and the types of a JSON library would bind each
+ * host to that library and its version. A helper parses a text once, changes it, and leaves
+ * everything else in it as it was.
  */
 #include <stddef.h>
 
@@ -24,17 +24,17 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  * Reads the object that `desired` names, and writes it if a member differs.
  *
  * desired: a request with resource, ns, name and body, and perhaps subresource, query, fence,
- * deadline and lane; verb and patch are ignored. The body has those members of the object that the
- * caller wants to determine, with apiVersion, kind and metadata.name for the case that it must be
- * created. Into an existing object it is merged like a JSON merge patch (RFC 7396): objects member
- * by member, lists and other values replaced, null removes. So a member that the server or another
- * writer has set, and that the body does not name, stays. If nothing differs, nothing is written.
+ * deadline and lane; verb and patch are ignored. The body has the members of the object that the
+ * caller wants to set, and also apiVersion, kind and metadata.name, because the object may have to
+ * be created. The body is merged into an existing object like a JSON merge patch (RFC 7396):
+ * objects are merged member by member, lists and other values are replaced, and null removes a
+ * member. A member that the body does not name stays. If nothing differs, nothing is written.
  *
  * An update has the resourceVersion that was read. After a conflict, or if another writer creates
- * or deletes the object in between, it begins again: at most 5 attempts in all. If the body has a
- * metadata.resourceVersion or metadata.uid, it must be that of the object, or nothing is written;
- * such a body never creates an object. The deadline, if it is given, holds for each request by
- * itself; `token` ends all attempts.
+ * or deletes the object in between, hf_upsert reads again: it makes at most 5 attempts. If the body
+ * has a metadata.resourceVersion or metadata.uid, the object must have the same, or nothing is
+ * written; such a body never creates an object. The deadline, if given, applies to each request
+ * separately; `token` ends all attempts.
  *
  * ret_result and ret_object may be NULL; *ret_object is the object as the server returned it,
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0, -EINVAL, -ENOMEM or an error of

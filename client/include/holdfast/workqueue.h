@@ -10,10 +10,10 @@
  * (success) or hf_workqueue_retry (failure), and then always hf_workqueue_done. Two workers never
  * have the same key at the same time.
  *
- * Memory: a key that the queue has already, in any state, needs none to be added or retried. So a
- * worker's hf_workqueue_retry and hf_workqueue_add_after of the key that it has return 0. The first
- * add of a key may return -ENOMEM; the key is then not in the queue, and the caller must add it
- * again. hf_reconciler_run does so for the events of its informers.
+ * Memory: only the first add of a key needs memory and may return -ENOMEM. The key is then not in
+ * the queue, and the caller must add it again, as hf_reconciler_run does for the events of its
+ * informers. While the queue has the key in any state, adding or retrying it cannot fail. So a
+ * worker need not handle -ENOMEM for the key that it is processing.
  *
  * Thread: any, for every function except new and free. Only hf_workqueue_take waits for keys; the
  * others wait at most for mutexes that are held for a short time. hf_workqueue_free also waits for
@@ -70,9 +70,9 @@ void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsign
 
 /*
  * Blocks until a key is ready, and hands it to the caller, who must give it back with
- * hf_workqueue_done. Keys are handed out in the order in which they were added; a delayed key
- * counts as added when this function or hf_workqueue_drain notices that its delay has elapsed, and
- * a key that was added while a worker had it, when that worker gives it back.
+ * hf_workqueue_done. Keys are handed out in the order in which they were added. A delayed key
+ * counts as added when this function or hf_workqueue_drain notices that its delay has elapsed. A
+ * key that was added while a worker had it counts as added when that worker gives it back.
  *
  * Returns 0; HF_E_CANCELED: `abort` fired, or the queue was dropped; HF_E_CLOSED: the queue is
  * draining, and no key is ready. *ret_key is owned by the queue and valid until hf_workqueue_done.

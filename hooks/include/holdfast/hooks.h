@@ -64,9 +64,9 @@ struct hf_hook {
 /* host and client (may be NULL) are borrowed until hf_hooks_free. 0 or -errno. */
 HF_MUST_CHECK int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
                                struct hf_hooks **ret_hooks);
-/* Frees the registry after hf_hooks_stop, or when it was never started. If threads of a hook may
- * still be running (also if it was started and not stopped), it leaks the memory on purpose,
- * because they use it. Accepts NULL, returns NULL. */
+/* Frees the registry after hf_hooks_stop, or when it was never started. If a hook is stuck, or the
+ * hooks were started and not stopped, threads of hooks may still use the memory. The memory then
+ * leaks on purpose. Accepts NULL, returns NULL. */
 struct hf_hooks *hf_hooks_free(struct hf_hooks *hooks);
 
 /*
@@ -100,9 +100,9 @@ void hf_hooks_shut_down(struct hf_hooks *hooks);
  * that function then runs on the caller's thread, and no deadline ends it. Returns 0, or the first
  * error; reterr_status then lists the hooks that failed or missed their deadlines. HF_E_STUCK: a
  * thread could not be joined, or a stop function returned this. The thread is still alive and uses
- * the hook's objects, so do not free them. Other calls, during the stop or later, wait for its end
- * and return the same. A hook must not call it, because its stop would wait for itself until the
- * deadline.
+ * the hook's objects, so do not free them. Further calls, during the stop or later, wait for its
+ * end and return the same. A hook must not call hf_hooks_stop: the hook's own stop would wait for
+ * itself until the deadline.
  */
 HF_MUST_CHECK int hf_hooks_stop(struct hf_hooks *hooks, struct hf_status *reterr_status);
 /* Fires the stopped token: the API is gone. Call it after hf_hooks_stop and before
@@ -113,8 +113,8 @@ void hf_hooks_fire_stopped(struct hf_hooks *hooks);
 struct hf_cancel *hf_hook_shutting_down(struct hf_hook_context *context); /* borrowed */
 struct hf_cancel *hf_hook_stopped(struct hf_hook_context *context);       /* borrowed */
 struct hf_client *hf_hook_client(struct hf_hook_context *context); /* borrowed; may be NULL */
-/* Replaces the hook's stop deadline (relative, positive). For a start function that knows only then
- * how long the stop may take. No effect on a stop that has begun. */
+/* Replaces the hook's stop deadline (relative, positive). A start function calls this if it finds
+ * out only while it runs how long the stop may take. No effect on a stop that has begun. */
 void hf_hook_set_stop_deadline(struct hf_hook_context *context, hf_nsec deadline);
 /*
  * Starts a thread of the hook, named by the first 15 bytes of thread_name. fn gets a token that

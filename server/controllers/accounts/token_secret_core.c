@@ -2,8 +2,9 @@
 /*
  * The contents of a Secret with a token.
  *
- * Invariant: a Secret that hfd_token_secret_fill has filled lacks nothing. Otherwise the controller
- * would write for ever. A token that is there is never replaced: its holders would lose it.
+ * Invariants: hfd_token_secret_lacks finds nothing in a Secret that hfd_token_secret_fill has
+ * filled. Otherwise the controller would write for ever. An existing token is never replaced,
+ * because programs use it.
  */
 #include "server/controllers/accounts/token_secret_core.h"
 

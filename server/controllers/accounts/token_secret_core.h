@@ -9,17 +9,19 @@ struct hf__json;
 
 #define HFD_TOKEN_SECRET_TYPE "kubernetes.io/service-account-token"
 
-/* The name of the Secret's account. NULL: it names none. Borrowed. */
+/* The name of the Secret's account, from its annotation. NULL: the Secret names no account.
+ * Borrowed. */
 const char *hfd_token_secret_account(const struct hf__json *secret);
-/* Whether the account with this uid is meant: the Secret names it by its name alone, or has also
- * this uid. */
+/* Whether the Secret may belong to the account with this uid, whose name it has: its annotation for
+ * the uid is absent or equal. */
 bool hfd_token_secret_is_of(const struct hf__json *secret, const char *uid);
 
-/* What the Secret lacks; a set of bits. ca: the PEM text that it must have. */
+/* What a Secret can lack, as bits. */
 enum { HFD_LACKS_TOKEN = 1, HFD_LACKS_CA = 2, HFD_LACKS_NAMESPACE = 4, HFD_LACKS_UID = 8 };
+/* Returns the set of what the Secret lacks. ca: the PEM text that it must have. */
 unsigned hfd_token_secret_lacks(const struct hf__json *secret, const char *ca);
 
-/* Adds what the Secret lacks. The CA and the uid are always set; a namespace that is there stays,
- * and with token NULL the token too. 0 or -ENOMEM. */
+/* Adds what the Secret lacks. Always sets the CA and the uid. Sets the token unless `token` is
+ * NULL, and the namespace unless the Secret has one. 0 or -ENOMEM. */
 int hfd_token_secret_fill(struct hf__json *secret, const char *token, const char *ca,
                           const char *ns, const char *account_uid);

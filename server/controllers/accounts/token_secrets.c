@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Secret of the type kubernetes.io/service-account-token gets a token of the account that it
- * names, the CA and the namespace. The key is that of the Secret. token_secret_core.h decides what
- * it lacks.
+ * Fills the Secrets of the type kubernetes.io/service-account-token: each gets a token of the
+ * account that it names, the CA and the namespace. A key of the queue names a Secret.
+ * token_secret_core.h decides what a Secret lacks.
  *
- * Invariants. The informer has the Secrets of this type only, with an index by account, so that the
- * change of an account costs a look-up. A Secret is deleted only if a consistent read has shown
- * that its account does not exist: the caches may be behind. It is written at the resourceVersion
- * that was read, so a token that another writer has added meanwhile is not replaced.
+ * Invariants. The informer has only the Secrets of this type, with an index by account, so that a
+ * change of an account costs one look-up. A Secret is deleted only if a consistent read has shown
+ * that its account does not exist, because the caches may be outdated. A Secret is written at the
+ * resourceVersion that was read, so a token that another client has added meanwhile is not
+ * replaced.
  */
 #include "server/controllers/accounts/token_secrets.h"
 
@@ -27,7 +28,8 @@
 
 #define N_WORKERS 4
 #define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */
-/* A reload may have replaced the CA, and no event reports that. */
+/* How often a Secret is checked without an event: a reload may have replaced the CA, and no event
+ * reports that. */
 #define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource secrets = {"", "v1", "secrets"};
@@ -35,7 +37,7 @@ static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"}
 
 /* ---- the account ---- */
 
-/* False: the account is not the one that the Secret means. */
+/* Copies the account's uid. False: the Secret belongs to an account with another uid. */
 static bool take_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
         const char *text = hf__json_string(account, "metadata.uid");
 
@@ -45,7 +47,7 @@ static bool take_uid(const struct hf__json *secret, const struct hf__json *accou
         return true;
 }
 
-/* Finds the account that the Secret means. HF_E_NOT_FOUND: there is none. */
+/* Finds the account of the Secret, and copies its uid. HF_E_NOT_FOUND: there is no such account. */
 static int find_account(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const struct hf__json *secret, char uid[64]) {
         const char *name = hfd_token_secret_account(secret);
@@ -80,7 +82,8 @@ static int delete_secret(struct hf_term *term, const char *ns, const char *name,
                 hfd_object_client_delete(term, &secrets, ns, name, &options));
 }
 
-/* *ret_token stays NULL if this server has no key: then the rest is filled in. */
+/* *ret_token stays NULL if this server has no key that signs. The Secret then gets only the rest.
+ */
 static int issue_token(struct hfd_controller_context *context,
                        const struct hfd_secret_token *wanted, char **ret_token) {
         int r = context->tokens.issue
@@ -116,9 +119,10 @@ static int fill_secret(struct hfd_controller_context *context, struct hf_term *t
                 hfd_object_client_update(term, &secrets, wanted->ns, wanted->secret, NULL, secret));
         if (r != HF_E_INVALID)
                 return r;
-        /* The Secret is immutable, and was created without a token. */
+        /* Usually the Secret is immutable and was created without a token. */
         hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
-               "the Secret %s/%s gets no token: its update is refused", wanted->ns, wanted->secret);
+               "the Secret %s/%s gets no token, because the server refuses its update", wanted->ns,
+               wanted->secret);
         return 0;
 }
 
@@ -196,7 +200,7 @@ static void add_secret(void *ctx, const char *ns, const char *name, const char *
                 addition->r = -ENOMEM;
 }
 
-/* The account may be gone, or be another one than before. */
+/* Enqueues the Secrets of an account: it may have been deleted, or created again with a new uid. */
 static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                        const char *ns, const char *name, const char *object, size_t n) {
         struct hfd_controller_context *context = ctx;

@@ -13,8 +13,8 @@
 
 #define AVAILABLE "Available"
 #define MANAGED   "kube-aggregator.kubernetes.io/automanaged"
-/* The values of that label: the APIService is made at the start, or it comes and goes with
- * definitions. */
+/* The values of that label. "onstart": the APIService exists from the start of the server on.
+ * "true": it exists as long as a definition has its group version. */
 #define ON_START "onstart"
 #define CUSTOM   "true"
 /* Low, so that a client that finds a kind in several groups takes a built-in one. */
@@ -117,7 +117,7 @@ static bool has_condition(const struct hf__json *condition, const struct conditi
                hf__json_has_text(condition, "message", wanted->message);
 }
 
-/* The time is that of the last change of the status. */
+/* lastTransitionTime changes only when the status does. */
 static int write_condition(struct hf__json *condition, const struct condition *wanted,
                            const char *now) {
         int r = 0;

@@ -14,16 +14,17 @@ struct hf__json;
 void hfd_api_service_name(const struct hfd_api_version *version,
                           char name[HFD_API_SERVICE_NAME_MAX]);
 /*
- * The group version of custom resources that the name stands for, with Kubernetes' priorities. The
- * group and the version are copied to space. False: no definition can have such a group version.
+ * Parses the name of the APIService of a custom group version, and fills in Kubernetes' priorities.
+ * The group and the version are copied to space. False: no definition can have such a group
+ * version.
  */
 bool hfd_api_service_custom_version(const char *name, char space[HFD_API_SERVICE_NAME_MAX],
                                     struct hfd_api_version *ret_version);
 /* A new APIService for this group version; the caller frees it. NULL = out of memory. */
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version);
 /*
- * Brings the stored APIService of this group version up to date, unless it lacks the label that
- * marks the APIServices that the server maintains: then a user has taken it over. 0 or -ENOMEM.
+ * Brings the stored APIService of this group version up to date. Changes nothing if it lacks the
+ * label of the APIServices that the server maintains: then a user maintains it. 0 or -ENOMEM.
  */
 int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_version *version,
                             bool *ret_changed);

@@ -10,7 +10,7 @@
  *  - An APIService is written or deleted with the resourceVersion that the decision was computed
  *    from. If another client has changed it, the event of that change leads to another reconcile.
  *  - Whether definitions serve a version is decided by their informer's index when the key is
- *    reconciled. If a definition goes before the informer of APIServices knows its new
+ *    reconciled. If a definition is deleted before the informer of APIServices knows its new
  *    APIService, the event of that APIService's creation enqueues the key once more.
  */
 #include "server/controllers/api_services/api_services.h"
@@ -28,8 +28,8 @@
 
 static const struct hf_resource api_services = {"apiregistration.k8s.io", "v1", "apiservices"};
 
-/* Finds the group version of that name. False: this server does not serve it. The strings of a
- * custom version are in space. */
+/* Finds the group version whose APIService has that name. False: this server does not serve such a
+ * group version. The strings of a custom version are in space. */
 static bool find_version(const struct hfd_controller_context *context, const char *name,
                          char space[HFD_API_SERVICE_NAME_MAX],
                          struct hfd_api_version *ret_version) {
@@ -75,7 +75,7 @@ static int update(struct hf_term *term, struct hf__json *service,
         return hfd_object_client_ignore_stale(r);
 }
 
-/* Deletes the APIService of a version that no definition has any more. */
+/* Deletes the APIService of a custom version that no definition has any more. */
 static int delete_custom(struct hf_term *term, const struct hf__json *service) {
         const struct hfd_object_client_delete_options options = {
                 .uid = hf__json_string(service, "metadata.uid"),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The type check that the server lends to the controller of policies. Controllers are clients of
- * the API, and know neither expressions nor the schemas of kinds. Thread: any. */
+/* The type check of policies, which the server provides to the controller admission-policy-status.
+ * Controllers are clients of the API, and know neither expressions nor the schemas of kinds.
+ * Thread: any. */
 struct hf__json;
 
 struct hfd_policy_check_functions {

@@ -9,6 +9,7 @@
 
 struct hf__json;
 
+/* Whether the list has an entry equal to text. */
 bool hfd_string_list_has(const struct hf__json *object, const char *path, const char *text);
 
 /* Appends text unless the list has it; creates the list if it is absent. 0, -ENOMEM. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deletes CertificateSigningRequests that nobody needs any more: programs make them again and
- * again, and read them once. request_core.h decides when.
+ * Deletes old CertificateSigningRequests: programs create new ones again and again, and read each
+ * only once. request_core.h decides when a request is deleted.
  *
- * Invariant: the delete has the uid and the resourceVersion of the request that was decided about
- * as preconditions, so one that is approved in the last moment is kept.
+ * Invariant: the delete has the uid and the resourceVersion of the checked request as
+ * preconditions. So a request that is approved at the last moment is kept.
  */
 #include "server/controllers/certificates/request_cleaner.h"
 
@@ -24,7 +24,8 @@
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};
 
-/* Seconds since 1970; 0 = there is no certificate, or it cannot be read. */
+/* When the request's certificate expires, in seconds since 1970; 0 = there is no certificate, or it
+ * cannot be read. */
 static int64_t valid_until(const struct hfd_controller_context *context,
                            const struct hf__json *request) {
         const char *text = hf__json_string(request, "status.certificate");

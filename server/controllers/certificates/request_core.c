@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When to sign, to fail and to forget a certificate request. The rules are those of Kubernetes'
- * controllers of the same names, because programs that ask for certificates know them.
+ * Decides when a certificate request is signed, marked as failed or deleted. The rules are those of
+ * Kubernetes' own controllers for these requests, because programs rely on them.
  *
  * Invariant: a request that has a certificate, or the condition Denied or Failed, is never signed.
  */
@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
+/* How long requests are kept, in seconds: with and without a decision and its result. */
 #define ANSWERED_KEPT 3600
 #define WAITING_KEPT  (24 * 3600)
 
@@ -83,9 +84,10 @@ int hfd_request_fail(struct hf__json *request, const char *why, const char *now)
         return r == 0 ? hf__json_put_string(condition, "lastUpdateTime", now) : r;
 }
 
-/* ---- forgetting ---- */
+/* ---- deleting ---- */
 
-/* The seconds until the time at path is older than `age`; HFD_REQUEST_KEPT if there is no time. */
+/* The seconds until the time at `path` is `age` seconds old; HFD_REQUEST_KEPT if there is no time.
+ */
 static int64_t left_of(const struct hf__json *object, const char *path, int64_t age, int64_t now) {
         const char *text = hf__json_string(object, path);
         int64_t then;

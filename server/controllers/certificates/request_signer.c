@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signs approved CertificateSigningRequests of the signer kubernetes.io/kube-apiserver-client, with
- * the CA that this server made itself. request_core.h decides which.
+ * the CA that this server made itself. request_core.h decides which requests are signed.
  *
  * Invariants. The result is written at the resourceVersion for which it was decided, so a request
- * that is denied meanwhile gets no certificate. Without the key of the CA the controller leaves
- * requests alone, because another program may sign them.
+ * that is denied meanwhile gets no certificate. If this server has no key of the CA, the controller
+ * leaves requests alone, because another program may sign them.
  */
 #include "server/controllers/certificates/request_signer.h"
 
@@ -50,14 +50,15 @@ static int write_certificate(struct hf_term *term, const char *name, struct hf__
         return r == 0 ? write_status(term, name, request) : r;
 }
 
-/* Logs it once in the life of the process, because every request would log the same. */
+/* Logs only once per process that requests are left alone, because the reason is always the same.
+ */
 static void report_no_key(struct hfd_controller_context *context, const char *why) {
         if (!atomic_exchange(&context->said_no_key, true))
                 hf_log(&context->host->log, HF_LOG_WARNING, HFD_REQUEST_SIGNER,
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }
 
-/* Signs a request. text: its n bytes of PEM. */
+/* Signs a request and writes its status. text: the certificate request, n bytes of PEM. */
 static int sign_text(struct hfd_controller_context *context, struct hf_term *term,
                      struct hf__json *request, const char *name, const char *text, size_t n) {
         const char *usages[HFD_REQUEST_USAGES_MAX];
@@ -69,6 +70,7 @@ static int sign_text(struct hfd_controller_context *context, struct hf_term *ter
         struct hf_status status = {0};
         char *pem = NULL;
 
+        /* hfd_request_next has accepted the usages, so all are strings. */
         for (const struct hf__json *m = hf__json_first(hf__json_path(request, "spec.usages"));
              m && signing.n_usages < HFD_REQUEST_USAGES_MAX; m = hf__json_next(m))
                 usages[signing.n_usages++] = hf__json_text(m);

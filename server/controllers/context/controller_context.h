@@ -23,7 +23,7 @@ struct hfd_peers;
 struct hfd_controller_context {
         /* Immutable after construction. The informers themselves may be used from any thread. */
         const struct hf_host *host;          /* borrowed */
-        const struct hfd_identity *identity; /* borrowed; not to be read before the election runs */
+        const struct hfd_identity *identity; /* borrowed; not complete before the election runs */
         struct hfd_peers *peers;             /* borrowed */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         struct hf_informer_thread *informer_thread; /* owned; runs all informers */
@@ -34,7 +34,7 @@ struct hfd_controller_context {
                 *quotas, *service_accounts, *certificate_requests, *definitions, *flow_schemas,
                 *priority_levels, *policies;
         hfd_default_role_fn default_role, other_role;       /* NULL = none */
-        struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* which have an APIService */
+        struct hfd_api_version api_versions[HFD_KINDS_MAX]; /* built-in ones with an APIService */
         size_t n_api_versions;
         struct hfd_flow_defaults flow_defaults;
         struct hfd_cluster_ca_functions ca;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills in what all loops have in common (reconcile_loop.h). */
+/* Runs reconcile loops with the settings that all controllers of holdfastd share. */
 #include "server/controllers/context/reconcile_loop.h"
 
 #include <errno.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deletes the objects of a definition that is being deleted, and then lets it go.
+ * Deletes the objects of a definition that is being deleted, and then removes its finalizer.
  *
- *      1. A client deletes it: the server marks it with a deletionTimestamp, the finalizer and the
- *         condition Terminating (strategies/definition), and creates no objects of it any more.
+ *      1. A client deletes the definition: the server marks it with a deletionTimestamp, the
+ *         finalizer and the condition Terminating (strategies/definition), and creates no more
+ *         objects of it.
  *      2. The controller writes into the condition that the objects are being deleted. It deletes
  *         them as collections, one for each namespace.
  *      3. While objects remain, because they have finalizers, they are counted again: after the
@@ -12,13 +13,14 @@
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
  *
- * Objects are reached through the API, in the version in which they are stored, which a client
- * inside the server may use even if it is not served. A definition that was never Established has
- * no objects, and one of a built-in resource must not take those along.
+ * The controller deletes the objects through the API, in the version in which they are stored.
+ * Clients inside the server may use that version even if it is not served. A definition that was
+ * never Established has no objects. If a definition has the names of a built-in resource, the
+ * built-in objects stay.
  *
- * Invariant: the finalizer is removed only after a consistent list without objects, with the
- * resourceVersion of a definition that is marked. If it went earlier, objects would remain in the
- * store, and would be there again in a later definition of the same name.
+ * Invariant: the finalizer is removed only after a consistent list without objects, at the
+ * resourceVersion of a definition that is marked. If it were removed earlier, objects would remain
+ * in the store, and would appear again under a later definition of the same name.
  */
 #include "server/controllers/definitions/definition_cleanup.h"
 
@@ -41,7 +43,7 @@
 
 #define N_WORKERS          4
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
-/* How long a check waits for more deletions of objects, so that it covers them, too. */
+/* How long a check is delayed after the deletion of an object, so that one check covers many. */
 #define GATHER_DELAY (50 * HF_NSEC_PER_MSEC)
 /* The time between two checks without an event; an event usually comes sooner. */
 #define CHECK_DELAY (5 * HF_NSEC_PER_SEC)
@@ -84,8 +86,8 @@ static int delete_in(struct hf_term *term, const struct hfd_kind_row *row, const
                             reterr_status);
 }
 
-/* Deletes the collections of all namespaces on a page. ns: the last namespace so far, which the
- * page before may have had too. Namespaces with nothing but marked objects are left alone. */
+/* Deletes the collections of all namespaces on a page. ns: the last namespace whose collection was
+ * deleted, on this page or an earlier one. Skips objects that are marked for deletion already. */
 static int delete_page(struct hf_term *term, const struct hfd_kind_row *row,
                        const struct hf__json *page, char ns[HF_NAME_MAX + 1],
                        struct hf_status *reterr_status) {
@@ -105,14 +107,15 @@ static int delete_page(struct hf_term *term, const struct hfd_kind_row *row,
         return r;
 }
 
-/* The result of a look at the objects. */
+/* The result of one attempt to delete the objects. */
 struct objects {
         size_t n; /* the objects that remain */
         bool failed_delete, failed_list;
         struct hf_status status; /* of the failure */
 };
 
-/* Pages follow each other in the order of namespaces. */
+/* Deletes all objects, page by page. The pages are in the order of namespaces, so ns is enough to
+ * delete each collection once. */
 static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
                           struct objects *objects) {
         char ns[HF_NAME_MAX + 1] = "";
@@ -170,9 +173,10 @@ static int64_t marked_for(struct hf_term *term, const struct hf__json *definitio
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC - sec;
 }
 
-/* Writes the condition, if it is different. After the write the caller's copy is outdated. */
-static int tell(struct hf_term *term, struct hf__json *definition,
-                enum hfd_definition_ending ending, const char *why, bool *ret_written) {
+/* Writes the condition Terminating, if it is different. After the write the caller's copy of the
+ * definition is outdated. */
+static int write_condition(struct hf_term *term, struct hf__json *definition,
+                           enum hfd_definition_ending ending, const char *why, bool *ret_written) {
         char now[HF__MICROTIME_MAX];
         bool changed;
 
@@ -182,9 +186,9 @@ static int tell(struct hf_term *term, struct hf__json *definition,
         return r == 0 && changed ? hfd_definition_write_status(term, definition, NULL) : r;
 }
 
-/* Removes the finalizer, and tells why nothing keeps the definition any more. */
-static int let_go(struct hf_term *term, struct hf__json *definition,
-                  enum hfd_definition_ending ending) {
+/* Removes the finalizer, and says in the condition why nothing keeps the definition any more. */
+static int remove_finalizer(struct hf_term *term, struct hf__json *definition,
+                            enum hfd_definition_ending ending) {
         char now[HF__MICROTIME_MAX];
         bool changed;
 
@@ -193,14 +197,15 @@ static int let_go(struct hf_term *term, struct hf__json *definition,
         if (r == 0)
                 r = hfd_string_list_remove(definition, "metadata.finalizers",
                                            HFD_DEFINITION_FINALIZER);
-        /* An empty list is written as such: what is absent would stay. */
+        /* Write an empty list: hfd_definition_write_status leaves out a list that is absent, and
+         * the finalizer would stay in the store. */
         if (r == 0 && !hf__json_path(definition, "metadata.finalizers"))
                 r = hf__json_set(definition, "metadata.finalizers", hf__json_array());
         return r == 0 ? hfd_definition_write_status(term, definition, NULL) : r;
 }
 
-/* Whether the condition tells already that the objects are being deleted, and not only that they
- * will be. */
+/* Whether the condition says that the objects are being deleted. InstanceDeletionPending only says
+ * that they will be. */
 static bool has_begun(const struct hf__json *definition) {
         const struct hf__json *m = hf__json_first(hf__json_path(definition, "status.conditions"));
 
@@ -211,7 +216,7 @@ static bool has_begun(const struct hf__json *definition) {
                strcmp(reason, "InstanceDeletionPending") != 0;
 }
 
-/* Deletes the objects, and lets the definition go if none remains. */
+/* Deletes the objects, and removes the finalizer if none remains. */
 static int clean_up(struct hf_term *term, struct hf__json *definition,
                     const struct hfd_kind_row *row, hf_nsec *ret_again) {
         struct objects objects = {0};
@@ -224,37 +229,39 @@ static int clean_up(struct hf_term *term, struct hf__json *definition,
         if (r == HF_E_CANCELED || r == HF_E_NOT_LEADER || r == HF_E_STALE_TERM || r == -ENOMEM)
                 return r;
         if (r == 0 && objects.n == 0)
-                return let_go(term, definition, HFD_DEFINITION_DELETED);
+                return remove_finalizer(term, definition, HFD_DEFINITION_DELETED);
         *ret_again = seconds < FIRST_TIME ? FIRST_DELAY : CHECK_DELAY;
         if (r != 0) {
-                /* At first an instance may not serve what another one has established. */
+                /* At first this instance may not serve the kind yet, if another instance has set
+                 * the condition Established. */
                 const char *why = *objects.status.message ? objects.status.message : hf_strerror(r);
                 if (seconds < FIRST_TIME)
                         return 0;
-                return tell(term, definition,
-                            objects.failed_list ? HFD_DEFINITION_LIST_FAILED
-                                                : HFD_DEFINITION_DELETE_FAILED,
-                            why, &written);
+                return write_condition(term, definition,
+                                       objects.failed_list ? HFD_DEFINITION_LIST_FAILED
+                                                           : HFD_DEFINITION_DELETE_FAILED,
+                                       why, &written);
         }
         return seconds < PATIENCE ? 0
-                                  : tell(term, definition, HFD_DEFINITION_WAITS,
-                                         "context deadline exceeded", &written);
+                                  : write_condition(term, definition, HFD_DEFINITION_WAITS,
+                                                    "context deadline exceeded", &written);
 }
 
-static int process(const struct hfd_controller_context *context, struct hf_term *term,
-                   struct hf__json *definition, hf_nsec *ret_again) {
+/* Does the next step for a definition that is being deleted. */
+static int do_next_step(const struct hfd_controller_context *context, struct hf_term *term,
+                        struct hf__json *definition, hf_nsec *ret_again) {
         struct hfd_kind_row row;
         const char *group = hf__json_string(definition, "spec.group"),
                    *plural = hf__json_string(definition, "spec.names.plural");
         bool written;
 
         if (group && plural && hfd_kinds_find(&context->kinds, group, plural))
-                return let_go(term, definition, HFD_DEFINITION_OVERLAPS);
+                return remove_finalizer(term, definition, HFD_DEFINITION_OVERLAPS);
         if (!hfd_definition_row(definition, &row))
-                return let_go(term, definition, HFD_DEFINITION_NEVER_ESTABLISHED);
+                return remove_finalizer(term, definition, HFD_DEFINITION_NEVER_ESTABLISHED);
         /* The event of this write leads to the next step. */
         if (!has_begun(definition))
-                return tell(term, definition, HFD_DEFINITION_DELETES, NULL, &written);
+                return write_condition(term, definition, HFD_DEFINITION_DELETES, NULL, &written);
         return clean_up(term, definition, &row, ret_again);
 }
 
@@ -275,7 +282,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
         if (hfd_definition_is_due(definition))
-                r = hfd_object_client_ignore_stale(process(context, term, definition, ret_again));
+                r = hfd_object_client_ignore_stale(
+                        do_next_step(context, term, definition, ret_again));
         hf__json_free(definition);
         return r;
 }
@@ -291,8 +299,8 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
         return type != HF_EVENT_DELETED && is_marked(object, n) ? hf_workqueue_add(queue, name) : 0;
 }
 
-/* Appends the group of an object's apiVersion to the plural of its kind, which is the name of its
- * definition. Ignores the objects of a definition that is not being deleted. */
+/* Enqueues the definition of a deleted object, if the definition is being deleted too. The name of
+ * a definition is "PLURAL.GROUP". */
 static int enqueue_definition(const struct cleanup *cleanup, const struct hf__json *object,
                               struct hf_workqueue *queue) {
         const struct hfd_kind *kind =

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The controller that deletes the objects of a CustomResourceDefinition that is being deleted, and
- * then lets it go. Runs on the leader.
+ * then removes the definition's finalizer. Runs on the leader.
  */
 #include <holdfast/leader.h>
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One key for each definition. An event of a definition also enqueues those of its group that wait
- * for a name, which may be free now.
+ * Decides which names of a definition are accepted, and sets its conditions. There is one key for
+ * each definition. A change or deletion of a definition also enqueues the definitions of its group
+ * that wait for a name, because the name may be free now.
  *
  * Invariants:
  *
  *  - One worker decides, one definition after the other, and after each write it waits until the
- *    informer has it. Otherwise two definitions could have the same name accepted: the second one
- *    would be decided before the informer knows of the first.
- *  - A new leader begins when the informer has everything that was written before, so the same
- *    holds for what its predecessor has accepted. The fence stops a write of the predecessor that
- *    comes later.
+ *    informer has the result. Otherwise two definitions could both get the same name: the worker
+ *    would decide the second one before the informer knows of the first.
+ *  - A new leader begins when the informer has everything that was written before its term, so it
+ *    knows the names that its predecessor has accepted. The fence refuses later writes of the
+ *    predecessor.
  *  - A status is written with the resourceVersion that it was computed from. If another client has
  *    changed the definition, the event of that change leads to another decision.
  */
@@ -94,7 +95,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* The group follows the first dot of the name. */
+/* In the name of a definition the group follows the first dot. */
 static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                           const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_controller_context *context = ctx;

@@ -16,9 +16,10 @@ struct hf__json;
  */
 int hfd_definition_status_run(struct hf_term *term, void *ctx);
 
-/* Writes the status and the finalizers of a definition from the informer's cache, if the stored one
- * has not changed since. *ret_revision: that of the write; may be NULL. */
-#define HFD_DEFINITION_REVISION_MAX 32
+#define HFD_DEFINITION_REVISION_MAX 32 /* bytes of a revision, with the NUL */
+/* Writes the status and the finalizers of a definition that was read from the informer's cache. A
+ * member that is absent is not written. HF_E_CONFLICT: the stored definition has changed since.
+ * *ret_revision: the revision of the write; may be NULL. */
 int hfd_definition_write_status(struct hf_term *term, const struct hf__json *definition,
                                 char ret_revision[HFD_DEFINITION_REVISION_MAX]);
 /* The time for conditions. text has HF__MICROTIME_MAX bytes. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One key for each object, "PLURAL/NAME", and one for all FlowSchemas, because a level that comes
- * or goes changes the condition of each schema that refers to it. When a term begins, the objects
- * that are missing are created; later the event of a deletion leads to a reconcile.
+ * Keeps the server's own FlowSchemas and PriorityLevelConfigurations, and the condition Dangling.
+ * There is one key for each object, "PLURAL/NAME", and one for all FlowSchemas, because creating or
+ * deleting a level changes the condition of each schema that refers to it. When a term begins, the
+ * missing objects are created; later the event of a deletion leads to a reconcile.
  *
  * Invariant: an object is written with the resourceVersion that the change was computed from. If
  * another client has changed it, the event of that change leads to another reconcile.
@@ -59,8 +60,8 @@ static int create(struct hf_term *term, const struct hfd_flow_defaults *defaults
         return r == HF_E_EXISTS ? 0 : r;
 }
 
-/* Brings one of the server's own objects up to date, or deletes one that an earlier version has
- * left. */
+/* Brings one of the server's own objects up to date, or deletes an object that an earlier version
+ * of the server has left behind. */
 static int keep(struct hf_term *term, const struct hfd_flow_defaults *defaults, bool of_levels,
                 struct hf__json *object, bool *ret_written) {
         const struct hf_resource *resource = of_levels ? &levels : &schemas;
@@ -130,7 +131,7 @@ static int reconcile_object(struct hf_term *term, const struct hfd_controller_co
         return hfd_object_client_ignore_stale(r);
 }
 
-/* Names, each with its NUL. */
+/* Appends the name and its NUL. */
 static void add_name(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct hf__strbuf *names = ctx;
 

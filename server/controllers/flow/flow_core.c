@@ -32,6 +32,7 @@ static const char *annotation_of(const struct hf__json *object) {
                 hf__json_get(hf__json_path(object, "metadata.annotations"), AUTO_UPDATE));
 }
 
+/* Whether the server maintains the spec of an object that is not mandatory (hfd_flow_revise). */
 static bool should_update(const struct hf__json *object) {
         bool value = false;
         int64_t generation = 0;
@@ -53,7 +54,8 @@ static int annotate(struct hf__json *object, const char *value) {
         return r == 0 ? hf__json_put_string(annotations, AUTO_UPDATE, value) : r;
 }
 
-/* Whether the specs are equal, but for what a user may change in the level `exempt`. */
+/* Compares the specs, apart from `exempt`, which a user may change. *ret_spec: the wanted spec with
+ * the user's `exempt`. */
 static int compare_specs(const struct hf__json *object, const struct hf__json *wanted,
                          struct hf__json **ret_spec, bool *ret_equal) {
         struct hf__json *spec = hf__json_dup(hf__json_get(wanted, "spec"));

@@ -30,9 +30,9 @@
  * no other owner, and an Event (gc_notice.c) usually tells users the reason. Objects of the kind
  * Event are not in the graph: they are never collected, and deleting one enqueues no dependents.
  *
- * Kinds of CustomResourceDefinitions come and go. Then the loop ends, and begins again with another
- * graph (hfd_kinds_run). An owner of a kind that is not in the graph counts as existing; when its
- * kind comes, the new loop looks at all objects that have owners.
+ * When kinds of CustomResourceDefinitions are added or removed, the loop ends and begins again with
+ * another graph (hfd_kinds_run). An owner of a kind that is not in the graph counts as existing.
+ * When its kind is added, the new loop checks all objects that have owners.
  *
  * Threads: map_event runs on the informers' threads. Several workers reconcile, one key by one
  * worker at a time. They share the graph, which is immutable, and the list of known absent owners,
@@ -61,9 +61,9 @@
  * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
 #define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)
 
-/* The delay of the next check while the kinds in the graph are not all that have objects. */
+/* The delay of the next check while the graph may lack a kind that has objects. */
 #define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
-/* How long a worker waits for the informers. They may wait for a kind that is not served. */
+/* How long a worker waits for the informers. A kind that is not served would block it for ever. */
 #define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
 
 struct collector {
@@ -238,7 +238,8 @@ struct orphans {
         int error;
 };
 
-/* Only collects keys, because it runs under an informer's lock and must not block. */
+/* Adds the key of one dependent. The edits follow later, because this function runs under an
+ * informer's lock and must not block. */
 static void collect_orphan(void *ctx, const struct hfd_kind *kind, const char *ns, const char *name,
                            const char *object, size_t n) {
         struct orphans *orphans = ctx;

@@ -80,10 +80,10 @@ static enum hfd_gc_owner classify_owner(const struct hf__json *owner, const char
 }
 
 /*
- * Reads a custom owner. A server that does not serve the kind responds to a get with "not found"
- * too, as for an object that does not exist: while its definition is being established, changed or
- * deleted, or this instance starts. So the owner is looked for in a list of its kind. If the kind
- * is not served, that fails, and the owner is looked for again.
+ * Reads an owner of a custom kind, by a list with a field selector. A get would not be certain:
+ * while this instance does not serve the kind (its definition is being established, changed or
+ * deleted, or this instance is starting), a get returns "not found", as for an object that does not
+ * exist. A list then fails, and the queue tries again.
  */
 static int find_custom_owner(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                              const char *name, struct hf__json **ret_owner) {
@@ -152,7 +152,8 @@ struct search {
         bool found;
 };
 
-/* Its dependents contain the owner's uid too, so an object that contains the uid is parsed. */
+/* Whether this object has the uid itself. Dependents contain the uid too, in a reference, so each
+ * object whose text contains it is parsed. */
 static void check_uid(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
         struct search *search = ctx;
         struct hf__json *json;

@@ -13,8 +13,9 @@
  *  - Each update is based on the object that the server returned last, so a renewal is one PUT with
  *    that resourceVersion. After an error the object is dropped. The next attempt then tries a
  *    create, and reads and updates the Lease if it exists.
- *  - Each write sets all that the Lease says of this instance. Another client may have changed it,
- *    and clients follow the address in it. What others have added stays.
+ *  - Each write sets again everything that the Lease says about this instance, because another
+ *    client may have changed it and clients use the address in it. Members that other clients have
+ *    added stay.
  *  - Each request has its own deadline: a store that does not respond must not delay the shutdown.
  *  - Requests use the ungated client, because an instance that does not lead has a Lease too.
  */
@@ -66,8 +67,8 @@ static struct hf__json *new_lease(struct hf_term *term, const struct hfd_identit
         return r == 0 ? lease : hf__json_free(lease);
 }
 
-/* Returns the object at the path, which is made if there is none. The keys of labels and
- * annotations contain dots, which hf__json_set would take for separators. */
+/* Finds or creates the object at the path. The caller sets labels and annotations in it by key,
+ * because their keys contain dots, which hf__json_set would take for separators. */
 static int get_object(struct hf__json *lease, const char *path, struct hf__json **ret_object) {
         int r = 0;
 
@@ -88,7 +89,7 @@ static int set_ca(struct hfd_peers *peers, struct hf__json *annotations) {
         return 0;
 }
 
-/* Sets what the Lease says of this instance. */
+/* Sets everything that the Lease says about this instance. */
 static int set_own(struct hf__json *lease, const struct hfd_controller_context *context) {
         const struct hfd_identity *identity = context->identity;
         struct hf__json *labels, *annotations;
@@ -113,7 +114,7 @@ static int set_own(struct hf__json *lease, const struct hfd_controller_context *
 }
 
 /*
- * Sets a new renewTime and what the Lease says of this instance, then creates or updates the Lease.
+ * Sets a new renewTime and the members about this instance, then creates or updates the Lease.
  * Replaces *lease by the object that the server returns. On failure *lease is NULL.
  */
 static int send_lease(struct hf_term *term, const struct hfd_controller_context *context,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects what identity Leases say of CAs and addresses.
+ * Collects the CAs and addresses in the identity Leases of all instances.
  *
  * Invariants. Only an address of the form that holdfastd itself writes is used: any client that may
  * write Leases chooses this text, and another form could make the kubeconfig useless. `changed` is
- * called only when the list differs from the one of the previous call, so usual renewals do not
- * call it.
+ * called only when the list differs from the list at the previous call, so an ordinary renewal does
+ * not call it.
  *
  * Instances that crashed leave Leases behind, which must not take the places of live instances. A
  * Lease is live while its renewals are seen on this machine's boot clock; clocks of two machines
@@ -55,7 +55,7 @@ struct hfd_peers {
         bool serves;
         struct entry *entries; /* owned; n of `space` are in use */
         size_t n, space;
-        struct hfd_peer_list told; /* when `changed` was called last */
+        struct hfd_peer_list told; /* the list when `changed` was last called */
 };
 
 int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
@@ -316,7 +316,7 @@ void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, cons
                 put_entry_locked(peers, &entry, hf_now(peers->clock));
         else
                 remove_entry_locked(peers, name);
-        /* Also after a renewal: another Lease may have expired meanwhile. */
+        /* Make the list even after a mere renewal: another Lease may have expired meanwhile. */
         list_locked(peers, &list);
         bool changed = memcmp(&list, &peers->told, sizeof list) != 0;
         peers->told = list;

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of definitions, while controllers use them.
+ * Follows the CustomResourceDefinitions, and keeps the set of all kinds current.
  *
- * A kind that comes gets an informer, which starts when the server serves the kind. When it has its
- * first list, the kind becomes part of a new
- * set, which takes the place of the current one. The controllers with a set (garbage collection,
- * deletion of namespaces, quotas) then end their loops, and begin again with the new set, as a new
- * leader does: they get the keys of all objects. That costs more than to add one informer to a
- * running loop. But nothing that a loop uses ever changes under it, and whatever a loop could have
- * missed for lack of a kind is looked at again: an owner of a kind that was not known yet, say. So
- * that the installation of many definitions does not restart the loops for each, sets follow each
- * other at a distance.
+ * When a definition becomes Established, its kind gets an informer. The informer starts when the
+ * server serves the kind. When the informer has its first list, the thread makes a new set that has
+ * the kind too, and replaces the current set. The controllers that work with a set (garbage
+ * collection, deletion of namespaces, quotas) then end their loops and begin again with the new
+ * set. Like a new leader they get the keys of all objects. That costs more than adding one informer
+ * to a running loop. But nothing that a loop uses changes while the loop runs, and the new loop
+ * checks again whatever the old one missed because it lacked a kind, such as an owner of an unknown
+ * kind. New sets follow each other at a distance (SET_DISTANCE), so that installing many
+ * definitions does not restart the loops for each of them.
  *
- * A thread does all this, from the informer of definitions, whose handler only counts that
- * something has changed. The thread then looks at all definitions; those with an unchanged text
- * cost a comparison of hashes.
+ * One thread does all this. The handler of the informer of definitions only counts events and wakes
+ * the thread. The thread then reads all definitions from that informer. For a definition whose text
+ * has not changed, it only compares a hash.
  *
  * Invariants:
  *
- *  - Only the thread uses the entries. Others see only sets, which are immutable.
- *  - A kind is freed with the last set that has it, on the thread or on one of a controller, never
- *    on that of the informers.
- *  - `settled` says that the current set has all kinds that have to be in one, as of the count
- *    `scanned`. The handler raises `changed` before any wait for the revision of its event ends. So
- *    a thread that has waited for a revision, and then finds the set complete, knows all kinds that
- *    were Established at that revision.
+ *  - Only the thread uses the entries. Other threads see only sets, which are immutable.
+ *  - A kind is freed with the last set that has it. That happens on this thread or on a
+ * controller's thread, never on the informers' thread.
+ *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
+ *    in it. The handler increases `changed` before a wait for its event's revision ends. So a
+ * thread that has waited for a revision, and then finds the set complete, knows all kinds that were
+ *    Established at that revision.
  */
 #include "server/controllers/kinds/custom_kinds.h"
 
@@ -39,27 +39,29 @@
 #include "client/key_index.h"
 #include "server/controllers/kinds/definition_row.h"
 
-#define SET_DISTANCE (1 * HF_NSEC_PER_SEC)
-/* While there are kinds whose first list is under way, which the next set should have too. */
+#define SET_DISTANCE (1 * HF_NSEC_PER_SEC) /* the least time between two new sets */
+/* The same while the first list of a kind is under way, because the next set should have that kind
+ * too. */
 #define LONG_DISTANCE (5 * HF_NSEC_PER_SEC)
-/* A kind that has no list for so long is not waited for; see hfd_kinds_is_complete. */
+/* No set waits longer than this for the first list of a kind; see hfd_kinds_is_complete. */
 #define LIST_MAX    (60 * HF_NSEC_PER_SEC)
 #define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC)
-/* How often the thread looks whether a first list is complete; less often after some time. */
+/* Limits of the time between two checks whether a first list is complete; the time grows with how
+ * long the list takes. */
 #define POLL_MIN (10 * HF_NSEC_PER_MSEC)
 #define POLL_MAX (1 * HF_NSEC_PER_SEC)
 
-/* A definition. */
+/* A definition, and the kind that it defines. */
 struct entry {
         struct hf__keyed keyed; /* first member; the key is name */
         char name[HF_NAME_MAX + 1];
-        uint64_t hash; /* of its text */
-        uint64_t scan; /* the last one that has found it */
-        char *text;    /* owned; n_text bytes; NULL = the kind is that of the text */
+        uint64_t hash; /* of the definition's text */
+        uint64_t scan; /* the number of the last scan that found the definition */
+        char *text;    /* owned; a new text of n_text bytes; NULL = `kind` is up to date */
         size_t n_text;
-        struct hfd_kind *kind; /* a reference; NULL = it is not served */
+        struct hfd_kind *kind; /* a reference; NULL = the definition has no objects */
         hf_nsec since;         /* boot time at which the kind was made */
-        bool started;          /* the informer of the kind is */
+        bool started;          /* the informer of the kind was started */
 };
 
 struct hfd_custom_kinds {
@@ -74,15 +76,16 @@ struct hfd_custom_kinds {
         pthread_mutex_t mu;
         pthread_cond_t wake;
 
-        /* the thread's */
+        /* the thread only */
         struct hf__key_index entries; /* owned, with the items */
-        uint64_t scan;
+        uint64_t scan;                /* the number of the current scan */
         size_t next_id;
-        hf_nsec set_at; /* boot time of the current set; 0 = it is the first */
+        hf_nsec set_at; /* boot time at which the current set was made; 0 = it is the first set */
 
         /* guarded by mu */
-        struct hfd_kind_set *set;  /* owned reference; changed by the thread only */
-        uint64_t changed, scanned; /* counts of events */
+        struct hfd_kind_set *set; /* owned reference; changed by the thread only */
+        uint64_t changed;         /* events of definitions so far */
+        uint64_t scanned;         /* the value of `changed` that the last scan covers */
         bool settled, stop;
 };
 
@@ -223,7 +226,8 @@ static bool is_built_in(const struct hfd_custom_kinds *custom, const struct hfd_
         return false;
 }
 
-/* Makes the kind of a definition whose text has changed. After -ENOMEM it is tried again. */
+/* Makes the kind of a definition whose text has changed. -ENOMEM: the next iteration tries again.
+ */
 static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
         struct hfd_kind_row row;
         struct hf__json *definition = NULL;
@@ -249,8 +253,8 @@ static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
         return 0;
 }
 
-/* Starts the informer, if it is not started and its first list would not fail. 0 or -errno: try
- * again. */
+/* Starts the informer of the kind, unless it was started or the server does not serve the kind yet.
+ * 0, or -errno: try again. */
 static int start_entry(const struct hfd_custom_kinds *custom, struct entry *entry) {
         const struct hfd_kind_serving_functions *serving = &custom->sources.serving;
 
@@ -282,13 +286,13 @@ static int scan(struct hfd_custom_kinds *custom) {
 
 /* ---- sets ---- */
 
-/* The result of a look at the entries. */
-struct outlook {
-        struct hfd_kind **kinds; /* owned; those of the next set, by id */
+/* The set that the entries allow now. */
+struct next_set {
+        struct hfd_kind **kinds; /* owned; in the order of their ids */
         size_t n;
-        bool lists;          /* a kind waits for its first list, and not for too long */
-        hf_nsec listing_for; /* how long the newest one that waits has done so */
-        bool waits;          /* a kind waits for its list, however long */
+        bool is_listing;     /* a kind has waited for its first list for less than LIST_MAX */
+        hf_nsec listing_for; /* the shortest time for which such a kind has waited */
+        bool has_unlisted;   /* a kind waits for its first list, however long */
 };
 
 static int compare_ids(const void *a, const void *b) {
@@ -298,47 +302,47 @@ static int compare_ids(const void *a, const void *b) {
         return (first > second) - (first < second);
 }
 
-static int look(struct hfd_custom_kinds *custom, struct outlook *outlook) {
+static int examine_entries(struct hfd_custom_kinds *custom, struct next_set *next) {
         const struct hfd_kind_set *built_in = custom->built_in;
         hf_nsec now = hf_now(custom->clock);
 
-        *outlook = (struct outlook){.listing_for = HF_NSEC_NEVER};
-        outlook->kinds = calloc(built_in->n + custom->entries.n + 1, sizeof(struct hfd_kind *));
-        if (!outlook->kinds)
+        *next = (struct next_set){.listing_for = HF_NSEC_NEVER};
+        next->kinds = calloc(built_in->n + custom->entries.n + 1, sizeof(struct hfd_kind *));
+        if (!next->kinds)
                 return -ENOMEM;
-        for (; outlook->n < built_in->n; outlook->n++)
-                outlook->kinds[outlook->n] = built_in->kinds[outlook->n];
+        for (; next->n < built_in->n; next->n++)
+                next->kinds[next->n] = built_in->kinds[next->n];
         for (struct entry *entry = first_entry(custom); entry;
              entry = next_entry(custom, entry->name)) {
                 hf_nsec waited = now - entry->since;
                 if (!entry->kind)
                         continue;
                 if (hf_informer_synced(entry->kind->informer)) {
-                        outlook->kinds[outlook->n++] = entry->kind;
+                        next->kinds[next->n++] = entry->kind;
                         continue;
                 }
-                outlook->waits = true;
-                outlook->lists = outlook->lists || waited < LIST_MAX;
-                if (waited < outlook->listing_for)
-                        outlook->listing_for = waited;
+                next->has_unlisted = true;
+                next->is_listing = next->is_listing || waited < LIST_MAX;
+                if (waited < next->listing_for)
+                        next->listing_for = waited;
         }
-        qsort(outlook->kinds, outlook->n, sizeof(struct hfd_kind *), compare_ids);
+        qsort(next->kinds, next->n, sizeof(struct hfd_kind *), compare_ids);
         return 0;
 }
 
-static bool is_current(const struct hfd_custom_kinds *custom, const struct outlook *outlook) {
-        if (custom->set->n != outlook->n)
+static bool is_current(const struct hfd_custom_kinds *custom, const struct next_set *next) {
+        if (custom->set->n != next->n)
                 return false;
-        for (size_t i = 0; i < outlook->n; i++)
-                if (custom->set->kinds[i] != outlook->kinds[i])
+        for (size_t i = 0; i < next->n; i++)
+                if (custom->set->kinds[i] != next->kinds[i])
                         return false;
         return true;
 }
 
 /* Puts a new set in the place of the current one. */
-static int replace_set(struct hfd_custom_kinds *custom, const struct outlook *outlook) {
+static int replace_set(struct hfd_custom_kinds *custom, const struct next_set *next) {
         struct hfd_kind_set *set, *former = custom->set;
-        int r = hfd_kind_set_new(custom->clock, outlook->kinds, outlook->n, &set);
+        int r = hfd_kind_set_new(custom->clock, next->kinds, next->n, &set);
 
         if (r != 0)
                 return r;
@@ -354,8 +358,8 @@ static int replace_set(struct hfd_custom_kinds *custom, const struct outlook *ou
 
 /* ---- the thread ---- */
 
-static hf_nsec poll_delay(const struct outlook *outlook) {
-        hf_nsec delay = outlook->listing_for / 4;
+static hf_nsec poll_delay(const struct next_set *next) {
+        hf_nsec delay = next->listing_for / 4;
 
         if (delay < POLL_MIN)
                 return POLL_MIN;
@@ -363,34 +367,34 @@ static hf_nsec poll_delay(const struct outlook *outlook) {
 }
 
 /*
- * One turn. rescan: the definitions may have changed. *ret_settled: as in the struct. *ret_delay:
- * when the next turn is due although nothing changes; HF_NSEC_NEVER = not at all. 0 or -errno: try
- * again.
+ * One iteration of the thread's loop. rescan: the definitions may have changed. *ret_settled: the
+ * new value of custom->settled. *ret_delay: the time until the next iteration if no event comes
+ * before; HF_NSEC_NEVER = only an event. 0, or -errno: try again.
  */
-static int take_turn(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
-                     hf_nsec *ret_delay) {
-        struct outlook outlook;
+static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
+                         hf_nsec *ret_delay) {
+        struct next_set next;
         int r = rescan ? scan(custom) : 0;
 
         for (struct entry *entry = first_entry(custom); entry && r == 0;
              entry = next_entry(custom, entry->name))
                 r = start_entry(custom, entry);
         if (r == 0)
-                r = look(custom, &outlook);
+                r = examine_entries(custom, &next);
         if (r != 0)
                 return r;
-        hf_nsec distance = outlook.lists ? LONG_DISTANCE : SET_DISTANCE,
+        hf_nsec distance = next.is_listing ? LONG_DISTANCE : SET_DISTANCE,
                 passed = hf_now(custom->clock) - custom->set_at;
-        bool current = is_current(custom, &outlook), may = !custom->set_at || passed >= distance;
-        *ret_delay = outlook.waits ? poll_delay(&outlook) : HF_NSEC_NEVER;
+        bool current = is_current(custom, &next), may = !custom->set_at || passed >= distance;
+        *ret_delay = next.has_unlisted ? poll_delay(&next) : HF_NSEC_NEVER;
         if (!current && may) {
-                r = replace_set(custom, &outlook);
+                r = replace_set(custom, &next);
                 current = r == 0;
         } else if (!current && distance - passed < *ret_delay) {
                 *ret_delay = distance - passed;
         }
-        *ret_settled = current && !outlook.lists;
-        free(outlook.kinds);
+        *ret_settled = current && !next.is_listing;
+        free(next.kinds);
         return r;
 }
 
@@ -409,13 +413,14 @@ static void *thread_main(void *ctx) {
                         continue;
                 }
                 (void)pthread_mutex_unlock(&custom->mu);
-                int r = take_turn(custom, rescan, &settled, &delay);
+                int r = run_iteration(custom, rescan, &settled, &delay);
                 (void)pthread_mutex_lock(&custom->mu);
                 if (r == 0) {
                         custom->scanned = changed;
                         custom->settled = settled;
                 } else if (!custom->stop) {
-                        /* Not `due`, because the scan must be repeated too. */
+                        /* Pause here and not by `due`: `changed` still differs from `scanned`, so
+                         * the loop would not wait for `due`. */
                         (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
                                                   hf_now(custom->clock) + NOMEM_PAUSE);
                 }

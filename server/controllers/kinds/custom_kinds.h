@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The kinds of the CustomResourceDefinitions that are Established, each with an informer, and the
- * current set of all kinds. custom_kinds.c describes how they come and go.
+ * current set of all kinds. custom_kinds.c describes how kinds are added and removed.
  *
  * Thread: any, from the return of hfd_custom_kinds_new to the call of hfd_custom_kinds_free.
  */
@@ -10,15 +10,15 @@
 
 struct hfd_custom_kinds;
 
-/* built_in: the set of the built-in kinds; gets a reference. definitions is one of them. Starts
- * nothing. 0 or -errno. */
+/* built_in: the set of the built-in kinds; this function takes a reference to it. definitions: the
+ * kind CustomResourceDefinition in that set. Starts nothing. 0 or -errno. */
 int hfd_custom_kinds_new(const struct hfd_kind_sources *sources, struct hfd_kind_set *built_in,
                          const struct hfd_kind *definitions, struct hfd_custom_kinds **ret_custom);
-/* Begins to follow the definitions. Call it before their informer is started, so that no event of
- * it can be missed. 0 or -errno. */
+/* Begins to follow the definitions. Call it before their informer is started, so that no event is
+ * missed. 0 or -errno. */
 int hfd_custom_kinds_start(struct hfd_custom_kinds *custom);
-/* Before the informer of definitions is freed. Accepts NULL; returns NULL. Blocks until its thread
- * has returned. */
+/* Stops following. Call it before the informer of definitions is freed. Accepts NULL; returns NULL.
+ * Blocks until the thread of custom_kinds.c has returned. */
 struct hfd_custom_kinds *hfd_custom_kinds_free(struct hfd_custom_kinds *custom);
 
 /* As hfd_kinds_get and hfd_kinds_is_complete (kinds.h). */

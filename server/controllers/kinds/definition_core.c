@@ -54,7 +54,7 @@ static int set_condition(struct hf__json *definition, const char *type,
         int r = hf__json_find_or_append(definition, "status.conditions", "type", type, &condition);
         if (r != 0)
                 return r;
-        /* The time is that of the last change of the status. */
+        /* lastTransitionTime changes only when the status does. */
         bool turns = !hf__json_has_text(condition, "status", wanted->status) ||
                      !hf__json_string(condition, "lastTransitionTime");
         r = hf__json_put_string(condition, "type", type);
@@ -99,7 +99,8 @@ static const char *get_name(const struct hf__json *names, const char *key) {
         return name ? name : "";
 }
 
-/* Lists are equal if they have the same elements in the same order; none is equal to empty. */
+/* Whether the lists have the same elements in the same order. A missing list equals an empty one.
+ */
 static bool has_same_list(const struct hf__json *a, const struct hf__json *b, const char *key) {
         const struct hf__json *m = hf__json_first(hf__json_get(a, key)),
                               *n = hf__json_first(hf__json_get(b, key));
@@ -131,7 +132,7 @@ static void begin_conflict(struct naming *naming, const char *reason) {
         naming->reason = reason;
 }
 
-/* Accepts the wanted name of that key, or keeps the name that it has. */
+/* Accepts the wanted name of that key, or keeps the accepted one if the wanted one is in use. */
 static int accept_name(struct naming *naming, const char *key, bool is_kind, const char *reason) {
         const struct hfd_definition_uses *uses = naming->uses;
         const char *wanted = get_name(naming->wanted, key),
@@ -143,14 +144,15 @@ static int accept_name(struct naming *naming, const char *key, bool is_kind, con
                 begin_conflict(naming, reason);
                 say_in_use(&naming->message, wanted);
         }
-        /* Kubernetes' clients expect these two even if they are empty. */
+        /* Write plural and kind even if they are empty, because Kubernetes' clients expect them. */
         const char *name = in_use ? accepted : wanted;
         if (!*name && strcmp(key, "plural") != 0 && strcmp(key, "kind") != 0)
                 return 0;
         return hf__json_put_string(naming->names, key, name);
 }
 
-/* Appends "a", or "[a, b]" if there are several. Each name is said once. */
+/* Appends one message for each wanted short name that is in use, separated by commas; a repeated
+ * name gets one message. Returns their number. */
 static size_t say_short_conflicts(struct naming *naming, struct hf__strbuf *out) {
         const struct hf__json *wanted = hf__json_get(naming->wanted, "shortNames"),
                               *accepted = hf__json_get(naming->accepted, "shortNames");
@@ -254,9 +256,9 @@ static int set_names(struct hf__json *definition, const struct hfd_definition_us
 /* ---- the other conditions ---- */
 
 /*
- * Kubernetes waits between the acceptance of the names and this condition, so that all instances
- * know of the names. Here an instance serves the objects as soon as it sees the condition itself,
- * so both are written together.
+ * Sets the condition Established. Kubernetes sets it some time after NamesAccepted, so that all
+ * instances know the names by then. Here each instance serves the objects when it sees Established
+ * itself, so both conditions are written together.
  */
 static int set_established(struct hf__json *definition, const char *now, bool *changed) {
         static const struct condition established = {"True", "InitialNamesAccepted",
@@ -270,7 +272,8 @@ static int set_established(struct hf__json *definition, const char *now, bool *c
                 return find_condition(definition, "Established")
                                ? 0
                                : set_condition(definition, "Established", &refused, now, changed);
-        /* Its objects would never be deleted if they were served from now on. */
+        /* A definition that is being deleted must not begin to serve objects: nothing would delete
+         * them. */
         if (hf__json_string(definition, "metadata.deletionTimestamp"))
                 return 0;
         return set_condition(definition, "Established", &established, now, changed);
@@ -293,8 +296,8 @@ static int set_approval(struct hf__json *definition, const char *now, bool *chan
         return r;
 }
 
-/* Definitions of v1 are refused if a schema breaks the structural rules. What remains is a
- * definition that an older API version has stored. */
+/* The server refuses definitions of v1 that break the structural rules. Only a definition that an
+ * older API version has stored can break them. */
 static int set_structure(struct hf__json *definition, const char *now, bool *changed) {
         static const struct condition violations =
                 {"True", "Violations",

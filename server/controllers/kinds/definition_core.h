@@ -8,7 +8,7 @@
  *      KubernetesAPIApprovalPolicyConformant
  *                          a group of the Kubernetes community has an approval annotation
  *      NonStructuralSchema its objects are not pruned; definitions of v1 cannot have it
- *      Terminating         it is being deleted, and its objects before it
+ *      Terminating         it is being deleted; its objects are deleted first
  *
  * Pure. Thread: any; a definition belongs to the caller.
  */
@@ -19,8 +19,8 @@ struct hf__json;
 /* The finalizer that keeps a definition until its objects are deleted. */
 #define HFD_DEFINITION_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
-/* Answers whether a definition of the group has had the name accepted. Names of resources (plural,
- * singular and short names) and names of kinds are separate. */
+/* Both functions return whether the name was accepted for a definition of the group. Names of
+ * resources (plural, singular and short names) and names of kinds are separate. */
 struct hfd_definition_uses {
         bool (*resource)(void *ctx, const char *group, const char *name);
         bool (*kind)(void *ctx, const char *group, const char *name);

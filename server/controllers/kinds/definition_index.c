@@ -2,9 +2,9 @@
 /*
  * The indexes of definitions.
  *
- * Invariant: the values depend on the definition only, because the informer computes them once for
- * each version of it. They begin with a letter for their meaning, and contain the group, so that
- * one index is enough for all of them.
+ * Invariant: the values depend only on the definition, because the informer computes them once for
+ * each version of it. Each value begins with a letter that says what it means, and contains the
+ * group. So one index holds all sorts of values.
  */
 #include "server/controllers/kinds/definition_index.h"
 
@@ -101,7 +101,7 @@ static bool is_used(struct hf_informer *informer, char what, const char *group, 
         bool found = false;
 
         format_value(what, group, name, value);
-        /* It fails only if there is no such index. */
+        /* Fails only if the index does not exist; hfd_definition_prepare_informer creates it. */
         (void)hf_informer_by_index(informer, NAME_INDEX, value, note_found, &found);
         return found;
 }
@@ -119,7 +119,7 @@ bool hfd_definition_serves(struct hf_informer *informer, const char *group, cons
         return is_used(informer, SERVES, group, version);
 }
 
-/* ---- those that wait ---- */
+/* ---- definitions that wait for a name ---- */
 
 struct enqueue {
         struct hf_workqueue *queue;

@@ -11,8 +11,8 @@ struct hf_workqueue;
 /* Sets the transform and the indexes; before the informer is started. 0 or -errno. */
 int hfd_definition_prepare_informer(struct hf_informer *informer);
 
-/* Whether a definition of the group has had the name accepted: as plural, singular or short name;
- * or as the kind of objects or of lists. Thread: any. */
+/* Whether the name was accepted for a definition of the group: _resource as plural, singular or
+ * short name; _kind as the kind of objects or of lists. Thread: any. */
 bool hfd_definition_uses_resource(struct hf_informer *informer, const char *group,
                                   const char *name);
 bool hfd_definition_uses_kind(struct hf_informer *informer, const char *group, const char *name);

@@ -3,8 +3,7 @@
  * Most objects have no owner, so the informers and the garbage collector parse only those that
  * pass this search.
  *
- * Invariant: it looks for the names of members as JSON that this server prints writes them, that
- * is, without escapes.
+ * Invariant: the search is for the names as this server prints them, without escapes.
  */
 #include "server/controllers/kinds/gc_filter.h"
 

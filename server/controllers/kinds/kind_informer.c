@@ -62,8 +62,8 @@ static bool is_kept_whole(const struct hf_resource *resource) {
                strcmp(resource->plural, "apiservices") == 0;
 }
 
-/* Whether a controller must be told when another part than the metadata changes: the limits of a
- * quota, and what the objects of a kind use that quotas measure. */
+/* Whether a controller needs an event also when only other parts than the metadata change. That is
+ * so for quotas, because of their limits, and for kinds whose use of resources quotas measure. */
 static bool needs_all_changes(const struct hf_resource *resource) {
         return (strcmp(resource->plural, "resourcequotas") == 0 && !*resource->group) ||
                hfd_quota_kind(resource->group, resource->plural) != HFD_QUOTA_OBJECTS;

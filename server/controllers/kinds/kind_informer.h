@@ -4,9 +4,9 @@
  * The informer of a kind. Those of namespaces, workspaces, clusterroles, apiservices,
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
- * the schemas. All others cache metadata only, so a controller must not write a cached object back;
- * and the resourceVersion of one without owners and finalizers may be an old one, because only
- * changes of the metadata are events. (needs_all_changes in the .c file names the exceptions.)
+ * the schemas. All others cache metadata only, so a controller must not write a cached object back.
+ * They also get an event only when the metadata change. So the cached resourceVersion of an object
+ * without owners and finalizers may be outdated. (needs_all_changes in the .c file has exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 
@@ -16,8 +16,9 @@
 #define HFD_OWNER_INDEX     "owner"
 #define HFD_FINALIZER_INDEX "finalizer"
 
-/* Whether the server of the informers serves a kind that a definition has made. It does so a little
- * later than the definition is seen here. Never blocks. NULL = it always does. Thread: any. */
+/* serves: whether the server serves the kind of a definition already. It may begin to do so a
+ * little later than the informer sees the definition. Never blocks. NULL = every kind is served.
+ * Thread: any. */
 struct hfd_kind_serving_functions {
         bool (*serves)(void *ctx, const struct hf_resource *resource);
         void *ctx;
@@ -27,13 +28,14 @@ struct hfd_kind_serving_functions {
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;
-        /* For informers that need metadata only: its watches may leave out changes that keep the
-         * metadata of an object without owners and finalizers. NULL = client. */
+        /* The client of informers that keep metadata only. Its watches may leave out changes of an
+         * object without owners and finalizers that keep the metadata. NULL = client. */
         struct hf_client *metadata_client;
         struct hf_informer_thread *thread; /* NULL = each informer has one of its own */
         struct hfd_kind_serving_functions serving;
 };
 
+/* Whether the resource is customresourcedefinitions. Pure. */
 bool hfd_kind_is_definitions(const struct hf_resource *resource);
 /* Creates the informer with its indexes; does not start it. 0 or -errno. */
 int hfd_kind_new_informer(const struct hfd_kind_sources *sources, const struct hfd_kind_row *row,

@@ -2,13 +2,12 @@
 #pragma once
 /*
  * A kind with its informer, and the set of all kinds at one moment. Built-in kinds are in every
- * set. Kinds of CustomResourceDefinitions come and go (custom_kinds.h), and each such
- * change makes a new set, which replaces the old one. A set is immutable, and keeps its kinds and
- * their informers alive. So a controller works with one set until it begins anew with the next
- * (hfd_kinds_run).
+ * set. When a kind of a CustomResourceDefinition is added or removed (custom_kinds.h), a new set
+ * replaces the old one. A set is immutable, and keeps its kinds and their informers alive. So a
+ * controller works with one set until it begins again with the next (hfd_kinds_run).
  *
- * Thread: any. But the last reference to a set or to a custom kind must not be dropped on an
- * informer's thread, because that frees informers, and blocks.
+ * Thread: any. But do not drop the last reference to a set or a custom kind on an informer's
+ * thread: that frees informers, which blocks.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -16,8 +15,8 @@
 #include <holdfast/client.h>
 #include <holdfast/informer.h>
 
-/* One row of the server's table of resources, or what a definition makes. The strings live as long
- * as the struct hfd_kind; those of built-in kinds are static. */
+/* The names of a kind: a row of the server's table of resources, or from a definition. The strings
+ * live as long as the struct hfd_kind; those of built-in kinds are static. */
 struct hfd_kind_row {
         struct hf_resource resource;
         const char *kind;
@@ -27,7 +26,7 @@ struct hfd_kind_row {
 struct hfd_kind {
         struct hfd_kind_row row;
         struct hf_informer *informer; /* owned */
-        size_t id;                    /* unique in this process, also among kinds that are gone */
+        size_t id;                    /* unique in this process; never used again */
         bool is_custom;
         /* The next two are for custom kinds; a built-in one lives as long as the hfd_kinds. */
         atomic_int refs;
@@ -57,7 +56,8 @@ struct hfd_kind_set *hfd_kind_set_unref(struct hfd_kind_set *set);
 const struct hfd_kind *hfd_kind_set_find(const struct hfd_kind_set *set, const char *group,
                                          const char *plural);
 const struct hfd_kind *hfd_kind_set_find_by_id(const struct hfd_kind_set *set, size_t id);
-/* By apiVersion ("v1", "group/version") and kind, the names in objects and owner references, which
- * may be NULL. The version is ignored, because all versions of a kind show the same objects. */
+/* Finds a kind by the apiVersion ("v1", "group/version") and kind of an object or owner reference;
+ * both may be NULL. The version is ignored, because all versions of a kind show the same objects.
+ */
 const struct hfd_kind *hfd_kind_set_find_by_name(const struct hfd_kind_set *set,
                                                  const char *api_version, const char *kind);

@@ -14,7 +14,7 @@
 
 /* ---- life cycle ---- */
 
-/* The set of the built-in kinds, and what follows the custom ones. */
+/* Makes the set of the built-in kinds, and the struct that follows custom kinds. */
 static int make_sets(struct hfd_kinds *kinds, const struct hfd_kinds_config *config) {
         struct hfd_kind *all[HFD_KINDS_MAX];
         const struct hfd_kind *definitions = NULL;
@@ -86,8 +86,10 @@ bool hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *s
         return !kinds->custom || hfd_custom_kinds_is_complete(kinds->custom, set);
 }
 
-static void fire(void *token) { hf_cancel_fire(token, HF_CANCEL_STOPPING); }
+static void on_replaced(void *token) { hf_cancel_fire(token, HF_CANCEL_STOPPING); }
 
+/* Runs the loop with one set. `until`, which the loop gets, fires when the set is replaced or the
+ * term drains. */
 static int run_with_set(struct hfd_kind_set *set, struct hf_term *term, hfd_kinds_run_fn run,
                         void *ctx) {
         struct hf_cancel_waker waker;
@@ -96,7 +98,7 @@ static int run_with_set(struct hfd_kind_set *set, struct hf_term *term, hfd_kind
 
         if (r != 0)
                 return r;
-        hf_cancel_add_waker(set->replaced, &waker, fire, until);
+        hf_cancel_add_waker(set->replaced, &waker, on_replaced, until);
         r = run(ctx, term, set, until);
         hf_cancel_remove_waker(&waker);
         hf_cancel_unref(until);

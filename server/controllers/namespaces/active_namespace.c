@@ -32,7 +32,7 @@ int hfd_active_namespace(const struct hfd_controller_context *context, const cha
 int hfd_active_namespace_created(struct hf_term *term, const char *name, int r) {
         struct hf__json *ns;
 
-        /* Not found: there is no such namespace any more. */
+        /* HF_E_NOT_FOUND: the namespace does not exist any more. */
         if (r == HF_E_EXISTS || r == HF_E_NOT_FOUND)
                 return 0;
         if (r != HF_E_FORBIDDEN)

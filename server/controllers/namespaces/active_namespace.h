@@ -13,7 +13,7 @@
 
 struct hfd_controller_context;
 
-/* By the informer's copy, which may be outdated. 0 or -ENOMEM. */
+/* Checks the informer's copy of the namespace, which may be outdated. 0 or -ENOMEM. */
 int hfd_active_namespace(const struct hfd_controller_context *context, const char *name,
                          bool *ret_active);
 /*

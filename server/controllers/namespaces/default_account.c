@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every namespace has a ServiceAccount `default`, for programs that name no other. The key is the
- * namespace.
+ * Creates a ServiceAccount `default` in every namespace, for programs that name no other account. A
+ * key of the queue is the name of a namespace.
  *
- * Invariants. Only the existence of the account matters: its fields belong to the users. A key
- * costs two look-ups in caches when nothing is missing, however many namespaces there are.
+ * Invariants. The controller only checks that the account exists; its fields belong to the users.
+ * If nothing is missing, a key costs two look-ups in caches, however many namespaces there are.
  */
 #include "server/controllers/namespaces/default_account.h"
 
@@ -55,7 +55,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r == HF_E_NOT_FOUND ? create_account(term, key) : r;
 }
 
-/* A namespace that is added brings its own event, so only deletes of accounts matter. */
+/* Only deletes of accounts matter: a new namespace causes an event of its own. */
 static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                        const char *ns, const char *name, const char *object, size_t n) {
         if (type != HF_EVENT_DELETED || strcmp(name, ACCOUNT) != 0)

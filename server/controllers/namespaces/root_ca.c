@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every namespace has a ConfigMap kube-root-ca.crt with the CA by which programs in it recognise
- * this server. The key is the namespace. root_ca_core.h decides what to do with a ConfigMap.
+ * Keeps a ConfigMap kube-root-ca.crt in every namespace, with the CA by which programs in the
+ * namespace recognise this server. A key of the queue is the name of a namespace. root_ca_core.h
+ * decides what to do with a ConfigMap.
  *
- * Invariants. The informer has these ConfigMaps only, and as a whole, so that a key costs look-ups
- * in caches when nothing has changed, however many namespaces there are. A ConfigMap is written at
- * the resourceVersion that was read, so the change of another client is never undone unseen.
+ * Invariants. The informer has only these ConfigMaps, with their data. So a key costs only look-ups
+ * in caches if nothing has changed, however many namespaces there are. A ConfigMap is written at
+ * the resourceVersion that was read, so no change of another client is overwritten unseen.
  */
 #include "server/controllers/namespaces/root_ca.h"
 
@@ -20,7 +21,8 @@
 #include "server/controllers/namespaces/root_ca_core.h"
 
 #define N_WORKERS 8
-/* A reload may have replaced the CA, and no event reports that. */
+/* How often a ConfigMap is checked without an event: a reload may have replaced the CA, and no
+ * event reports that. */
 #define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
@@ -91,7 +93,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return r;
 }
 
-/* The informer has no other ConfigMaps than those of that name. */
+/* The informer has only ConfigMaps of that name, so each event concerns its namespace. */
 static int map_map(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                    const char *name, const char *object, size_t n) {
         return hf_workqueue_add(queue, ns);

@@ -2,8 +2,8 @@
 /*
  * The contents of kube-root-ca.crt.
  *
- * Invariant: what hfd_root_ca_restore has written is kept by hfd_root_ca_next. Otherwise the
- * controller would write for ever.
+ * Invariant: for a ConfigMap that hfd_root_ca_restore has written, hfd_root_ca_next returns
+ * HFD_ROOT_CA_KEEP. Otherwise the controller would write for ever.
  */
 #include "server/controllers/namespaces/root_ca_core.h"
 
@@ -27,7 +27,8 @@ static bool has_data(const struct hf__json *map, const char *pem) {
                strcmp(hf__json_text(value), pem) == 0;
 }
 
-/* Any text will do: an administrator may have translated it. */
+/* Whether the ConfigMap has a description. Any text is accepted: an administrator may have
+ * translated it. */
 static bool is_described(const struct hf__json *map) {
         const struct hf__json *text =
                 hf__json_get(hf__json_path(map, "metadata.annotations"), ANNOTATION);

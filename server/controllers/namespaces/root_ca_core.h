@@ -15,8 +15,8 @@ enum hfd_root_ca_step {
 
 /* map: the ConfigMap. pem: the CA that it must have. */
 enum hfd_root_ca_step hfd_root_ca_next(const struct hf__json *map, const char *pem);
-/* Makes the data of the ConfigMap the CA alone, and says what it is for. Other metadata stays. 0 or
- * -ENOMEM. */
+/* Sets the data of the ConfigMap to the CA alone. Adds the annotation that describes the ConfigMap,
+ * unless it has one. Other metadata stay. 0 or -ENOMEM. */
 int hfd_root_ca_restore(struct hf__json *map, const char *pem);
 /* A new ConfigMap. 0 or -ENOMEM. The caller frees it. */
 int hfd_root_ca_new(const char *pem, struct hf__json **ret_map);

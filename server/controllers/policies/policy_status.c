@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One key for each policy.
+ * Checks the types in the expressions of ValidatingAdmissionPolicies. There is one key for each
+ * policy.
  *
- * Invariant: a generation is checked once, when it is first seen; a kind that changes later does
- * not make the status wrong, because it says which generation was checked, as in Kubernetes.
+ * Invariant: each generation of a policy is checked once, when it is first seen. A later change of
+ * a kind's schema causes no new check, as in Kubernetes: the status says which generation was
+ * checked.
  */
 #include "server/controllers/policies/policy_status.h"
 
@@ -30,7 +32,7 @@ static bool is_checked(const struct hf__json *policy, int64_t *ret_generation) {
         return *ret_generation <= observed;
 }
 
-/* The new status, with the conditions that others may have set. */
+/* Makes the new status. Conditions that other clients have set stay. */
 static int make_status(const struct hfd_controller_context *context, const struct hf__json *policy,
                        int64_t generation, struct hf__json **ret_status) {
         const struct hf__json *old = hf__json_get(policy, "status");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The quota controller: recounts the quotas of a namespace after objects were created or deleted in
- * it, after a pod, a claim or a service has changed, and after a quota has changed. Creates are
- * charged by the server itself (server/registry/write/quota/quota.h); deletes are not, so they free
- * their place here.
+ * it, after a pod, a claim or a service has changed, and after a quota has changed. The server
+ * itself adds creates to status.used (server/registry/write/quota/quota.h), but does not subtract
+ * deletes. This controller does that.
  *
  *      1. The quotas of the namespace are listed, by a consistent read.
  *      2. The objects of each kind that a quota names are counted, at the revision of that list or
@@ -16,8 +16,9 @@
  * between 1 and 3 makes 3 fail, and the recount is repeated. A count before the list would miss
  * creates that the list contains already, and would undo their charge.
  *
- * A new leader gets the keys of all objects, so it also repairs what its predecessor has left. The
- * same happens when kinds come or go (hfd_kinds_run): then quotas that name them are recounted.
+ * A new leader gets the keys of all objects, so it also corrects what its predecessor has left. The
+ * same happens when kinds are added or removed (hfd_kinds_run): then quotas that name these kinds
+ * are recounted.
  */
 #include "server/controllers/quota/quota_controller.h"
 
@@ -34,9 +35,11 @@
 #include "server/quota/quota.h"
 
 #define N_WORKERS 4
-/* How long a recount waits for more changes of the namespace, so that it covers them, too. */
+/* How long a recount is delayed after a change in the namespace, so that one recount covers many.
+ */
 #define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)
-/* The same, if what an object uses may have changed: pods change often, and all must be read. */
+/* The same after a change of an object's use of resources. Longer, because pods change often and a
+ * recount reads all of them. */
 #define CHANGE_DELAY (500 * HF_NSEC_PER_MSEC)
 #define PAGE_SIZE    100u /* objects in memory at a time */
 /* How long to wait after a conflict: more creates are likely to follow those that caused it. */
@@ -110,7 +113,8 @@ static int pass_page(const struct hf__json *page, hfd_quota_each_fn each, void *
         return r == 0 && next->error ? -ENOMEM : r;
 }
 
-/* For hfd_quota_recount. One page is in memory at a time; all are of the revision of the first. */
+/* Visits objects for hfd_quota_recount. One page is in memory at a time. All pages show the
+ * revision of the first. */
 static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
                  bool *ret_served) {
         const struct counting *counting = ctx;
@@ -139,7 +143,7 @@ static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *ea
 
 /* ---- reconciling ---- */
 
-/* Recounts one quota. HF_E_CONFLICT: it has changed. */
+/* Recounts one quota. HF_E_CONFLICT: the quota has changed since it was listed. */
 static int recount(struct counting *counting, struct hf__json *quota) {
         const char *name = hf__json_string(quota, "metadata.name");
         const struct hfd_quota_source source = {.count = count,
@@ -187,7 +191,8 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
 
 /* ---- events ---- */
 
-/* Queues the namespace of an object. Of most kinds only the number of objects matters. */
+/* Enqueues the namespace of an object that was created or deleted. For most kinds only the number
+ * of objects matters. */
 static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                       const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;
@@ -198,7 +203,7 @@ static int map_object(void *ctx, struct hf_workqueue *queue, enum hf_event_type 
         return hf_workqueue_add_after(queue, ns, GATHER_DELAY);
 }
 
-/* What a pod, a claim or a service uses may change as well. */
+/* For pods, claims and services: a change also matters, because it may change what they use. */
 static int map_measured(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
                         const char *ns, const char *name, const char *object, size_t n) {
         const struct hfd_controller_context *context = ((const struct controller *)ctx)->context;
@@ -210,8 +215,8 @@ static int map_measured(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         return hf_workqueue_add_after(queue, ns, CHANGE_DELAY);
 }
 
-/* A new quota limits nothing until its first recount. A change may be that of its limits, or only a
- * create that was charged. */
+/* Recounts a new quota at once, because it limits nothing until its first recount. A change may
+ * only be the use of a create, so its recount is delayed. */
 static int map_quota(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
         if (!ns || !*ns)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Keeps the status of ResourceQuotas right: status.hard is spec.hard, and status.used is what the
- * namespace has. See quota_controller.c.
+ * The controller resourcequota. Keeps the status of ResourceQuotas correct: status.hard equals
+ * spec.hard, and status.used is what the namespace uses. Runs on the leader.
  */
 #include <holdfast/leader.h>
 

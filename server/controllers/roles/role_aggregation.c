@@ -5,7 +5,8 @@
  * As in Kubernetes, an empty selector matches every role, and a role never selects itself. A
  * malformed selector matches nothing.
  *
- * Invariant: equal rules are found by their texts, because roles may have very many.
+ * Invariant: the time is n log n in the number of rules, because roles may have very many. So equal
+ * rules are found by an index of their texts.
  */
 #include "server/controllers/roles/role_aggregation.h"
 
@@ -33,7 +34,7 @@ static bool expression_matches(const struct hf__json *expression, const struct h
         if (is_text(op, "In"))
                 return value && hf__json_has_element(values, value);
         if (is_text(op, "NotIn"))
-                return !value || !hf__json_has_element(values, value);
+                return key && (!value || !hf__json_has_element(values, value));
         if (is_text(op, "Exists"))
                 return value != NULL;
         return key && is_text(op, "DoesNotExist") && !value;
@@ -82,7 +83,7 @@ static int add_rules(struct hf__json *rules, struct hf__json *texts, const struc
         return r;
 }
 
-/* Removes each rule that an earlier one equals. */
+/* Removes each rule that equals an earlier one. */
 static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
         struct hf__json_index index;
         struct hf__json *rule = hf__json_first(rules);
@@ -100,7 +101,7 @@ static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
         return r;
 }
 
-/* Adds the rules of the roles that the selector selects, and that are not taken yet. */
+/* Adds the rules of the roles that the selector selects, except roles that are already `taken`. */
 static int add_selected(struct hf__json *rules, struct hf__json *texts, bool *taken,
                         const struct hf__json *role, const struct hf__json *selector,
                         const struct hf__json *all) {

@@ -76,7 +76,7 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
         return roles.error;
 }
 
-/* Writes a role whose rules are no longer those of the roles that it selects. */
+/* Writes an aggregated role, if its rules differ from the rules of the roles that it selects. */
 static int update_role(struct hf_term *term, const struct hf__json *role,
                        const struct hf__json *all) {
         struct hf__json *rules = NULL, *updated;
@@ -100,11 +100,11 @@ static int update_role(struct hf_term *term, const struct hf__json *role,
         return hfd_object_client_ignore_stale(r);
 }
 
-/* What a term has done. */
+/* The progress of the controller in one term. */
 struct run {
         const struct hfd_controller_context *context;
-        size_t next_other; /* of context->other_role */
-        bool has_others;   /* some of them are left */
+        size_t next_other; /* the index of the next object of context->other_role to apply */
+        bool has_others;   /* not all of these objects have been applied yet */
 };
 
 static int aggregate(const struct run *run, struct hf_term *term) {
@@ -119,8 +119,8 @@ static int aggregate(const struct run *run, struct hf_term *term) {
         return r;
 }
 
-/* There is one worker, so a few of the other roles are brought up to date at a time: clients wait
- * for aggregated roles, but not for these. */
+/* Applies only a few of the other roles at a time: there is one worker, and clients wait for
+ * aggregated roles, but not for the other ones. */
 static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct run *run = ctx;
         int r = aggregate(run, term);
@@ -129,7 +129,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
                 r = hfd_role_defaults_apply_some(term, run->context->other_role, &run->next_other,
                                                  OTHERS_AT_ONCE, &run->has_others);
         if (r == 0 && run->has_others)
-                *ret_again = 1;
+                *ret_again = 1; /* at once */
         return r;
 }
 

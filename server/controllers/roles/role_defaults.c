@@ -55,9 +55,9 @@ static int append_to(struct hf__json *object, const char *key, const struct hf__
         return r;
 }
 
-/* Finds out whether the rules of a role cover one more rule: whether a user with this role alone
- * has the rights of the rule. So there is only one comparison of rules, that of the authorizer. 0
- * or -ENOMEM. */
+/* Finds out whether the rules of a role cover one more rule. Asks the authorizer whether a user
+ * with this role alone has the rights of the rule, so that there is only one implementation of
+ * comparing rules. 0 or -ENOMEM. */
 static int covers(const struct hf__json *role, const struct hf__json *rule, bool *ret_covered) {
         static const char binding[] = "{\"roleRef\":{\"kind\":\"ClusterRole\",\"name\":\"r\"},"
                                       "\"subjects\":[{\"kind\":\"User\",\"name\":\"u\"}]}";
@@ -143,7 +143,7 @@ int hfd_role_defaults_merge(struct hf__json *object, const struct hf__json *want
 
 /* ---- requests ---- */
 
-/* NULL: an object of another kind. */
+/* The plural of the kind in its URL. NULL: it is not a kind of role or binding. */
 static const char *plural_of(const struct hf__json *wanted) {
         static const char *const kinds[][2] = {{"ClusterRole", "clusterroles"},
                                                {"ClusterRoleBinding", "clusterrolebindings"},
@@ -156,7 +156,8 @@ static const char *plural_of(const struct hf__json *wanted) {
         return NULL;
 }
 
-/* A binding to another role cannot be changed, only replaced. */
+/* Whether the binding refers to another role than wanted. The API does not allow changing the role
+ * of a binding, so the binding must be deleted and created again. */
 static bool must_be_replaced(const struct hf__json *object, const struct hf__json *wanted) {
         const struct hf__json *old_ref = hf__json_get(object, "roleRef"),
                               *ref = hf__json_get(wanted, "roleRef");
@@ -178,7 +179,7 @@ static int bring_up_to_date(struct hf_term *term, const struct hf_resource *reso
                 const struct hfd_object_client_delete_options options = {
                         .uid = hf__json_string(object, "metadata.uid")};
                 int r = hfd_object_client_delete(term, resource, ns, name, &options);
-                return r == 0 ? HF_E_CONFLICT : r; /* now it is missing */
+                return r == 0 ? HF_E_CONFLICT : r; /* the next attempt creates it */
         }
         int r = hfd_role_defaults_merge(object, wanted, &changed);
         return r == 0 && changed ? hfd_object_client_update(term, resource, ns, name, NULL, object)
