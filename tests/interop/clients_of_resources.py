@@ -67,9 +67,18 @@ class Kubectl:
         self.title = f"kubectl {version[0]}.{version[1]}"
         self.cache = f"{api.temporary.name}/cache-{version[1]}"
 
-    def run(self, *args, stdin=None):
+    def start(self, *args, stdin=None):
         return subprocess.run([self.binary, f"--kubeconfig={self.api.kubeconfig}", f"--cache-dir={self.cache}", *args],
-                              input=stdin, capture_output=True, text=True, timeout=120, check=False).stdout
+                              input=stdin, capture_output=True, text=True, timeout=300, check=False)
+
+    def run(self, *args, stdin=None):
+        return self.start(*args, stdin=stdin).stdout
+
+    def replace(self, read, *flags):
+        """Sends back what read() returns. A controller may have written in between, so a conflict is tried again."""
+        for _ in range(5):
+            if self.start("replace", *flags, "-f", "-", stdin=read()).returncode == 0:
+                return
 
     def full_name(self, object):
         """The name of an object's resource that is the only one."""
@@ -81,7 +90,7 @@ class Kubectl:
 
     def wait(self, objects):
         """`kubectl wait` watches one object after another. A new one waits as long as each takes to be as it should be, so that is seen to here."""
-        waiting = threading.Thread(target=self.run, args=("wait", "--for=jsonpath={.metadata.annotations.done}=yes", "--timeout=60s", "-f", "-"),
+        waiting = threading.Thread(target=self.run, args=("wait", "--for=jsonpath={.metadata.annotations.done}=yes", "--timeout=200s", "-f", "-"),
                                    kwargs={"stdin": list_of(objects)})
         waiting.start()
         for object in objects:
@@ -109,7 +118,7 @@ class Kubectl:
         run("get", ",".join(self.full_name(o) for o in [*objects, COMPONENT]), "-A", "-o", "name")
         run("get", "componentstatus", "etcd-0")
         run("label", "-f", "-", "a=b", stdin=everything)
-        run("replace", "-f", "-", stdin=run("get", "-f", "-", "-o", "json", stdin=everything))
+        self.replace(lambda: run("get", "-f", "-", "-o", "json", stdin=everything))
         run("create", "token", name)
         run("certificate", "approve", name)
         run("scale", "--replicas=2", *(f"{kind}/{name}" for kind in ("deployment", "replicaset", "statefulset", "replicationcontroller", "gadget")))
@@ -122,8 +131,8 @@ class Kubectl:
         run("delete", "--wait=false", "-f", "-", stdin=everything)
 
     def use_status(self, objects):
-        found = self.run("get", "--subresource=status", "-o", "json", *(f"{self.full_name(o)}/{o['metadata']['name']}" for o in objects))
-        self.run("replace", "--subresource=status", "-f", "-", stdin=found)
+        names = [f"{self.full_name(o)}/{o['metadata']['name']}" for o in objects]
+        self.replace(lambda: self.run("get", "--subresource=status", "-o", "json", *names), "--subresource=status")
         self.run("patch", "--subresource=status", "--type=merge", "-p", json.dumps(PATCH), "-f", "-", stdin=list_of(objects))
 
 
@@ -213,6 +222,17 @@ class Typed:
         return steps + [lambda: self.call("delete", *self.at), lambda: self.call("delete_collection", *self.where, label_selector="a=none")]
 
 
+def attempt(step):
+    """A controller may have written between a read and a replace, so a conflict is tried again."""
+    for _ in range(5):
+        try:
+            step()
+            return
+        except Exception as error:  # pylint: disable=broad-except
+            if getattr(error, "status", 0) != 409:
+                return
+
+
 def use_python(api, resources, name, number):
     """name: "typed" or "dynamic"."""
     from kubernetes import client, config, dynamic  # pylint: disable=import-outside-toplevel
@@ -222,8 +242,7 @@ def use_python(api, resources, name, number):
     make = (lambda o: Typed(client, api_client, resources, o)) if name == "typed" else lambda o, d=dynamic.DynamicClient(api_client): Dynamic(d, resources, o)
     for object in [*objects_of(name, number), *reviews(), COMPONENT]:
         for step in make(object).use():
-            with contextlib.suppress(Exception):
-                step()
+            attempt(step)
     # The dynamic client deletes a collection when it is given no name.
     if name == "dynamic":
         for object in objects_of(name, number):
