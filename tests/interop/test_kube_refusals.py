@@ -155,6 +155,11 @@ REFUSALS = [
     # ---- paths and methods ----
     ("GET", "/apis/none.example/v1/x", None, {}, 404, "NotFound", "the server could not find the requested resource"),
     ("POST", CM + "/a", {}, {}, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    ("GET", "/api/v1/configmaps/x", None, {}, 404, "NotFound", "the server could not find the requested resource"),
+    ("PUT", "/api/v1/configmaps/x", {}, {}, 404, "NotFound", "the server could not find the requested resource"),
+    ("POST", "/api/v1/configmaps", {}, {}, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
+    ("POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", {}, {}, 404, "NotFound", "the server could not find the requested resource"),
+    ("DELETE", "/api/v1/configmaps", None, {}, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
     ("DELETE", NS, None, {}, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
 ]
 

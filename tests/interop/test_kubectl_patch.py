@@ -143,7 +143,7 @@ def test_apply_creates_and_changes_objects(pair, kubectl, ns):
     kubectl("delete", "ws", f"{ns}-applied", "--wait=false")
 
 
-def test_apply_dry_run_and_diff_change_nothing(pair, kubectl, ns):
+def test_an_apply_dry_run_changes_nothing(pair, kubectl, ns):
     text = json.dumps(config_map("one", ns))
     assert apply(kubectl, text) == ["created"]
     other = json.dumps(config_map("one", ns, {"k": "w"}))

@@ -139,3 +139,23 @@ def test_kubectl_goes_on_at_the_server_after_an_apply_of_its_own(pair, kubectl, 
     assert "serverside-applied" in done.stdout
     code, body = pair.a.request("GET", f"/api/v1/namespaces/{ns}/configmaps/one")
     assert json.loads(body)["data"] == {"a": "2"}
+
+
+def test_the_python_client_applies(pair, ns):
+    kubernetes = pytest.importorskip("kubernetes", reason="python3-kubernetes is not installed")
+    from kubernetes import config, dynamic  # pylint: disable=import-outside-toplevel
+
+    maps = [dynamic.DynamicClient(config.new_client_from_config(str(at.kubeconfig))).resources.get(api_version="v1", kind="ConfigMap")
+            for at in (pair.a, pair.b)]
+
+    def applied(at, data, manager, **query):
+        return at.patch(body=json.dumps(config_map("one", ns, data)), namespace=ns, name="one", content_type=APPLY["Content-Type"],
+                        field_manager=manager, **query).to_dict()
+    assert applied(maps[0], {"a": "1", "b": "1"}, "m1")["data"] == {"a": "1", "b": "1"}
+    with pytest.raises(kubernetes.client.ApiException) as conflict:
+        applied(maps[1], {"a": "2"}, "m2")
+    assert conflict.value.status == 409 and '.data.a' in str(conflict.value.body)
+    changed = applied(maps[1], {"a": "2"}, "m2", query_params=[("force", "true")])
+    assert changed["data"] == {"a": "2", "b": "1"}
+    assert owners(changed) == {("m1", "Apply"): {"f:data": {"f:b": {}}}, ("m2", "Apply"): {"f:data": {"f:a": {}}}}
+    assert applied(maps[0], {}, "m1").get("data") == {"a": "2"}

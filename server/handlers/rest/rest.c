@@ -131,6 +131,23 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         return false;
 }
 
+/* Whether there is such a path, whatever is done there. Without a namespace only the collection of
+ * a namespaced resource has one, and that of custom resources only for what may span namespaces. A
+ * review has no name. */
+static bool is_path_served(const struct hfd_request *request, const struct hfd_request_info *info) {
+        const struct hfd_resource *resource = request->resource;
+
+        if (resource->is_review && *info->name && !resource->is_report)
+                return false;
+        if (!resource->namespaced)
+                return !*info->ns;
+        if (*info->ns)
+                return true;
+        return !*info->name && !resource->is_review &&
+               (!resource->custom || strcmp(info->verb, "list") == 0 ||
+                strcmp(info->verb, "watch") == 0);
+}
+
 /* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
  * name, unless its body is of another kind (a token, a binding, an eviction); an update or patch of
  * an object needs one; another subresource can only be read, updated or patched; a review can only
@@ -144,7 +161,7 @@ static bool is_verb_allowed(const struct hfd_request *request,
 
         if (request->resource->is_report)
                 return request->verb == HFD_GET || request->verb == HFD_LIST;
-        if (request->resource->is_review && (request->verb != HFD_CREATE || *info->name))
+        if (request->resource->is_review && request->verb != HFD_CREATE)
                 return false;
         if (request->resource->namespaced && !*info->ns && !may_span_namespaces)
                 return false;
@@ -166,7 +183,7 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
         request->resource = hfd_custom_table_find(hfd_cacher_table(rest->registry->cacher),
                                                   info->group, info->version, info->resource);
         request->part_of = request->resource;
-        if (!request->resource || (*info->ns && !request->resource->namespaced) ||
+        if (!request->resource || !is_path_served(request, info) ||
             !hfd_resource_subresource(request->resource, info->subresource,
                                       &request->subresource)) {
                 hfd_response_no_such_resource(response);

@@ -266,3 +266,11 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old) 
 
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
+
+int hfd_volume_attachment_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"", "status", "{}", NULL},
+                                                    {"status", "attached", "false", NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}

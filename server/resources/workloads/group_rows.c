@@ -462,7 +462,7 @@ static const struct hfd_resource rows[] = {
                                        {"Attached", "string", "", "@boolean:status.attached"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_volume_attachment_schema,
-                .prepare = hfd_workload_prepare,
+                .prepare = hfd_volume_attachment_prepare,
         },
         {
                 .group = "storage.k8s.io",

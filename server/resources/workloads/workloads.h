@@ -104,6 +104,7 @@ int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_volume_attachment_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* ---- pods ---- */
 
