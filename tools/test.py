@@ -53,17 +53,18 @@ BUILDS = {
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false", *QUICK], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
-# forbids ptrace; test_growth.py measures the processor time, test_checker.py runs no server, test_readme.py builds its own, and test_large_writes.py
-# keeps the processors busy for minutes with code that unit tests cover under the sanitizer. Under the thread
+# forbids ptrace; test_growth.py measures the processor time, test_checker.py runs no server, test_readme.py builds its own, and the other three keep
+# the processors busy for minutes with code that other tests cover under the sanitizer. Under the thread
 # sanitizer only these files run: they cover how terms begin and end, and reloads.
 SANITIZED = {
-    "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py", "test_large_writes.py", "test_readme.py"),
+    "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py", "test_large_writes.py", "test_readme.py", "test_store_commands.py",
+                                           "test_clients_of_resources.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
 # The integration tests that run a second time over a file of SQLite instead of etcd. What stops or reads etcd itself is skipped there.
 ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", "test_coordinated.py", "test_election.py", "test_faults.py",
-             "test_followed_changes.py", "test_garbage.py", "test_holder_death.py", "test_leases.py", "test_lifecycle.py", "test_migration.py",
-             "test_namespaces.py", "test_odd_leases.py", "test_process.py", "test_shards.py", "test_status.py", "test_storm.py", "test_workspaces.py")
+             "test_field_owner_crashes.py", "test_followed_changes.py", "test_garbage.py", "test_holder_death.py", "test_leases.py", "test_lifecycle.py",
+             "test_migration.py", "test_namespaces.py", "test_odd_leases.py", "test_process.py", "test_shards.py", "test_status.py", "test_storm.py", "test_workspaces.py")
 # Most integration tests run over etcd once: with the address sanitizer, if sanitizers are wanted. What clients see does not depend on the build, and the
 # plain build runs those above over SQLite. These run in both builds: they measure memory, or skip with a sanitizer what compilers and runtimes do not allow.
 PLAIN = {"test_embedding.py", "test_host_loops.py", "test_slow_readers.py"}
@@ -318,7 +319,7 @@ class Run:
                         self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
             setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
             if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
-                self.meson_tests("build-fuzz: fuzz targets, five seconds each", "build-fuzz", "--suite", "fuzz")
+                self.meson_tests("build-fuzz: fuzz targets, three seconds each", "build-fuzz", "--suite", "fuzz")
         if self.wants("form"):
             self.build("build-clang")
             tests = ("server-sdnotify", "server-log-sink")
