@@ -30,6 +30,9 @@ struct hfd_writer {
  * takes_list: object may get the list of live, which then has none, in place of a copy; not if
  * *ret_changed is false.
  *
+ * live's list may be a raw value (json.h). Then it stays one, and object's list is one, unless the
+ * sets must be made.
+ *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.
  */
