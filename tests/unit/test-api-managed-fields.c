@@ -82,9 +82,11 @@ static int put(struct api_fixture *f, const char *list, const char *data, const 
 
 static void check(struct api_fixture *f, const char *list, const char *data, const char *manager) {
         char before[2000], after[2000], patched[2000], query[80], dry[80], patch[200];
+        char operation[200];
 
         store(f, KEY("put"), "put", list);
-        store(f, KEY("pat"), "pat", list);
+        store(f, KEY("mer"), "mer", list);
+        store(f, KEY("jso"), "jso", list);
         (void)snprintf(query, sizeof query, "fieldManager=%s", manager);
         (void)snprintf(dry, sizeof dry, "fieldManager=%s&dryRun=All", manager);
         (void)snprintf(patch, sizeof patch, "{\"data\":%s}", data);
@@ -100,11 +102,17 @@ static void check(struct api_fixture *f, const char *list, const char *data, con
         assert_int_equal(put(f, list, data, query), 0);
         shown = strstr(f->last.body, "\"managedFields\"");
         assert_string_equal(dry_shown, shown ? shown : "none");
-        assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "pat", HFD_SUB_NONE,
+        assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "mer", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, query, patch),
                          0);
-        assert_string_equal(stored(f, KEY("put"), after, sizeof after),
-                            stored(f, KEY("pat"), patched, sizeof patched));
+        (void)snprintf(operation, sizeof operation,
+                       "[{\"op\":\"replace\",\"path\":\"/data\",\"value\":%s}]", data);
+        assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "jso", HFD_SUB_NONE,
+                                           HFD_PATCH_JSON, query, operation),
+                         0);
+        const char *of_put = stored(f, KEY("put"), after, sizeof after);
+        assert_string_equal(of_put, stored(f, KEY("jso"), patched, sizeof patched));
+        assert_string_equal(of_put, stored(f, KEY("mer"), patched, sizeof patched));
 }
 
 static void test_a_put_and_a_patch_store_the_same(void **state) {
@@ -130,6 +138,44 @@ static void test_an_object_with_a_broken_list_is_unreadable(void **state) {
                 store(f, KEY("put"), "put", broken[i]);
                 assert_int_not_equal(put(f, "", "{\"a\":\"1\"}", NULL), 0);
                 assert_non_null(strstr(f->last.body, "\"code\":500"));
+        }
+}
+
+/* Patches that name managedFields, or may mean them. */
+static void test_a_patch_of_managed_fields_has_its_effect(void **state) {
+        struct api_fixture *f = *state;
+        static const struct {
+                enum hfd_patch type;
+                const char *patch, *left;
+        } cases[] = {
+                {HFD_PATCH_MERGE, "{\"metadata\":{\"managedFields\":[{}]}}", NULL},
+                {HFD_PATCH_STRATEGIC, "{\"metadata\":{\"managedFields\":[{}]}}", NULL},
+                {HFD_PATCH_JSON,
+                 "[{\"op\":\"replace\",\"path\":\"/metadata/managedFields\",\"value\":[{}]}]",
+                 NULL},
+                {HFD_PATCH_MERGE, "{\"metadata\":{\"managedFields\":null}}", "\"m\""},
+                {HFD_PATCH_MERGE,
+                 "{\"metadata\":{\"managedFields\":[" ENTRY("z", "Update", TIME, "", DATA_B) "]}}",
+                 "\"z\""},
+                {HFD_PATCH_STRATEGIC,
+                 "{\"metadata\":{\"labels\":{\"l\":\"x\"},\"$retainKeys\":[\"labels\",\"name\","
+                 "\"namespace\",\"uid\",\"creationTimestamp\"]}}",
+                 "\"m\""},
+                {HFD_PATCH_STRATEGIC, "{\"metadata\":{\"labels\":{\"l\":\"x\"}}}", "\"m\""},
+                {HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"l\":\"x\"}}}", "\"m\""},
+        };
+        char text[2000];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                store(f, KEY("mer"), "mer", lists[1]);
+                assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "mer",
+                                                   HFD_SUB_NONE, cases[i].type, "fieldManager=m",
+                                                   cases[i].patch),
+                                 0);
+                const char *managers = stored(f, KEY("mer"), text, sizeof text);
+                if (cases[i].left ? !strstr(managers, cases[i].left)
+                                  : strstr(text, "managedFields") != NULL)
+                        fail_msg("case %zu: %s", i, text);
         }
 }
 
@@ -163,6 +209,7 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_put_and_a_patch_store_the_same,
                                                 api_fixture_set_up_by_hand, api_fixture_tear_down),
                 API_TEST(test_an_object_with_a_broken_list_is_unreadable),
+                API_TEST(test_a_patch_of_managed_fields_has_its_effect),
                 API_TEST(test_a_list_from_the_client_replaces_the_stored_one),
         };
 

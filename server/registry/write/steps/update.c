@@ -497,8 +497,7 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        /* A patch may read or change any part of the object. */
-        old = w->request->verb == HFD_PATCH
+        old = w->request->verb == HFD_PATCH && hfd_write_patch_reads_managers(w)
                       ? hfd_conversion_parse(w->request->resource, current)
                       : hfd_conversion_parse_for_update(w->request->resource, current);
         if (!old) {
