@@ -279,15 +279,27 @@ struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
         return NULL;
 }
 
+/* Whether the first key of the path is `key`. If so, *ret_rest is what follows it. */
+static bool begins_with(const char *path, const char *key, const char **ret_rest) {
+        while (*path && *path == *key && *path != '.') {
+                path++;
+                key++;
+        }
+        *ret_rest = path;
+        return *key == '\0' && (*path == '\0' || *path == '.');
+}
+
 struct hf__json *hf__json_path(const struct hf__json *object, const char *path) {
         cJSON *c = hf__json_item(object);
+        const char *rest;
 
         for (;;) {
-                size_t n = hf__json_key_length(path);
-                c = hf__json_find_member(c, path, n);
-                if (!c || !path[n])
+                c = hf__json_item_is(c, cJSON_Object) ? c->child : NULL;
+                while (c && (!c->string || !begins_with(path, c->string, &rest)))
+                        c = c->next;
+                if (!c || !*rest)
                         return hf__json_of(c);
-                path += n + 1;
+                path = rest + 1;
         }
 }
 

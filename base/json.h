@@ -137,3 +137,16 @@ struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *me
 int hf__json_set_text(struct hf__json *string, const char *text);
 /* Puts value in the place of member, and frees member. */
 int hf__json_replace(struct hf__json *container, struct hf__json *member, struct hf__json *value);
+
+/* ---- parts that stay text ----
+ * A raw value is a text that is printed as it is, for a part of a value that is only passed on. For
+ * all other functions it is a value of no type; hf__json_equal compares the texts. */
+
+/* Makes a raw value of a string or of null. text is a JSON value on one line, without spaces. 0 or
+ * -ENOMEM. */
+int hf__json_set_raw(struct hf__json *json, const char *text, size_t n);
+/* The text of a raw value, borrowed from the tree; NULL: json is none. */
+const char *hf__json_raw(const struct hf__json *json);
+/* If the path leads to a raw value, parses it in its place. 0, -ENOMEM, or HF_E_INVALID: it is no
+ * JSON. */
+int hf__json_expand(struct hf__json *object, const char *path);

@@ -150,7 +150,7 @@ static bool items_equal(const cJSON *a, const cJSON *b, int *r) {
                 return false;
         if (cJSON_IsNumber(a))
                 return numbers_equal(a, b);
-        if (cJSON_IsString(a))
+        if (cJSON_IsString(a) || cJSON_IsRaw(a))
                 return strcmp(a->valuestring, b->valuestring) == 0;
         if (!cJSON_IsArray(a) && !cJSON_IsObject(a))
                 return true;

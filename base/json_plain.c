@@ -19,20 +19,20 @@ static bool is_plain_in_string(char c) { return (unsigned char)c >= ' ' && c != 
 
 /*
  * Counts the plain characters among the 8 at p, up to the first that is not plain. Checks all of
- * them at once: in the lowest byte of x that is zero, `x - ones` has the highest bit set and x has
- * not. `x - ones * ' '` finds a byte below ' ' in the same way. Higher bytes may be marked wrongly,
- * but only the lowest marked byte is used.
+ * them at once: for c <= 0x80, `x - ones * c` has the highest bit of a byte set, and x has not, if
+ * that byte of x is less than c. Higher bytes may be marked wrongly, but only the lowest marked
+ * byte is used. `low` has the codes of the quote and of the space exchanged, so that one comparison
+ * finds the quote and all characters below the space.
  */
 static size_t count_plain(const char *p) {
         const uint64_t ones = 0x0101010101010101, highest = ones << 7;
-        uint64_t x, quote, backslash, found;
+        uint64_t x, low, backslash, found;
 
         memcpy(&x, p, sizeof x);
         x = le64toh(x); /* the first character is the lowest byte */
-        quote = x ^ (ones * '"');
+        low = x ^ (ones * ('"' ^ ' '));
         backslash = x ^ (ones * '\\');
-        found = ((x - ones * ' ') & ~x) | ((quote - ones) & ~quote) |
-                ((backslash - ones) & ~backslash);
+        found = ((low - ones * (' ' + 1)) & ~low) | ((backslash - ones) & ~backslash);
         found &= highest;
         return found == 0 ? 8 : (size_t)(ffsll((long long)found) - 1) / 8;
 }
@@ -106,4 +106,47 @@ bool hf__json_is_plain(const char *data, size_t n, size_t depth_max) {
                         }
                 }
         return true;
+}
+
+/* ---- whole values ---- */
+
+/* p: the key of a member. Returns where its value begins; NULL: not plain. */
+static const char *skip_key(const char *p, const char *end) {
+        p = p < end && *p == '"' ? skip_string(p + 1, end) : NULL;
+        return p && end - p > 1 && p[1] == ':' ? p + 2 : NULL;
+}
+
+const char *hf__json_skip_plain_value(const char *p, const char *end) {
+        uint64_t objects = 0; /* a bit for each container that p is in: whether it is an object */
+        unsigned depth = 0;
+
+        do { /* a value begins at p */
+                if (p == end)
+                        return NULL;
+                if (*p == '"') {
+                        p = skip_string(p + 1, end);
+                } else if (*p == '{' || *p == '[') {
+                        if (depth++ == 64)
+                                return NULL;
+                        objects = objects << 1 | (*p == '{');
+                        if (end - p > 1 && p[1] != '}' && p[1] != ']') {
+                                p = objects & 1 ? skip_key(p + 1, end) : p + 1;
+                                continue;
+                        }
+                } else {
+                        return NULL;
+                }
+                if (!p)
+                        return NULL;
+                p++;
+                for (; p < end && depth > 0 && *p == (objects & 1 ? '}' : ']'); p++, depth--)
+                        objects >>= 1;
+                if (depth == 0)
+                        return p;
+                if (p == end || *p++ != ',')
+                        return NULL;
+                if (objects & 1)
+                        p = skip_key(p, end);
+        } while (p);
+        return NULL;
 }

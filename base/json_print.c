@@ -83,6 +83,7 @@ static void print_container(const cJSON *c, struct hf__strbuf *out, int depth) {
 static void print_item(const cJSON *c, struct hf__strbuf *out, int depth) {
         switch (c->type & 0xff) {
         case cJSON_String: print_string(c->valuestring, out); break;
+        case cJSON_Raw: hf__strbuf_puts(out, c->valuestring); break;
         case cJSON_Number:
                 if (c->valuestring) /* digits (json_number.c) */
                         hf__strbuf_puts(out, c->valuestring);

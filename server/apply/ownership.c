@@ -5,7 +5,8 @@
  * Invariants:
  *
  *  - An entry whose fields do not change is moved from the old list to the new one. So the renewal
- *    of a Lease costs only a comparison of the two versions, and the update of a time.
+ *    of a Lease costs only a comparison of the two versions, and the update of a time. If live's
+ *    list is a raw value, that is done in its text; otherwise it is parsed first.
  *  - A malformed list from a client is not an error: the list of the live object counts, as in
  *    Kubernetes.
  */
@@ -13,17 +14,21 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include <holdfast/error.h>
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/apply/ancient_changes.h"
 #include "server/apply/compare.h"
 #include "server/apply/managers.h"
 #include "server/apply/reconcile.h"
 #include "server/apply/renewal.h"
 #include "server/apply/unowned.h"
+
+#define MANAGERS "metadata.managedFields"
 
 /* The writer as a manager that owns nothing yet. */
 static struct hfd_manager manager_of(const struct hfd_writer *writer) {
@@ -60,7 +65,7 @@ static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
                 r = hfd_managers_decode(scratch, *list, managers);
         if (r == -ENOMEM || (r == 0 && managers->n > 0))
                 return r;
-        const struct hf__json *of_live = hf__json_path(live, "metadata.managedFields");
+        const struct hf__json *of_live = hf__json_path(live, MANAGERS);
         hf__json_free(*list);
         *list = hf__json_dup(of_live);
         if (of_live && !*list)
@@ -136,11 +141,71 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
                 return -ENOMEM;
         r = hfd_managers_encode(&managers, *list, &result);
         if (r == 0 && result)
-                r = hf__json_set(object, "metadata.managedFields", result);
+                r = hf__json_set(object, MANAGERS, result);
         return r;
 }
 
 /* ---- an update that leaves the fields of all managers as they are ---- */
+
+/*
+ * Whether the client's list is that of live. If it is written in another way, live's list is
+ * parsed, so that the two can be compared. 0, -ENOMEM, or HF_E_NOT_FOUND: it is another list.
+ */
+static int compare_lists(const struct hf__json *list, struct hf__json *live,
+                         const struct hf__json **of_live) {
+        const char *text = hf__json_raw(*of_live);
+        struct hf__strbuf printed = {0};
+        bool same = false;
+
+        if (text)
+                hf__json_print(list, &printed);
+        same = text && printed.error == 0 && strcmp(printed.data, text) == 0;
+        hf__strbuf_done(&printed);
+        if (same)
+                return 0;
+        if (hf__json_expand(live, MANAGERS) == -ENOMEM)
+                return -ENOMEM;
+        *of_live = hf__json_path(live, MANAGERS);
+        return hf__json_equal(list, *of_live) ? 0 : HF_E_NOT_FOUND;
+}
+
+/* As hfd_renewal_find, also for a list that was parsed. */
+static bool find_renewal(const struct hfd_schema *schema, const struct hf__json *live,
+                         const struct hf__json *object, const struct hf__json *list,
+                         const struct hfd_writer *writer, struct hfd_renewal *ret_renewal) {
+        const struct hfd_manager self = manager_of(writer);
+        const char *text = hf__json_raw(list);
+        struct hf__strbuf printed = {0};
+
+        if (!text) {
+                hf__json_print(list, &printed);
+                text = printed.data;
+        }
+        bool found = printed.error == 0 && text &&
+                     hfd_renewal_find(schema, live, object, list, text, strlen(text), &self,
+                                      ret_renewal);
+        hf__strbuf_done(&printed);
+        return found;
+}
+
+/* Gives the writer's entry the new time. */
+static int renew_time(struct hf__json *list, const struct hfd_renewal *renewal, const char *now) {
+        const char *text = hf__json_raw(list);
+        struct hf__json *entry = hf__json_first(list);
+        struct hf__strbuf renewed = {0};
+
+        for (size_t i = 0; i < renewal->self; i++)
+                entry = hf__json_next(entry);
+        if (!text)
+                return hf__json_put_string(entry, "time", now);
+        hf__strbuf_reserve(&renewed, strlen(text) + strlen(now));
+        hf__strbuf_add(&renewed, text, renewal->time_at);
+        hf__strbuf_puts(&renewed, now);
+        hf__strbuf_puts(&renewed, text + renewal->time_at + renewal->n_time);
+        int r = renewed.error == 0 ? hf__json_set_raw(list, renewed.data, renewed.n) : -ENOMEM;
+        hf__strbuf_done(&renewed);
+        return r;
+}
 
 /*
  * If the write is such an update, sets the managers of object. *list is the client's list; it
@@ -150,16 +215,16 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
 static int renew(const struct hfd_schema *schema, struct hf__json *live, struct hf__json *object,
                  const struct hfd_writer *writer, bool takes_list, struct hf__json **list,
                  bool *ret_changed) {
-        const struct hf__json *of_live = hf__json_path(live, "metadata.managedFields");
+        const struct hf__json *of_live = hf__json_path(live, MANAGERS);
         bool is_sent = *list && !*writer->subresource;
-        const struct hfd_manager self = manager_of(writer);
         struct hfd_renewal renewal;
-        int r;
+        int r = is_sent && of_live ? compare_lists(*list, live, &of_live) : 0;
 
-        if (!of_live || (is_sent && !hf__json_equal(*list, of_live)) ||
-            !hfd_renewal_find(schema, live, object, of_live, &self, &renewal))
+        if (r != 0)
+                return r;
+        if (!of_live || !find_renewal(schema, live, object, of_live, writer, &renewal))
                 return HF_E_NOT_FOUND;
-        if (!is_sent) {
+        if (!is_sent || hf__json_raw(of_live)) {
                 hf__json_free(*list);
                 /* If object equals live, the caller may compare them once more, so live keeps its
                  * list. */
@@ -167,10 +232,7 @@ static int renew(const struct hfd_schema *schema, struct hf__json *live, struct 
         }
         if (!*list)
                 return -ENOMEM;
-        struct hf__json *entry = hf__json_first(*list);
-        for (size_t i = 0; renewal.is_renewed && i < renewal.self; i++)
-                entry = hf__json_next(entry);
-        r = renewal.is_renewed ? hf__json_put_string(entry, "time", writer->now) : 0;
+        r = renewal.is_renewed ? renew_time(*list, &renewal, writer->now) : 0;
         if (r != 0)
                 return r;
         *ret_changed = renewal.changed;
@@ -188,6 +250,8 @@ int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
 
         *ret_changed = false;
         r = renew(schema, live, object, writer, takes_list, &list, ret_changed);
+        if (r == HF_E_NOT_FOUND && hf__json_expand(live, MANAGERS) == -ENOMEM)
+                r = -ENOMEM;
         if (r != HF_E_NOT_FOUND) {
                 hf__json_free(list);
                 return r;

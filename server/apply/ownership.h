@@ -30,6 +30,9 @@ struct hfd_writer {
  * takes_list: object may get the list of live itself instead of a copy, and live then has none.
  * This happens only if *ret_changed becomes true.
  *
+ * live's list may be a raw value (json.h). Then it stays one, and object's list is one, unless the
+ * sets must be made.
+ *
  * 0 or -ENOMEM; after a failure object is valid, but may have lost its managers. *ret_changed:
  * object is known to differ from live by more than its managers and the order of members.
  */

@@ -13,90 +13,31 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/json.h"
-#include "server/apply/managers.h"
-#include "server/apply/reconcile.h"
+#include "server/apply/settled.h"
 #include "server/apply/shape.h"
 #include "server/apply/unowned.h"
 #include "server/schema/schema.h"
 
-#define MANAGERS_MAX 8 /* less than HFD_UPDATE_MANAGERS_MAX, so that none must be joined */
-#define LOOKUPS_MAX  32
-#define DEPTH_MAX    16
+#define LOOKUPS_MAX 32
+#define DEPTH_MAX   HFD_SETTLED_DEPTH
 
 struct walk {
         const struct hf__json *list; /* of live; not compared */
-        struct hfd_manager managers[MANAGERS_MAX];
-        const struct hf__json *sets[MANAGERS_MAX]; /* their FieldsV1 */
-        size_t n, self;                            /* self == n: the writer is none of them */
-        const char *path[DEPTH_MAX];               /* the keys that lead to the value */
+        struct hfd_settled settled;
+        size_t self;                 /* settled.n: the writer is none of them */
+        const char *path[DEPTH_MAX]; /* the keys that lead to the value */
         unsigned depth, n_lookups;
         bool changed, is_renewed;
 };
 
-/* ---- the managers before ---- */
-
-/* Whether the set consists of names only, and the schema divides every value below which it has
- * fields. Such a set is valid, and reconciliation does not change it. */
-static bool is_settled(const struct hfd_schema *schema, const struct hf__json *set,
-                       unsigned depth) {
-        if (!hf__json_is_object(set) || depth >= DEPTH_MAX)
-                return false;
-        for (const struct hf__json *m = hf__json_first(set); m; m = hf__json_next(m)) {
-                const char *key = hf__json_key(m);
-                bool is_self = key[0] == '.' && key[1] == '\0';
-                if (!hf__json_is_object(m) || (!is_self && (key[0] != 'f' || key[1] != ':')))
-                        return false;
-                if (!hf__json_first(m))
-                        continue;
-                const struct hfd_schema *below = hfd_schema_of_member(schema, key + 2 * !is_self);
-                if (is_self || hfd_reconcile_is_whole(below) || !is_settled(below, m, depth + 1))
-                        return false;
-        }
-        return true;
-}
-
-/* Whether manager i comes after manager i - 1 in the order of the list, and is none of those before
- * it. */
-static bool follows(const struct walk *w, size_t i) {
-        for (size_t k = 0; k < i; k++)
-                if (hfd_manager_is_same(&w->managers[k], &w->managers[i]))
-                        return false;
-        return i == 0 || hfd_managers_order_in_list(&w->managers[i - 1], &w->managers[i]) < 0;
-}
-
-static bool read_managers(struct walk *w, const struct hfd_schema *schema,
-                          const struct hfd_manager *self) {
-        if (!hf__json_is_array(w->list))
-                return false;
-        for (struct hf__json *m = hf__json_first(w->list); m; m = hf__json_next(m), w->n++) {
-                const struct hf__json *set = hf__json_get(m, "fieldsV1");
-                if (w->n == MANAGERS_MAX || hfd_manager_decode(m, &w->managers[w->n]) != 0 ||
-                    !w->managers[w->n].time || !follows(w, w->n) || !hf__json_first(set) ||
-                    !is_settled(schema, set, 0))
-                        return false;
-                w->sets[w->n] = set;
-        }
-        w->self = w->n;
-        for (size_t i = 0; i < w->n; i++)
-                if (hfd_manager_is_same(&w->managers[i], self))
-                        w->self = i;
-        return w->n > 0;
-}
-
-/* ---- the changes ---- */
-
-/* The entry for the current path in a set; NULL = there is none. */
-static const struct hf__json *find_path(const struct walk *w, const struct hf__json *set) {
-        for (unsigned i = 0; set && i < w->depth; i++) {
-                const struct hf__json *m = hf__json_first(set);
-                /* A settled set has only the keys "." and "f:NAME". */
-                while (m &&
-                       (hf__json_key(m)[0] != 'f' || strcmp(hf__json_key(m) + 2, w->path[i]) != 0))
-                        m = hf__json_next(m);
-                set = m;
-        }
-        return set;
+/* Whether a set has the value to which an entry leads, and not only parts of it. */
+static bool is_owned(const struct hfd_settled_name *entry) {
+        for (size_t i = 1; i <= entry->n_below; i += 1 + entry[i].n_below)
+                if (entry[i].key[0] == '.')
+                        return true;
+        return entry->n_below == 0;
 }
 
 /* Handles a value that differs. True: every manager may still have the same fields as before. The
@@ -106,13 +47,13 @@ static bool may_change(struct walk *w) {
 
         w->changed = true;
         w->is_renewed = w->is_renewed || !unowned;
-        if ((!unowned && w->self == w->n) || ++w->n_lookups > LOOKUPS_MAX)
+        if ((!unowned && w->self == w->settled.n) || ++w->n_lookups > LOOKUPS_MAX)
                 return false;
-        for (size_t i = 0; i < w->n; i++) {
-                const struct hf__json *entry = find_path(w, w->sets[i]);
+        for (size_t i = 0; i < w->settled.n; i++) {
+                const struct hfd_settled_name *entry =
+                        hfd_settled_find(&w->settled, i, w->path, w->depth);
                 bool owns = i == w->self && !unowned;
-                if (owns ? !entry || (hf__json_first(entry) && !hf__json_get(entry, "."))
-                         : entry != NULL)
+                if (owns ? !entry || !is_owned(entry) : entry != NULL)
                         return false;
         }
         return true;
@@ -165,20 +106,52 @@ static bool compare_objects(struct walk *w, const struct hfd_schema *schema,
 
 /* Whether the renewed entry keeps its position, which depends on the times. */
 static bool keeps_position(struct walk *w, const struct hfd_manager *self) {
-        w->managers[w->self].time = self->time;
-        return follows(w, w->self) && w->self + 1 == w->n;
+        w->settled.managers[w->self].time = self->time;
+        return hfd_settled_follows(&w->settled, w->self) && w->self + 1 == w->settled.n;
+}
+
+/* The position of the writer among the managers; their number = it is none of them. */
+static size_t find_self(const struct hfd_settled *settled, const struct hfd_manager *self) {
+        size_t i = 0;
+
+        while (i < settled->n && !hfd_manager_is_same(&settled->managers[i], self))
+                i++;
+        return i;
+}
+
+static bool find(struct walk *w, const struct hfd_schema *schema, const struct hf__json *live,
+                 const struct hf__json *object, const struct hfd_manager *self,
+                 struct hfd_renewal *ret_renewal) {
+        struct hfd_renewal renewal = {0};
+
+        w->self = find_self(&w->settled, self);
+        if (!compare_objects(w, schema, live, object))
+                return false;
+        renewal.changed = w->changed;
+        renewal.is_renewed = w->is_renewed;
+        if (w->is_renewed) {
+                renewal.self = w->self;
+                renewal.time_at = w->settled.times[w->self];
+                renewal.n_time = strlen(w->settled.managers[w->self].time);
+                if (!keeps_position(w, self))
+                        return false;
+        }
+        *ret_renewal = renewal;
+        return true;
 }
 
 bool hfd_renewal_find(const struct hfd_schema *schema, const struct hf__json *live,
-                      const struct hf__json *object, const struct hf__json *list,
-                      const struct hfd_manager *self, struct hfd_renewal *ret_renewal) {
-        struct walk w = {.list = list};
+                      const struct hf__json *object, const struct hf__json *list, const char *text,
+                      size_t n, const struct hfd_manager *self, struct hfd_renewal *ret_renewal) {
+        struct walk w; /* its managers are not initialized, for speed */
+        struct hf__arena scratch;
 
-        if (!read_managers(&w, schema, self) || !compare_objects(&w, schema, live, object) ||
-            (w.is_renewed && !keeps_position(&w, self)))
-                return false;
-        *ret_renewal = (struct hfd_renewal){.changed = w.changed,
-                                            .is_renewed = w.is_renewed,
-                                            .self = w.self};
-        return true;
+        hf__arena_init(&scratch);
+        w.list = list;
+        w.depth = w.n_lookups = 0;
+        w.changed = w.is_renewed = false;
+        bool found = hfd_settled_read(&scratch, schema, text, n, &w.settled) &&
+                     find(&w, schema, live, object, self, ret_renewal);
+        hf__arena_deinit(&scratch);
+        return found;
 }

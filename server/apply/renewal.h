@@ -13,16 +13,17 @@ struct hfd_manager;
 struct hfd_schema;
 
 struct hfd_renewal {
-        bool changed;    /* a value is different */
-        bool is_renewed; /* the writer has changed fields of its own, so its time changes */
-        size_t self;     /* the position of the writer's entry, if it is renewed */
+        bool changed;           /* a value is different */
+        bool is_renewed;        /* the writer has changed fields of its own, so its time changes */
+        size_t self;            /* the position of the writer's entry, if it is renewed */
+        size_t time_at, n_time; /* where the text of the list has its time, likewise */
 };
 
 /*
  * self: the writer, with the time of the write. Compares object, which has no list of managers,
- * with live, whose list of managers is `list`. True: the list applies to object, too, apart from
- * the time of one entry. False: that is not certain.
+ * with live, whose list of managers is `list`, with a text of n bytes. True: the list applies to
+ * object, too, apart from the time of one entry. False: that is not certain.
  */
 bool hfd_renewal_find(const struct hfd_schema *schema, const struct hf__json *live,
-                      const struct hf__json *object, const struct hf__json *list,
-                      const struct hfd_manager *self, struct hfd_renewal *ret_renewal);
+                      const struct hf__json *object, const struct hf__json *list, const char *text,
+                      size_t n, const struct hfd_manager *self, struct hfd_renewal *ret_renewal);

@@ -53,9 +53,13 @@ static struct hf__span metadata_of(const struct hfd_object *object) {
         return (struct hf__span){object->bytes->data + begin, object->bytes->n - begin};
 }
 
+static bool needs_every_version(struct hf__span key) {
+        static const char *const names[] = {"ownerReferences", "finalizers", "deletionTimestamp"};
+
+        return is_one_of(key, names, sizeof names / sizeof names[0]);
+}
+
 static bool metadata_equal(struct hf__span old, struct hf__span new) {
-        static const char *const needs_every_version[] = {"ownerReferences", "finalizers",
-                                                          "deletionTimestamp"};
         struct hf__span old_key, key, value;
         size_t old_at = 0, at = 0;
 
@@ -64,16 +68,56 @@ static bool metadata_equal(struct hf__span old, struct hf__span new) {
                 if (r <= 0 || old_r <= 0)
                         return r == 0 && old_r == 0;
                 if (key.n != old_key.n || memcmp(key.data, old_key.data, key.n) != 0 ||
-                    is_one_of(key, needs_every_version,
-                              sizeof needs_every_version / sizeof needs_every_version[0]) ||
-                    hf__span_value(new, &at, &value) != 0 || !skip_equal(old, &old_at, value))
+                    needs_every_version(key) || hf__span_value(new, &at, &value) != 0 ||
+                    !skip_equal(old, &old_at, value))
                         return false;
         }
+}
+
+/* ---- texts that differ in times only ---- */
+
+/* Whether the n bytes differ in digits only. Then they are the same JSON but for digits, so a value
+ * that begins with both ends with both. */
+static bool differ_in_digits(const char *old, const char *new, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                while (n - i >= 8 && memcmp(old + i, new + i, 8) == 0)
+                        i += 8;
+                if (i < n && old[i] != new[i] &&
+                    (old[i] < '0' || old[i] > '9' || new[i] < '0' || new[i] > '9'))
+                        return false;
+        }
+        return true;
+}
+
+/*
+ * As metadata_equal, for versions of which only the new one must be walked through, because their
+ * bytes behind the resourceVersion are the same up to the end of the metadata, apart from digits in
+ * managedFields. old_at, at: where they begin, with a comma. False: that is not so.
+ */
+static bool metadata_renewed(struct hf__span old, size_t old_at, struct hf__span new, size_t at) {
+        static const char *const managers[] = {"managedFields"};
+        const char *before = old.data + old_at, *begin = new.data + at;
+        struct hf__span key, value, list = {begin, 0};
+        int r;
+
+        while ((r = hf__span_next_key(new, &at, &key)) > 0) {
+                if (needs_every_version(key) || hf__span_value(new, &at, &value) != 0)
+                        return false;
+                if (is_one_of(key, managers, 1))
+                        list = value;
+        }
+        size_t n = (size_t)(new.data + at - begin), n_first = (size_t)(list.data - begin),
+               list_end = n_first + list.n;
+        return r == 0 && old.n - old_at >= n && memcmp(before, begin, n_first) == 0 &&
+               differ_in_digits(before + n_first, list.data, list.n) &&
+               memcmp(before + list_end, begin + list_end, n - list_end) == 0;
 }
 
 /* Packed bytes would have to be unpacked first, so they count as a change. */
 bool hfd_kept_metadata(const struct hfd_object *before, const struct hfd_object *after) {
         return before->resource == after->resource && before->bytes && after->bytes &&
                !hfd_is_packed(before->bytes) && !hfd_is_packed(after->bytes) &&
-               metadata_equal(metadata_of(before), metadata_of(after));
+               (metadata_renewed(metadata_of(before), before->n_splice, metadata_of(after),
+                                 after->n_splice) ||
+                metadata_equal(metadata_of(before), metadata_of(after)));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Updates that leave the fields of every manager as they are: which ones are recognized, and that
- * managedFields are then the same as when the sets are made. A list that differs from the stored
+ * managedFields are then the same as when the sets are made; and that it makes no difference
+ * whether the list of the old object was parsed or stays text. A list that differs from the stored
  * one is not recognized, so an entry with a foreign member forces the sets.
  */
 #undef NDEBUG
@@ -16,10 +17,13 @@
 #include <cmocka.h>
 
 #include "apply_fixture.h"
+#include "base/arena.h"
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/apply/managers.h"
 #include "server/apply/ownership.h"
 #include "server/apply/renewal.h"
+#include "server/apply/settled.h"
 
 #define OWNED                                                                                      \
         "{'manager':'m1','operation':'Update','apiVersion':'v1','time':'2026-01-01T00:00:00Z',"    \
@@ -52,8 +56,56 @@ static bool is_recognized(struct hf__json *live, struct hf__json *object,
                                          .api_version = writer->api_version,
                                          .time = writer->now};
 
-        return hfd_renewal_find(apply_fixture_thing, live, object,
-                                hf__json_path(live, "metadata.managedFields"), &self, ret_renewal);
+        const struct hf__json *list = hf__json_path(live, "metadata.managedFields");
+        struct hf__strbuf text = {0};
+
+        hf__json_print(list, &text);
+        bool found = hfd_renewal_find(apply_fixture_thing, live, object, list, text.data, text.n,
+                                      &self, ret_renewal);
+        if (found && ret_renewal->is_renewed)
+                assert_memory_equal(text.data + ret_renewal->time_at - 8, "\"time\":\"", 8);
+        hf__strbuf_done(&text);
+        return found;
+}
+
+/* A copy of live whose list of managers stays text. */
+static struct hf__json *with_text(const struct hf__json *live) {
+        struct hf__json *copy = hf__json_dup(live), *list;
+        struct hf__strbuf text = {0};
+
+        hf__json_print(hf__json_path(copy, "metadata.managedFields"), &text);
+        assert_int_equal(hf__json_set_string(copy, "metadata.managedFields", ""), 0);
+        list = hf__json_path(copy, "metadata.managedFields");
+        assert_int_equal(hf__json_set_raw(list, text.data, text.n), 0);
+        hf__strbuf_done(&text);
+        return copy;
+}
+
+/* Asserts that an update has the same result whether the list of live was parsed or is text. */
+static void check_text(const struct hf__json *live, const struct hf__json *object,
+                       const struct hfd_writer *writer, bool takes_list) {
+        struct hf__json *parsed = hf__json_dup(live), *text = with_text(live),
+                        *of_parsed = hf__json_dup(object), *of_text = hf__json_dup(object);
+        bool changed, text_changed;
+
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, parsed, of_parsed, writer,
+                                              takes_list, &changed),
+                         0);
+        assert_int_equal(hfd_ownership_update(apply_fixture_thing, text, of_text, writer,
+                                              takes_list, &text_changed),
+                         0);
+        assert_string_equal(apply_fixture_print(of_parsed), apply_fixture_print(of_text));
+        assert_int_equal(changed, text_changed);
+        if (!takes_list || !changed) /* otherwise it may have lost its list */
+                assert_string_equal(apply_fixture_print(parsed), apply_fixture_print(text));
+        if (!changed) /* they are compared once more */
+                assert_int_equal(hf__json_equal(parsed, of_parsed), hf__json_equal(text, of_text));
+        assert_int_equal(hf__json_expand(of_text, "metadata.managedFields"), 0);
+        assert_true(hf__json_equal(of_parsed, of_text));
+        hf__json_free(parsed);
+        hf__json_free(text);
+        hf__json_free(of_parsed);
+        hf__json_free(of_text);
 }
 
 /* The update as it is, or with a list that forces the sets. Consumes object. */
@@ -82,6 +134,8 @@ static struct hf__json *update(const struct hf__json *live, struct hf__json *obj
 /* Consumes object. Returns whether the update is recognized. All ways of it agree. */
 static bool check(struct hf__json *live, struct hf__json *object, const struct hfd_writer *writer,
                   struct hfd_renewal *ret_renewal) {
+        check_text(live, object, writer, false);
+        check_text(live, object, writer, true);
         bool recognized = is_recognized(live, object, writer, ret_renewal);
         struct hf__json *sets = update(live, hf__json_dup(object), writer, false, true),
                         *copied = update(live, hf__json_dup(object), writer, false, false),
@@ -142,6 +196,147 @@ static void test_what_is_recognized(void **state) {
         }
 }
 
+/* ---- lists that stay text ---- */
+
+#define ENTRY(manager, operation, time, more, set)                                                 \
+        "{'manager':'" manager "','operation':'" operation "','apiVersion':'v1','time':'" time     \
+        "','fieldsType':'FieldsV1','fieldsV1':" set more "}"
+#define DATA_A "{'f:data':{'.':{},'f:a':{}}}"
+#define DATA_B "{'f:data':{'f:b':{}}}"
+#define OLDER  "2026-01-01T00:00:00Z"
+
+static const char *const lists[] = {
+        OWNED,
+        APPLIED "," OWNED,
+        OTHER "," OWNED,
+        OWNED "," OTHER,
+        OWNED "," OWNED,
+        ENTRY("m1", "Update", OLDER, ",'subresource':'status'", DATA_A),
+        OWNED "," ENTRY("m1", "Update", OLDER, ",'subresource':'status'", DATA_B),
+        ENTRY("m1", "Update", OLDER, ",'subresource':''", DATA_A),
+        ENTRY("m1", "Update", "2026-01-01T00:00:00.123456Z", "", DATA_A),
+        ENTRY("m1", "Update", "2027-01-01T00:00:00Z", "", DATA_A) "," ENTRY("m2", "Update", OLDER,
+                                                                            "", DATA_B),
+        ENTRY("m1", "Update", "", "", DATA_A),
+        ENTRY("m1", "Apply", OLDER, "", DATA_A),
+        ENTRY("m1", "Apply", OLDER, "", DATA_A) "," ENTRY("m2", "Apply", OLDER, "", DATA_A),
+        ENTRY("m1", "Other", OLDER, "", DATA_A),
+        ENTRY("m\\\"1", "Update", OLDER, "", DATA_A),
+        ENTRY("m\xc3\xa4", "Update", OLDER, "", DATA_A),
+        ENTRY("m1", "Update", OLDER, ",'foreign':'x'", DATA_A),
+        ENTRY("m1", "Update", OLDER, ",'subresource':null", DATA_A),
+        ENTRY("m1", "Update", OLDER, "", "{}"),
+        ENTRY("m1", "Update", OLDER, "", "null"),
+        ENTRY("m1", "Update", OLDER, "", "{'f:data':{'.':{},'x:a':{}}}"),
+        ENTRY("m1", "Update", OLDER, "", "{'f:data':{'.':{'f:a':{}}}}"),
+        ENTRY("m1", "Update", OLDER, "", "{'f:data':{'f:a':{'f:below':{}}}}"),
+        ENTRY("m1", "Update", OLDER, "", "{'f:data':{'f:a':1}}"),
+        ENTRY("m1", "Update", OLDER, "", "{'f:spec':{'f:set':{'v:\\\"x\\\"':{}}}}"),
+        "{'fieldsV1':" DATA_A ",'fieldsType':'FieldsV1','time':'" OLDER
+        "','apiVersion':'v1','operation':'Update','manager':'m1'}",
+        "{'operation':'Update','apiVersion':'v1','time':'" OLDER
+        "','fieldsType':'FieldsV1','fieldsV1':" DATA_A "}",
+        "{'manager':'m1','operation':'Update','apiVersion':'v1','fieldsType':'FieldsV1','fieldsV1'"
+        ":" DATA_A "}",
+        "{'manager':'m1'}",
+        "{}",
+        "1",
+        "",
+};
+
+/* What the client sends as its list; NULL = none, "=" = the list of live. */
+static const char *const sent_lists[] = {
+        NULL,
+        "=",
+        "[]",
+        "[{}]",
+        "null",
+        "[1]",
+        "'x'",
+        "[" OWNED "]",
+        "[{'fieldsV1':{'f:data':{'.':{},'f:a':{},'f:b':{}}},'fieldsType':'FieldsV1','time':'" OLDER
+        "','apiVersion':'v1','operation':'Update','manager':'m1'}]",
+        "[" ENTRY("m9", "Update", OLDER, "", DATA_B) "]",
+};
+
+/* The new object, with the list that the client sends. */
+static struct hf__json *sent_thing(const struct hf__json *live, const char *rest,
+                                   const char *list) {
+        struct hf__json *object = thing("", rest), *value = NULL;
+
+        if (!list)
+                return object;
+        if (*list == '=')
+                value = hf__json_dup(hf__json_path(live, "metadata.managedFields"));
+        else
+                value = apply_fixture_parse(list);
+        assert_int_equal(hf__json_set(object, "metadata.managedFields", value), 0);
+        return object;
+}
+
+static void check_each_object(const struct hf__json *live, const char *sent) {
+        static const char *const changes[] = {",'data':{'a':'1','b':'2'}",
+                                              ",'data':{'a':'1','b':'3'}",
+                                              ",'data':{'a':'0','b':'2'}",
+                                              ",'data':{'b':'2','a':'0'}",
+                                              ",'data':{'a':'1'}",
+                                              ",'data':{'a':'1','b':'2','c':'3'}"};
+        static const char *const managers[] = {"m1", "m2", "m\"1", "m\xc3\xa4", ""};
+        static const char *const subresources[] = {"", "status"};
+
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+                for (size_t m = 0; m < sizeof managers / sizeof managers[0]; m++)
+                        for (size_t k = 0; k < 2; k++) {
+                                struct hf__json *object = sent_thing(live, changes[i], sent);
+                                struct hfd_writer writer = writer_of(managers[m]);
+                                writer.subresource = subresources[k];
+                                check_text(live, object, &writer, false);
+                                check_text(live, object, &writer, true);
+                                hf__json_free(object);
+                        }
+}
+
+static void test_a_list_that_stays_text_has_the_same_effect(void **state) {
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+                for (size_t k = 0; k < sizeof sent_lists / sizeof sent_lists[0]; k++) {
+                        char metadata[2000];
+                        (void)snprintf(metadata, sizeof metadata, ",'managedFields':[%s]",
+                                       lists[i]);
+                        struct hf__json *live = thing(metadata, ",'data':{'a':'1','b':'2'}");
+                        check_each_object(live, sent_lists[k]);
+                        hf__json_free(live);
+                }
+}
+
+/* A list that is a settled one but for a part that is missing, or is another byte. */
+static void test_a_broken_text_is_no_settled_list(void **state) {
+        static const char text[] =
+                "[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"v1\",\"time\":\"t\","
+                "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{\".\":{},\"f:a\":{}}}}]";
+        size_t n = sizeof text - 1;
+        char broken[sizeof text + 1];
+        struct hf__arena scratch;
+        struct hfd_settled settled;
+
+        for (size_t cut = 0; cut <= n; cut++) {
+                hf__arena_init(&scratch);
+                assert_int_equal(hfd_settled_read(&scratch, apply_fixture_thing, text, cut,
+                                                  &settled),
+                                 cut == n);
+                hf__arena_deinit(&scratch);
+        }
+        for (size_t at = 0; at < n; at++) {
+                memcpy(broken, text, at);
+                memcpy(broken + at, text + at + 1, n - at);
+                if (strchr("[]{}:,\"", text[at])) {
+                        hf__arena_init(&scratch);
+                        assert_false(hfd_settled_read(&scratch, apply_fixture_thing, broken, n - 1,
+                                                      &settled));
+                        hf__arena_deinit(&scratch);
+                }
+        }
+}
+
 /* No manager owns the generation. */
 static void test_fields_without_owners(void **state) {
         const struct hfd_writer writer = writer_of("m1");
@@ -167,7 +362,7 @@ static void change(uint64_t *seed, struct hf__json *json) {
 
 /* Random objects, created by one manager and updated by it or another one. */
 static void test_random_updates(void **state) {
-        static const char *const lists[] = {"spec.items", "spec.ports", "spec.set", "spec.whole"};
+        static const char *const arrays[] = {"spec.items", "spec.ports", "spec.set", "spec.whole"};
         uint64_t seed = 7;
         int n_recognized = 0, n_renewed = 0;
 
@@ -176,8 +371,8 @@ static void test_random_updates(void **state) {
                 struct hfd_writer writer = {"m1", "", "v1", "2026-01-01T00:00:00Z"};
                 struct hfd_renewal renewal = {0};
                 /* Their elements have steps of other kinds, with which no update is recognized. */
-                for (size_t k = 0; i % 4 > 0 && k < sizeof lists / sizeof lists[0]; k++)
-                        hf__json_remove(live, lists[k]);
+                for (size_t k = 0; i % 4 > 0 && k < sizeof arrays / sizeof arrays[0]; k++)
+                        hf__json_remove(live, arrays[k]);
                 assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, live, &writer,
                                                       false, &(bool){false}),
                                  0);
@@ -202,6 +397,8 @@ static void test_random_updates(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_is_recognized),
+                cmocka_unit_test(test_a_list_that_stays_text_has_the_same_effect),
+                cmocka_unit_test(test_a_broken_text_is_no_settled_list),
                 cmocka_unit_test(test_fields_without_owners),
                 cmocka_unit_test(test_random_updates),
         };

@@ -297,6 +297,87 @@ static void test_plain_texts_need_no_careful_checks(void **state) {
         }
 }
 
+static void test_values_of_plain_strings_are_skipped(void **state) {
+        static const char *const values[] = {"\"\"", "[]", "{}", "[\"a\",[],{}]",
+                                             "{\"a\":{},\"b\":[{\"c\":\"d\"},\"\xc3\xa4\"]}"};
+        static const char *const others[] = {"",
+                                             "1",
+                                             "null",
+                                             "[",
+                                             "{",
+                                             "\"a",
+                                             "[1]",
+                                             "[\"a\"",
+                                             "[\"a\",]",
+                                             "[,]",
+                                             "[\"a\" ]",
+                                             "[\"a\\n\"]",
+                                             "[}",
+                                             "{]",
+                                             "{\"a\"}",
+                                             "{\"a\":}",
+                                             "{\"a\":{},}",
+                                             "{\"a\" :{}}",
+                                             "{{}}",
+                                             "[{]}",
+                                             "[[}]",
+                                             "{\"a\":[}",
+                                             "{\"a\":{}\"b\":{}}",
+                                             " {}",
+                                             "[\"\n\"]"};
+        char nested[2 * 65 + 1] = "";
+
+        for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+                size_t n = strlen(values[i]);
+                struct hf__json *json = parse(values[i]);
+                hf__json_free(json);
+                assert_ptr_equal(hf__json_skip_plain_value(values[i], values[i] + n),
+                                 values[i] + n);
+                for (size_t cut = 0; cut < n; cut++)
+                        assert_null(hf__json_skip_plain_value(values[i], values[i] + cut));
+        }
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                assert_null(hf__json_skip_plain_value(others[i], others[i] + strlen(others[i])));
+        for (size_t depth = 64; depth <= 65; depth++) {
+                memset(nested, '[', depth);
+                memset(nested + depth, ']', depth);
+                assert_int_equal(hf__json_skip_plain_value(nested, nested + 2 * depth) != NULL,
+                                 depth == 64);
+        }
+}
+
+static void test_raw_values_are_printed_as_they_are(void **state) {
+        static const char text[] = "[{\"b\":\"x\"},\"y\"]";
+        struct hf__json *json = parse("{\"a\":{\"raw\":null,\"other\":\"z\"}}"), *copy;
+        struct hf__json *raw = hf__json_path(json, "a.raw");
+        struct hf__strbuf out = {0};
+
+        assert_null(hf__json_raw(raw));
+        assert_int_equal(hf__json_set_raw(raw, "[1]", 3), 0);
+        assert_int_equal(hf__json_set_raw(raw, text, sizeof text - 1), 0);
+        assert_string_equal(hf__json_raw(raw), text);
+        assert_false(hf__json_is_array(raw) || hf__json_is_string(raw) || hf__json_is_null(raw));
+        assert_null(hf__json_first(raw));
+        copy = hf__json_dup(json);
+        assert_true(hf__json_equal(json, copy));
+        assert_int_equal(hf__json_expand(copy, "a.raw"), 0);
+        assert_int_equal(hf__json_expand(copy, "a.raw"), 0); /* it is none any more */
+        assert_int_equal(hf__json_expand(copy, "a.none"), 0);
+        assert_int_equal(hf__json_expand(NULL, "a.raw"), 0);
+        assert_false(hf__json_equal(json, copy));
+        assert_int_equal(hf__json_count(hf__json_path(copy, "a.raw")), 2);
+        hf__json_print(json, &out);
+        assert_string_equal(out.data, "{\"a\":{\"raw\":[{\"b\":\"x\"},\"y\"],\"other\":\"z\"}}");
+        hf__strbuf_reset(&out);
+        hf__json_print(copy, &out);
+        assert_string_equal(out.data, "{\"a\":{\"raw\":[{\"b\":\"x\"},\"y\"],\"other\":\"z\"}}");
+        hf__strbuf_done(&out);
+        assert_int_equal(hf__json_set_raw(raw, "[", 1), 0);
+        assert_int_equal(hf__json_expand(json, "a.raw"), HF_E_INVALID);
+        hf__json_free(json);
+        hf__json_free(copy);
+}
+
 static void test_only_the_given_bytes_are_read(void **state) {
         struct hf__json *json = NULL;
         const char data[] = {'1', '2', '3', '4'};
@@ -574,6 +655,8 @@ int main(void) {
                 cmocka_unit_test(test_a_large_number_equals_what_is_printed),
                 cmocka_unit_test(test_digits_of_a_string_are_no_number),
                 cmocka_unit_test(test_plain_texts_need_no_careful_checks),
+                cmocka_unit_test(test_values_of_plain_strings_are_skipped),
+                cmocka_unit_test(test_raw_values_are_printed_as_they_are),
                 cmocka_unit_test(test_only_the_given_bytes_are_read),
                 cmocka_unit_test(test_getters_find_members_by_path),
                 cmocka_unit_test(test_values_are_built_in_order),

@@ -55,6 +55,9 @@ static void test_other_parts_and_managed_fields_keep_the_metadata(void **state) 
         assert_true(kept(A, A));
         assert_true(kept("", ""));
         assert_true(kept(A TIME("1"), A TIME("22")));
+        assert_true(kept(A TIME("1"), A TIME("2")));
+        assert_true(kept(A TIME("12345678901") LABEL("1"), A TIME("12345678902") LABEL("1")));
+        assert_true(kept(A TIME("1"), A TIME("a")));
         assert_true(kept(A, A TIME("1")));
         assert_true(kept(A TIME("1") LABEL("x"), A TIME("22") LABEL("x")));
         /* A text that looks like the member is not it. */
@@ -67,6 +70,9 @@ static void test_changed_metadata_are_not_kept(void **state) {
         assert_false(kept(A LABEL("x"), A LABEL("xy")));
         assert_false(kept(A, A LABEL("x")));
         assert_false(kept(A TIME("1") LABEL("x"), A TIME("1") LABEL("y")));
+        assert_false(kept(A LABEL("1"), A LABEL("2")));
+        assert_false(kept(A TIME("1") LABEL("1"), A TIME("2") LABEL("2")));
+        assert_false(kept(A LABEL("1") TIME("1"), A LABEL("2") TIME("2")));
         assert_false(kept(A, "\"name\":\"a\",\"uid\":\"default\""));
         assert_false(kept("", A));
         assert_false(kept(A ",\"generation\":1", A ",\"generation\":12"));

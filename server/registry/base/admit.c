@@ -37,7 +37,7 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
                                                      enum hfd_admission_operation operation,
                                                      const char *name, const struct hf__json *old) {
         const struct hfd_resource *of = request->part_of ? request->part_of : request->resource;
-        bool is_namespace = hfd_resource_same(of, hfd_resource_namespaces());
+        bool is_namespace = !of->namespaced && hfd_resource_same(of, hfd_resource_namespaces());
 
         assert(request->requester || request->in_process);
         return (struct hfd_admission_attributes){.operation = operation,

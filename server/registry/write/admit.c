@@ -110,14 +110,16 @@ static int restore(struct hfd_write_admission *admission) {
         return r;
 }
 
-/* During admission the objects name their type, which clients may leave out, and have a
- * resourceVersion, which is not stored. 0 or -ENOMEM. */
+/* During admission the objects name their type, which clients may leave out, have a
+ * resourceVersion, which is not stored, and no part of them is text. 0 or -ENOMEM. */
 static int complete_objects(struct hfd_write *w) {
         char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
-        int r = 0;
+        int r = hf__json_expand(w->old, "metadata.managedFields");
 
+        if (r == 0)
+                r = hf__json_expand(w->object, "metadata.managedFields");
         hfd_resource_api_version(w->request->resource, version);
-        if (w->object)
+        if (r == 0 && w->object)
                 r = hf__json_set_string(w->object, "kind", w->request->resource->kind);
         if (r == 0 && w->object)
                 r = hf__json_set_string(w->object, "apiVersion", version);

@@ -42,11 +42,11 @@ int hfd_write_make_key(struct hfd_write *w) {
 }
 
 const char *hfd_write_name(const struct hfd_write *w) {
-        const char *name = hf__json_string(w->object, "metadata.name");
-        const char *slash = strrchr(w->path, '/');
+        const char *name, *slash = strrchr(w->path, '/');
 
         if (*w->request->name)
                 return w->request->name;
+        name = hf__json_string(w->object, "metadata.name");
         if (name)
                 return name;
         return slash ? slash + 1 : w->path;

@@ -288,6 +288,12 @@ struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
         return r == 0 ? json : hf__json_free(json);
 }
 
+struct hf__json *hfd_conversion_parse_for_update(const struct hfd_resource *row,
+                                                 const struct hfd_object *object) {
+        return row->custom || has_versions(row) ? hfd_conversion_parse(row, object)
+                                                : hfd_object_parse_for_update(object);
+}
+
 struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json) {
         struct hf__json *stored;
         struct hf__buf *bytes = NULL;

@@ -58,6 +58,10 @@ const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
  * memory, or the object's bytes are malformed. */
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object);
+/* The same for an update (object.h): managedFields may be a raw value, unless its entries may need
+ * a translation. */
+struct hf__json *hfd_conversion_parse_for_update(const struct hfd_resource *row,
+                                                 const struct hfd_object *object);
 /* Encodes an object that has the form of the row, in the stored form. NULL = out of memory. */
 struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json);
 /* A new reference to the object in the form of the row, for a read. It is the same object if the

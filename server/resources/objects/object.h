@@ -128,6 +128,9 @@ bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses the served bytes, so the result has the resourceVersion. The caller frees it. NULL = out
  * of memory, or the bytes are malformed after the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
+/* The same for an update: if metadata.managedFields is a list that consists of plain strings, it is
+ * a raw value (json.h), because an update seldom changes it by more than a time. */
+struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
 /* The parts that selectors read: the labels and some fields, or {} if the bytes are malformed.
  * Borrowed from object, and valid as long as the object. NULL = out of memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "server/patch/json_patch.h"
@@ -69,6 +70,22 @@ static int patch_object(struct hfd_write *w, struct hfd_patch_outcome *outcome) 
         return r;
 }
 
+/* Whether an object of a patch has a directive, or a member or directive for managedFields. */
+static bool is_special(const struct hf__json *patch) {
+        for (const struct hf__json *m = hf__json_first(patch); m; m = hf__json_next(m))
+                if (hf__json_key(m)[0] == '$' || strcmp(hf__json_key(m), "managedFields") == 0)
+                        return true;
+        return !hf__json_is_object(patch);
+}
+
+bool hfd_write_patch_reads_managers(const struct hfd_write *w) {
+        const struct hf__json *metadata = hf__json_get(w->body, "metadata");
+
+        if (w->request->patch != HFD_PATCH_MERGE && w->request->patch != HFD_PATCH_STRATEGIC)
+                return true;
+        return is_special(w->body) || (metadata && is_special(metadata));
+}
+
 bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
         struct hfd_response response = {0};
         struct hfd_patch_outcome outcome = {0};
@@ -84,6 +101,9 @@ bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
                 reply_failed(w, r, &outcome);
                 return false;
         }
+        /* What the patch has left text is no part of the new object that the client decides on. */
+        if (hf__json_raw(hf__json_path(w->object, "metadata.managedFields")))
+                hf__json_remove(w->object, "metadata.managedFields");
         if (hfd_write_body_accept(w, w->object, &response))
                 return true;
         if (w->fresh) {

@@ -4,6 +4,10 @@
  * only. */
 #include "server/registry/write/write.h"
 
+/* Whether the patch may read or change managedFields of the current object. Otherwise these may be
+ * a raw value in `old`, and are then left out of the new object, as by a client that does not send
+ * them. */
+bool hfd_write_patch_reads_managers(const struct hfd_write *w);
 /*
  * Applies the patch in w->body to a copy of old, and stores the result in w->object, in the normal
  * form of its kind. w->body is not changed. False: the response was sent, or another attempt was

@@ -489,6 +489,7 @@ static void store_admitted(struct hfd_write *w) {
 }
 
 void hfd_write_update_attempt(struct hfd_write *w) {
+        const struct hfd_object *current = w->converted ? w->converted : w->current;
         struct hf__json *old;
         const struct hf__json *meta;
         const char *uid, *revision, *old_uid;
@@ -498,7 +499,9 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = hfd_conversion_parse(w->request->resource, w->converted ? w->converted : w->current);
+        old = w->request->verb == HFD_PATCH && hfd_write_patch_reads_managers(w)
+                      ? hfd_conversion_parse(w->request->resource, current)
+                      : hfd_conversion_parse_for_update(w->request->resource, current);
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Reads the text of metadata.managedFields without parsing it, if the list is settled: it has the
+ * form in which managers.h writes it, every set consists of names only, and the schema divides
+ * every value below which a set has fields. Such a list is valid, and neither its order nor any set
+ * changes unless a write changes who owns a field. Most lists are settled. Thread: owner only.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "server/apply/managers.h"
+
+struct hf__arena;
+struct hfd_schema;
+
+#define HFD_SETTLED_MAX   8  /* managers; fewer than those that are joined (ancient_changes.h) */
+#define HFD_SETTLED_DEPTH 16 /* of a set */
+
+/* An entry of a set; the entries below it follow. */
+struct hfd_settled_name {
+        const char *key; /* "f:NAME", or "." = the value itself */
+        size_t n_below;
+};
+
+/* Everything is memory of scratch. */
+struct hfd_settled {
+        size_t n;
+        struct hfd_manager managers[HFD_SETTLED_MAX]; /* without sets and entries */
+        size_t times[HFD_SETTLED_MAX];                /* where the text has the time of a manager */
+        struct hfd_settled_name *sets[HFD_SETTLED_MAX]; /* with the key ""; it has entries */
+};
+
+/* text: of n bytes. False: the list is not settled, or memory is exhausted. Takes time in
+ * proportion to n. */
+bool hfd_settled_read(struct hf__arena *scratch, const struct hfd_schema *schema, const char *text,
+                      size_t n, struct hfd_settled *ret_settled);
+/* Whether a manager can come after those before it: in the order of the list, and once. */
+bool hfd_settled_follows(const struct hfd_settled *settled, size_t i);
+/* The entry for a path in the set of a manager; NULL = there is none. */
+const struct hfd_settled_name *hfd_settled_find(const struct hfd_settled *settled, size_t i,
+                                                const char *const *path, size_t n_path);
