@@ -47,7 +47,7 @@ static _Thread_local struct {
         struct kept lists[N_SIZES];
 } mine;
 
-static void *allocate(size_t n) {
+static void *allocate_block(size_t n) {
         size_t i = n <= SIZE_MIN ? 0 : (n - SIZE_MIN + SIZE_STEP - 1) / SIZE_STEP;
 
         if (i >= N_SIZES || !mine.lists[i].first)
@@ -59,7 +59,7 @@ static void *allocate(size_t n) {
         return block;
 }
 
-static void release(void *memory) {
+static void release_block(void *memory) {
         /* Keep only blocks whose usable size is exactly one of the sizes, so that the lists are
          * also correct with another malloc than glibc's. */
         size_t n = mine.is_active && memory ? malloc_usable_size(memory) - SIZE_MIN : 1;
@@ -89,7 +89,7 @@ static void release(void *memory) {
 #endif
 
 void hf__json_blocks_init(void) {
-        cJSON_Hooks hooks = {.malloc_fn = allocate, .free_fn = release};
+        cJSON_Hooks hooks = {.malloc_fn = allocate_block, .free_fn = release_block};
 
         if (!IS_SANITIZED)
                 cJSON_InitHooks(&hooks);

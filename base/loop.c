@@ -110,7 +110,7 @@ void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
 }
 
 /* Removes the first task. False: there is none. */
-static bool pop(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
+static bool pop_task(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
         pthread_mutex_lock(&loop->mu);
         struct hf__loop_task *task = loop->head;
         if (task) {
@@ -133,7 +133,7 @@ size_t hf_loop_dispatch(struct hf_loop *loop) {
         pthread_mutex_lock(&loop->mu);
         size_t n = loop->n;
         pthread_mutex_unlock(&loop->mu);
-        while (n_called < n && pop(loop, &task)) {
+        while (n_called < n && pop_task(loop, &task)) {
                 task.fn(task.ctx);
                 n_called++;
         }

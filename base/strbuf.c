@@ -70,7 +70,7 @@ static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
 }
 
 /* make_room for a text without enough space. */
-static bool grow(struct hf__strbuf *s, size_t n) {
+static bool grow_text(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
         assert(s->data ? s->n < s->space : s->n == 0);
@@ -102,7 +102,7 @@ static bool grow(struct hf__strbuf *s, size_t n) {
 static inline bool make_room(struct hf__strbuf *s, size_t n) {
         if (n < s->space - s->n && s->max == 0 && s->error == 0) /* as nearly always */
                 return true;
-        return grow(s, n);
+        return grow_text(s, n);
 }
 
 void hf__strbuf_reserve(struct hf__strbuf *s, size_t n) { (void)make_room(s, n); }

@@ -85,7 +85,9 @@ static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_st
         return 0;
 }
 
-static void unmap(struct started *started) { (void)munmap(started->mapping, started->n_mapping); }
+static void unmap_stack(struct started *started) {
+        (void)munmap(started->mapping, started->n_mapping);
+}
 
 int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(void *ctx),
                      void *ctx, pthread_t *ret_thread) {
@@ -113,7 +115,7 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
                 r = -pthread_create(&thread, &attr, thread_main, started);
                 pthread_sigmask(SIG_SETMASK, &previous, NULL);
                 if (r != 0)
-                        unmap(started);
+                        unmap_stack(started);
         }
         pthread_attr_destroy(&attr);
         if (r != 0)
@@ -130,7 +132,7 @@ void *hf__thread_join(pthread_t thread) {
         assert(error == 0 && started); /* a thread of hf__thread_start that was not joined before */
         (void)error;
         void *result = started->result;
-        unmap(started);
+        unmap_stack(started);
         return result;
 }
 

@@ -11,7 +11,7 @@
 
 /* Melds two trees into one and returns its root: the root that is due later becomes a child of the
  * other. Either may be NULL. */
-static struct hf__timer *meld(struct hf__timer *a, struct hf__timer *b) {
+static struct hf__timer *meld_heaps(struct hf__timer *a, struct hf__timer *b) {
         assert(!a || (!a->next && !a->prev));
         assert(!b || (!b->next && !b->prev));
         if (!a || !b)
@@ -43,14 +43,14 @@ static struct hf__timer *meld_siblings(struct hf__timer *list) {
                         b->next = NULL;
                         b->prev = NULL;
                 }
-                a = meld(a, b);
+                a = meld_heaps(a, b);
                 a->next = pairs;
                 pairs = a;
         }
         while (pairs) {
                 struct hf__timer *rest = pairs->next;
                 pairs->next = NULL;
-                root = meld(root, pairs);
+                root = meld_heaps(root, pairs);
                 pairs = rest;
         }
         return root;
@@ -59,7 +59,7 @@ static struct hf__timer *meld_siblings(struct hf__timer *list) {
 void hf__timer_heap_add(struct hf__timer_heap *heap, struct hf__timer *timer, hf_nsec at) {
         assert(!timer->queued);
         *timer = (struct hf__timer){.at = at, .queued = true};
-        heap->first = meld(heap->first, timer);
+        heap->first = meld_heaps(heap->first, timer);
 }
 
 void hf__timer_heap_remove(struct hf__timer_heap *heap, struct hf__timer *timer) {
@@ -75,7 +75,7 @@ void hf__timer_heap_remove(struct hf__timer_heap *heap, struct hf__timer *timer)
                         timer->prev->next = timer->next;
                 if (timer->next)
                         timer->next->prev = timer->prev;
-                heap->first = meld(heap->first, meld_siblings(timer->child));
+                heap->first = meld_heaps(heap->first, meld_siblings(timer->child));
         }
         *timer = (struct hf__timer){.at = timer->at};
         assert(!heap->first || (!heap->first->next && !heap->first->prev));

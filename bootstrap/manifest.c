@@ -63,10 +63,10 @@ static void format_place(const struct place *place, char *text, size_t max) {
         memcpy(text + strlen(text), where, (size_t)n + 1);
 }
 
-static int reject(const struct place *place, struct hf_status *reterr_status, const char *format,
-                  ...) __attribute__((format(printf, 3, 4)));
-static int reject(const struct place *place, struct hf_status *reterr_status, const char *format,
-                  ...) {
+static int reject_manifest(const struct place *place, struct hf_status *reterr_status,
+                           const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int reject_manifest(const struct place *place, struct hf_status *reterr_status,
+                           const char *format, ...) {
         char where[256], what[200];
         va_list args;
 
@@ -101,24 +101,24 @@ static int check_identity(const struct place *place, const struct hf__json *obje
         const char *ns = hf__json_string(object, "metadata.namespace");
 
         if (!hf__json_is_object(object))
-                return reject(place, reterr_status, "it is not an object");
+                return reject_manifest(place, reterr_status, "it is not an object");
         if (!api_version || !kind)
-                return reject(place, reterr_status, "field %s is missing",
-                              api_version ? "kind" : "apiVersion");
+                return reject_manifest(place, reterr_status, "field %s is missing",
+                                       api_version ? "kind" : "apiVersion");
         step->kind = hf__kinds_find(place->kinds, api_version, kind);
         if (!step->kind)
-                return reject(place, reterr_status,
-                              "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind,
-                              api_version);
+                return reject_manifest(place, reterr_status,
+                                       "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind,
+                                       api_version);
         if (!is_name(name))
-                return reject(place, reterr_status, "field metadata.name: %s",
-                              name ? "it is not a valid name" : "it is missing");
+                return reject_manifest(place, reterr_status, "field metadata.name: %s",
+                                       name ? "it is not a valid name" : "it is missing");
         if (step->kind->namespaced && !is_name(ns))
-                return reject(place, reterr_status, "field metadata.namespace: a %s needs one",
-                              kind);
+                return reject_manifest(place, reterr_status,
+                                       "field metadata.namespace: a %s needs one", kind);
         if (!step->kind->namespaced && hf__json_path(object, "metadata.namespace"))
-                return reject(place, reterr_status, "field metadata.namespace: a %s has none",
-                              kind);
+                return reject_manifest(place, reterr_status,
+                                       "field metadata.namespace: a %s has none", kind);
         return 0;
 }
 
@@ -159,8 +159,8 @@ static int add_object(const struct place *place, struct hf__json *object,
         int r = hf__json_check_unique(object, &key);
 
         if (r == HF_E_INVALID)
-                return reject(place, reterr_status, "the key \"%.100s\" occurs twice in an object",
-                              key);
+                return reject_manifest(place, reterr_status,
+                                       "the key \"%.100s\" occurs twice in an object", key);
         if (r == 0)
                 r = check_identity(place, object, &step, reterr_status);
         if (r != 0)
@@ -191,7 +191,8 @@ static int on_document(void *ctx, size_t number, size_t line, const char *json, 
         int r = hf__json_parse(json, n, &object, NULL);
         if (r < 0)
                 return r;
-        r = r != 0 ? reject(place, reterr_status, "it contains a value that JSON cannot represent")
+        r = r != 0 ? reject_manifest(place, reterr_status,
+                                     "it contains a value that JSON cannot represent")
                    : add_object(place, object, reterr_status);
         place->rejected = r != 0;
         hf__json_free(object);
@@ -224,7 +225,7 @@ static int add_json(struct place *place, const char *text, size_t n,
         for (size_t i = 0; i < offset && i < n; i++)
                 place->line += text[i] == '\n';
         if (r != 0)
-                return reject(place, reterr_status, "this is not JSON");
+                return reject_manifest(place, reterr_status, "this is not JSON");
         place->line = 1;
         r = add_object(place, object, reterr_status);
         hf__json_free(object);

@@ -45,8 +45,10 @@
 
 static int run_to_completion(struct hf__phase_run *run);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
-static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
-static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why);
+static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
+                         struct hf_status *why);
+static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
+                       struct hf_status *why);
 static const struct hf__step *start_next_create(struct hf__phase_run *run,
                                                 struct hf__call **ret_call);
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from);
@@ -137,11 +139,11 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
                 hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run), plan.step);
         }
         switch (plan.action) {
-        case HF__PLAN_CREATE: return create(run, &plan, why);
+        case HF__PLAN_CREATE: return create_object(run, &plan, why);
         case HF__PLAN_READ: return hf__phase_object_read(run, why);
         case HF__PLAN_REPLACE: return hf__phase_object_replace(run, false, why);
         case HF__PLAN_DRY_RUN: return hf__phase_object_replace(run, true, why);
-        case HF__PLAN_RECORD: return record(run, &plan, why);
+        case HF__PLAN_RECORD: return record_step(run, &plan, why);
         case HF__PLAN_COMPLETE: return hf__phase_ledger_complete(run, why);
         case HF__PLAN_FINISHED: break;
         }
@@ -164,7 +166,8 @@ static int do_together(void *ctx) {
  * steps at once need much stack and memory, which the C library keeps for a thread until the thread
  * ends; the phase's thread lives as long as the term. So they run on a thread of their own. When
  * leadership only moves, there is usually nothing to create, and that thread is not started. */
-static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
+static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
+                         struct hf_status *why) {
         struct together together = {.run = run, .plan = plan, .why = why};
 
         return run->step->any_order && !run->found_object
@@ -174,7 +177,8 @@ static int create(struct hf__phase_run *run, const struct hf__plan *plan, struct
 
 /* Records the step in the ledger, and creates the next step's object meanwhile. The record is sent
  * first, so a leader that dies leaves at most two objects without a record. */
-static int record(struct hf__phase_run *run, const struct hf__plan *plan, struct hf_status *why) {
+static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
+                       struct hf_status *why) {
         struct hf__call *recording, *creating = NULL;
         int r = hf__phase_ledger_start_record(run, plan, &recording, why);
 

@@ -34,8 +34,8 @@ struct hf__cel_program {
         uint64_t estimate;
 };
 
-static int compile(struct hf__cel_program *program, struct hf__cel_issues *issues,
-                   const struct hf__cel_declarations *declarations) {
+static int compile_source(struct hf__cel_program *program, struct hf__cel_issues *issues,
+                          const struct hf__cel_declarations *declarations) {
         unsigned max_depth = declarations->max_depth;
 
         if (max_depth == 0 || max_depth > HF__CEL_DEPTH_MAX)
@@ -68,7 +68,7 @@ int hf__cel_compile(const struct hf__cel_declarations *declarations, const char 
                 return -ENOMEM;
         hf__arena_init(&program->arena);
         issues.arena = &program->arena;
-        r = compile(program, &issues, declarations);
+        r = compile_source(program, &issues, declarations);
         if (r == 0) {
                 *ret_program = program;
                 return 0;

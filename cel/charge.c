@@ -18,7 +18,7 @@ static uint64_t part(uint64_t size, uint64_t divisor) {
 
 /* The cost of a walk through a value: one for each scalar in it, and for each text a tenth of its
  * bytes, rounded down. */
-static uint64_t walk(struct hf__cel_run *run, struct hf__cel_value value, unsigned depth) {
+static uint64_t walk_value(struct hf__cel_run *run, struct hf__cel_value value, unsigned depth) {
         uint64_t cost = 0;
 
         if (depth > DEPTH_MAX)
@@ -30,15 +30,15 @@ static uint64_t walk(struct hf__cel_run *run, struct hf__cel_value value, unsign
         case HF__CEL_BYTES: return (uint64_t)((double)value.n * TEXT_FACTOR);
         case HF__CEL_LIST:
                 for (size_t i = 0; i < value.as.list->n && run->failed == 0; i++)
-                        cost += walk(run, hf__cel_list_at(value.as.list, i), depth + 1);
+                        cost += walk_value(run, hf__cel_list_at(value.as.list, i), depth + 1);
                 return cost;
         case HF__CEL_MAP:
         case HF__CEL_OBJECT:
                 for (size_t i = 0; i < value.as.map->n && run->failed == 0; i++) {
                         struct hf__cel_entry entry = hf__cel_map_at(value.as.map, i);
 
-                        cost += walk(run, entry.key, depth + 1);
-                        cost += walk(run, entry.value, depth + 1);
+                        cost += walk_value(run, entry.key, depth + 1);
+                        cost += walk_value(run, entry.value, depth + 1);
                 }
                 return cost;
         default: return 1;
@@ -62,8 +62,8 @@ bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *li
 }
 
 /* The number of characters in the texts of a list and in the separators between them. */
-static uint64_t joined(struct hf__cel_run *run, const struct hf__cel_overload *overload,
-                       const struct hf__cel_value *args) {
+static uint64_t joined_size(struct hf__cel_run *run, const struct hf__cel_overload *overload,
+                            const struct hf__cel_value *args) {
         const struct hf__cel_list *list = args[0].as.list;
         uint64_t n = 0;
 
@@ -101,13 +101,14 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         switch (overload->cost) {
         case HF__CEL_COST_FIRST: return hf__cel_spend(run, part(first, 10));
         case HF__CEL_COST_TWICE: return hf__cel_spend(run, part(first, 5));
-        case HF__CEL_COST_JOIN: return hf__cel_spend(run, part(joined(run, overload, args), 5));
+        case HF__CEL_COST_JOIN:
+                return hf__cel_spend(run, part(joined_size(run, overload, args), 5));
         case HF__CEL_COST_SHORTER:
                 return hf__cel_spend(run, part(first < second ? first : second, 10));
         case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
         case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
         case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
-        case HF__CEL_COST_WALK: return hf__cel_spend(run, walk(run, args[0], 0));
+        case HF__CEL_COST_WALK: return hf__cel_spend(run, walk_value(run, args[0], 0));
         case HF__CEL_COST_IN: return hf__cel_spend(run, second);
         case HF__CEL_COST_SETS:
         case HF__CEL_COST_SETS_TWICE:

@@ -166,8 +166,9 @@ static void check_select(struct hf__cel_checker *c, struct hf__cel_node *node) {
 }
 
 /* The common type of elements; dyn if they have none. */
-static const struct hf__cel_type *join(struct hf__cel_checker *c, const struct hf__cel_type *all,
-                                       const struct hf__cel_type *next) {
+static const struct hf__cel_type *join_types(struct hf__cel_checker *c,
+                                             const struct hf__cel_type *all,
+                                             const struct hf__cel_type *next) {
         if (!all)
                 return next;
         return hf__cel_check_assign_one(c, all, next) ? hf__cel_most_general(all, next)
@@ -175,8 +176,8 @@ static const struct hf__cel_type *join(struct hf__cel_checker *c, const struct h
 }
 
 /* The type of an element that may be marked as optional. */
-static const struct hf__cel_type *unwrap(struct hf__cel_checker *c, const struct hf__cel_node *node,
-                                         bool optional) {
+static const struct hf__cel_type *unwrap_optional(struct hf__cel_checker *c,
+                                                  const struct hf__cel_node *node, bool optional) {
         const struct hf__cel_type *type = hf__cel_substitute(&c->in, node->type, false);
 
         if (!optional)
@@ -196,8 +197,10 @@ static void check_list(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 struct hf__cel_node *item = node->as.list.items[i];
 
                 hf__cel_check_node(c, item);
-                all = join(c, all,
-                           unwrap(c, item, node->as.list.optional && node->as.list.optional[i]));
+                all = join_types(c, all,
+                                 unwrap_optional(c, item,
+                                                 node->as.list.optional &&
+                                                         node->as.list.optional[i]));
         }
         node->type =
                 hf__cel_check_made(c, HF__CEL_LIST, all ? all : hf__cel_check_new_var(c), NULL);
@@ -211,9 +214,9 @@ static void check_map(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 struct hf__cel_pair *pair = &node->as.map.pairs[i];
 
                 hf__cel_check_node(c, pair->key);
-                keys = join(c, keys, unwrap(c, pair->key, false));
+                keys = join_types(c, keys, unwrap_optional(c, pair->key, false));
                 hf__cel_check_node(c, pair->value);
-                values = join(c, values, unwrap(c, pair->value, pair->optional));
+                values = join_types(c, values, unwrap_optional(c, pair->value, pair->optional));
         }
         node->type = hf__cel_check_made(c, HF__CEL_MAP, keys ? keys : hf__cel_check_new_var(c),
                                         values ? values : hf__cel_check_new_var(c));
@@ -230,7 +233,7 @@ static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_t
                 hf__cel_issues_add(c->issues, pair->at, "undefined field '%s'", pair->name.text);
                 return;
         }
-        type = unwrap(c, pair->value, pair->optional);
+        type = unwrap_optional(c, pair->value, pair->optional);
         if (!hf__cel_check_assign_one(c, field, type) && !c->in.failed) {
                 struct hf__strbuf format = {.max = 400};
 

@@ -28,7 +28,7 @@ struct estimator {
 
 enum part { KEYS, INDEXES, ELEMENTS };
 
-static struct hf__cel_estimate estimate(struct estimator *e, const struct hf__cel_node *node);
+static struct hf__cel_estimate estimate_node(struct estimator *e, const struct hf__cel_node *node);
 
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b) {
         return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -53,7 +53,7 @@ struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate)
         return estimate->has_size ? estimate->size : (struct hf__cel_size){0, UINT64_MAX};
 }
 
-static struct hf__cel_size exactly(uint64_t n) { return (struct hf__cel_size){n, n}; }
+static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size){n, n}; }
 
 /* ---- paths ---- */
 
@@ -117,7 +117,7 @@ static void set_size(struct hf__cel_estimate *result) {
                 result->size = (struct hf__cel_size){0, result->path.type->max_size};
         } else if (is_scalar(type)) {
                 result->has_size = true;
-                result->size = exactly(1);
+                result->size = exact_size(1);
         }
 }
 
@@ -132,11 +132,11 @@ static void estimate_const(struct hf__cel_estimate *result) {
         struct hf__cel_value value = result->node->as.constant;
 
         if (value.kind == HF__CEL_STRING)
-                give_size(result, exactly(characters(value)));
+                give_size(result, exact_size(characters(value)));
         else if (value.kind == HF__CEL_BYTES)
-                give_size(result, exactly(value.n));
+                give_size(result, exact_size(value.n));
         else if (value.kind != HF__CEL_TYPE)
-                give_size(result, exactly(1));
+                give_size(result, exact_size(1));
         if (value.kind == HF__CEL_TYPE)
                 result->cost = 1; /* in Kubernetes a type is a name, and to read a name costs 1 */
 }
@@ -164,7 +164,7 @@ static void estimate_name(struct estimator *e, struct hf__cel_estimate *result) 
 
 static void estimate_select(struct estimator *e, struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
-        struct hf__cel_estimate operand = estimate(e, node->as.select.operand);
+        struct hf__cel_estimate operand = estimate_node(e, node->as.select.operand);
         enum hf__cel_kind kind = node->as.select.operand->type->kind;
 
         result->cost = operand.cost;
@@ -184,15 +184,15 @@ static void estimate_list(struct estimator *e, struct hf__cel_estimate *result) 
 
         result->cost = COST_OF_LIST;
         result->has_parts = true;
-        result->key = exactly(1);
+        result->key = exact_size(1);
         result->element = (struct hf__cel_size){node->as.list.n > 0 ? UINT64_MAX : 0, 0};
         for (uint32_t i = 0; i < node->as.list.n; i++) {
-                struct hf__cel_estimate item = estimate(e, node->as.list.items[i]);
+                struct hf__cel_estimate item = estimate_node(e, node->as.list.items[i]);
 
                 result->cost = hf__cel_cost_sum(result->cost, item.cost);
                 result->element = hf__cel_size_union(result->element, hf__cel_size_or_any(&item));
         }
-        give_size(result, exactly(node->as.list.n));
+        give_size(result, exact_size(node->as.list.n));
 }
 
 static void estimate_map(struct estimator *e, struct hf__cel_estimate *result) {
@@ -206,22 +206,22 @@ static void estimate_map(struct estimator *e, struct hf__cel_estimate *result) {
                 struct hf__cel_estimate part;
 
                 if (node->as.map.pairs[i].key) {
-                        part = estimate(e, node->as.map.pairs[i].key);
+                        part = estimate_node(e, node->as.map.pairs[i].key);
                         result->cost = hf__cel_cost_sum(result->cost, part.cost);
                         result->key = hf__cel_size_union(result->key, hf__cel_size_or_any(&part));
                 }
-                part = estimate(e, node->as.map.pairs[i].value);
+                part = estimate_node(e, node->as.map.pairs[i].value);
                 result->cost = hf__cel_cost_sum(result->cost, part.cost);
                 result->element = hf__cel_size_union(result->element, hf__cel_size_or_any(&part));
         }
         if (node->kind == HF__CEL_NODE_MAP)
-                give_size(result, exactly(node->as.map.n));
+                give_size(result, exact_size(node->as.map.n));
 }
 
 /* ---- macros ---- */
 
-static void bind(struct estimator *e, uint32_t slot, const struct hf__cel_estimate *range,
-                 enum part part, struct hf__cel_path path) {
+static void bind_slot(struct estimator *e, uint32_t slot, const struct hf__cel_estimate *range,
+                      enum part part, struct hf__cel_path path) {
         e->locals[slot] = (struct hf__cel_estimate){
                 .path = path,
                 .has_size = range->has_parts,
@@ -230,8 +230,8 @@ static void bind(struct estimator *e, uint32_t slot, const struct hf__cel_estima
 }
 
 /* Sets the variables of a macro. */
-static void enter(struct estimator *e, const struct hf__cel_node *node,
-                  const struct hf__cel_estimate *range) {
+static void enter_loop(struct estimator *e, const struct hf__cel_node *node,
+                       const struct hf__cel_estimate *range) {
         uint32_t slot = node->as.fold.slot;
         bool list = node->as.fold.range->type->kind == HF__CEL_LIST;
         enum part key = list ? INDEXES : KEYS;
@@ -239,11 +239,11 @@ static void enter(struct estimator *e, const struct hf__cel_node *node,
         if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
                 e->locals[slot] = (struct hf__cel_estimate){.path.state = HF__CEL_PATH_NONE};
         } else if (node->as.fold.variables[1].text) {
-                bind(e, slot, range, key, part_of(e, range->path, key));
-                bind(e, slot + 1, range, ELEMENTS, part_of(e, range->path, ELEMENTS));
+                bind_slot(e, slot, range, key, part_of(e, range->path, key));
+                bind_slot(e, slot + 1, range, ELEMENTS, part_of(e, range->path, ELEMENTS));
         } else {
-                bind(e, slot, range, list ? ELEMENTS : KEYS,
-                     part_of(e, range->path, list ? ELEMENTS : KEYS));
+                bind_slot(e, slot, range, list ? ELEMENTS : KEYS,
+                          part_of(e, range->path, list ? ELEMENTS : KEYS));
         }
 }
 
@@ -277,23 +277,23 @@ static uint64_t sort_cost(const struct hf__cel_estimate *range, struct hf__cel_e
 
 static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
-        struct hf__cel_estimate range = estimate(e, node->as.fold.range);
+        struct hf__cel_estimate range = estimate_node(e, node->as.fold.range);
         struct hf__cel_estimate made = {.has_size = false};
         uint64_t rounds = hf__cel_size_or_any(&range).max;
         uint64_t round;
         uint64_t once;
 
         loop_costs((enum hf__cel_fold)node->op, &once, &round);
-        enter(e, node, &range);
+        enter_loop(e, node, &range);
         if (node->op == HF__CEL_FOLD_FILTER) {
                 made = e->locals[node->as.fold.slot];
                 made.node = node->as.fold.range; /* only its type is read, and it is no scalar */
                 set_size(&made);
         }
         if (node->as.fold.test)
-                round = hf__cel_cost_sum(round, estimate(e, node->as.fold.test).cost);
+                round = hf__cel_cost_sum(round, estimate_node(e, node->as.fold.test).cost);
         if (node->as.fold.result) {
-                made = estimate(e, node->as.fold.result);
+                made = estimate_node(e, node->as.fold.result);
                 round = hf__cel_cost_sum(round, made.cost);
         }
         result->cost = hf__cel_cost_sum(range.cost, once);
@@ -311,13 +311,13 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         }
         if (node->op == HF__CEL_FOLD_LIST || node->op == HF__CEL_FOLD_FILTER) {
                 result->has_parts = true;
-                result->key = exactly(1);
+                result->key = exact_size(1);
                 result->element = (struct hf__cel_size){0, hf__cel_size_or_any(&made).max};
         }
         if (node->op >= HF__CEL_FOLD_LIST)
                 give_size(result, hf__cel_size_or_any(&range));
         else
-                give_size(result, exactly(1));
+                give_size(result, exact_size(1));
 }
 
 /* ---- calls ---- */
@@ -383,7 +383,7 @@ static void estimate_call(struct estimator *e, struct hf__cel_estimate *result) 
         struct hf__cel_estimate args[HF__CEL_ARGS_MAX];
 
         for (uint32_t i = 0; i < node->as.call.n_args; i++) {
-                struct hf__cel_estimate arg = estimate(e, node->as.call.args[i]);
+                struct hf__cel_estimate arg = estimate_node(e, node->as.call.args[i]);
 
                 /* Only && and || have more arguments than functions may have. */
                 assert(i < HF__CEL_ARGS_MAX || node->op != HF__CEL_OP_NONE);
@@ -405,7 +405,7 @@ static void estimate_call(struct estimator *e, struct hf__cel_estimate *result) 
         }
 }
 
-static struct hf__cel_estimate estimate(struct estimator *e, const struct hf__cel_node *node) {
+static struct hf__cel_estimate estimate_node(struct estimator *e, const struct hf__cel_node *node) {
         struct hf__cel_estimate result = {.node = node};
 
         switch ((enum hf__cel_node_kind)node->kind) {
@@ -433,6 +433,6 @@ bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *r
 
         if (!e.locals)
                 return false;
-        *ret_cost = estimate(&e, root).cost;
+        *ret_cost = estimate_node(&e, root).cost;
         return true;
 }

@@ -50,8 +50,8 @@ static uint64_t first_text_twice(const struct hf__cel_overload *o,
         return text_cost(size_of(&args[0]), 2);
 }
 
-static uint64_t ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                   struct hf__cel_estimate *result) {
+static uint64_t estimate_ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                            struct hf__cel_estimate *result) {
         return o->member ? 1 : text_cost(size_of(&args[0]), 1);
 }
 
@@ -61,8 +61,9 @@ static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__c
 }
 
 /* Assumes that the text is matched with a pattern of 128 bytes. */
-static uint64_t validate(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                         struct hf__cel_estimate *result) {
+static uint64_t estimate_validate(const struct hf__cel_overload *o,
+                                  const struct hf__cel_estimate *args,
+                                  struct hf__cel_estimate *result) {
         return hf__cel_cost_product(text_cost(size_of(&args[1]), 1), 128 / 4);
 }
 
@@ -86,8 +87,9 @@ static uint64_t to_string(const struct hf__cel_overload *o, const struct hf__cel
         return text_cost(size, 1);
 }
 
-static uint64_t quote(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                      struct hf__cel_estimate *result) {
+static uint64_t estimate_quote(const struct hf__cel_overload *o,
+                               const struct hf__cel_estimate *args,
+                               struct hf__cel_estimate *result) {
         struct hf__cel_size size = size_of(&args[0]);
 
         give_size(result, hf__cel_cost_sum(size.min, 2),
@@ -95,8 +97,8 @@ static uint64_t quote(const struct hf__cel_overload *o, const struct hf__cel_est
         return text_cost(size, 1);
 }
 
-static uint64_t in(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                   struct hf__cel_estimate *result) {
+static uint64_t estimate_in(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                            struct hf__cel_estimate *result) {
         return o->args[1]->kind == HF__CEL_LIST ? size_of(&args[1]).max : 1;
 }
 
@@ -108,19 +110,21 @@ static uint64_t pattern_cost(const struct hf__cel_estimate *args) {
                                     hf__cel_cost_factor(size_of(&args[1]).max, PATTERN_FACTOR));
 }
 
-static uint64_t matches(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                        struct hf__cel_estimate *result) {
+static uint64_t estimate_matches(const struct hf__cel_overload *o,
+                                 const struct hf__cel_estimate *args,
+                                 struct hf__cel_estimate *result) {
         return o->member ? pattern_cost(args) : 1;
 }
 
-static uint64_t find(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                     struct hf__cel_estimate *result) {
+static uint64_t estimate_find(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
         give_size(result, 0, size_of(&args[0]).max);
         return pattern_cost(args);
 }
 
-static uint64_t contains(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                         struct hf__cel_estimate *result) {
+static uint64_t estimate_contains(const struct hf__cel_overload *o,
+                                  const struct hf__cel_estimate *args,
+                                  struct hf__cel_estimate *result) {
         return hf__cel_cost_product(text_cost(size_of(&args[0]), 1),
                                     text_cost(size_of(&args[1]), 1));
 }
@@ -149,8 +153,9 @@ static uint64_t list_walk(const struct hf__cel_overload *o, const struct hf__cel
 
 static uint64_t divide_up(uint64_t a, uint64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-static uint64_t replace(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                        struct hf__cel_estimate *result) {
+static uint64_t estimate_replace(const struct hf__cel_overload *o,
+                                 const struct hf__cel_estimate *args,
+                                 struct hf__cel_estimate *result) {
         struct hf__cel_size text = size_of(&args[0]);
         struct hf__cel_size from = size_of(&args[1]);
         struct hf__cel_size to = size_of(&args[2]);
@@ -176,8 +181,9 @@ static uint64_t replace(const struct hf__cel_overload *o, const struct hf__cel_e
         return text_cost(text, 2);
 }
 
-static uint64_t split(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                      struct hf__cel_estimate *result) {
+static uint64_t estimate_split(const struct hf__cel_overload *o,
+                               const struct hf__cel_estimate *args,
+                               struct hf__cel_estimate *result) {
         struct hf__cel_size text = size_of(&args[0]);
         uint64_t max = text.max;
 
@@ -188,8 +194,8 @@ static uint64_t split(const struct hf__cel_overload *o, const struct hf__cel_est
         return text_cost(text, 2);
 }
 
-static uint64_t join(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                     struct hf__cel_estimate *result) {
+static uint64_t estimate_join(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
         struct hf__cel_size list = size_of(&args[0]);
         struct hf__cel_size element = element_size(&args[0]);
         struct hf__cel_size size = {hf__cel_cost_product(list.min, element.min),
@@ -225,27 +231,30 @@ static uint64_t literal_or(const struct hf__cel_estimate *arg, uint64_t number) 
 
 /* Kubernetes subtracts without a check, so the estimate of a slice that ends before it begins is
  * huge. */
-static uint64_t slice(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                      struct hf__cel_estimate *result) {
+static uint64_t estimate_slice(const struct hf__cel_overload *o,
+                               const struct hf__cel_estimate *args,
+                               struct hf__cel_estimate *result) {
         uint64_t n = literal_or(&args[2], size_of(&args[0]).max) - literal_or(&args[1], 0);
 
         return new_list(1, (struct hf__cel_size){n, n}, result);
 }
 
-static uint64_t range(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                      struct hf__cel_estimate *result) {
+static uint64_t estimate_range(const struct hf__cel_overload *o,
+                               const struct hf__cel_estimate *args,
+                               struct hf__cel_estimate *result) {
         uint64_t n = literal_or(&args[0], UINT64_MAX);
 
         return new_list(1, (struct hf__cel_size){n, n}, result);
 }
 
-static uint64_t copy(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                     struct hf__cel_estimate *result) {
+static uint64_t estimate_copy(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
         return new_list(1, size_of(&args[0]), result);
 }
 
-static uint64_t flatten(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                        struct hf__cel_estimate *result) {
+static uint64_t estimate_flatten(const struct hf__cel_overload *o,
+                                 const struct hf__cel_estimate *args,
+                                 struct hf__cel_estimate *result) {
         uint64_t levels = o->n_args > 1 ? literal_or(&args[1], UINT64_MAX) : 1;
 
         return new_list((double)levels, size_of(&args[0]), result);
@@ -259,8 +268,9 @@ uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
         return new_list(texts ? 2 + TEXT_FACTOR : 2, square, result);
 }
 
-static uint64_t distinct(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                         struct hf__cel_estimate *result) {
+static uint64_t estimate_distinct(const struct hf__cel_overload *o,
+                                  const struct hf__cel_estimate *args,
+                                  struct hf__cel_estimate *result) {
         return hf__cel_estimate_pairs(false, size_of(&args[0]), result);
 }
 
@@ -268,13 +278,13 @@ static bool is_text(const struct hf__cel_type *type) {
         return type->kind == HF__CEL_STRING || type->kind == HF__CEL_BYTES;
 }
 
-static uint64_t sort(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                     struct hf__cel_estimate *result) {
+static uint64_t estimate_sort(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
         return hf__cel_estimate_pairs(is_text(o->args[0]->params[0]), size_of(&args[0]), result);
 }
 
-static uint64_t add(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                    struct hf__cel_estimate *result) {
+static uint64_t estimate_add(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                             struct hf__cel_estimate *result) {
         struct hf__cel_size a = size_of(&args[0]);
         struct hf__cel_size b = size_of(&args[1]);
 
@@ -284,8 +294,9 @@ static uint64_t add(const struct hf__cel_overload *o, const struct hf__cel_estim
         return is_text(o->args[0]) ? text_cost(result->size, 1) : 1;
 }
 
-static uint64_t compare(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                        struct hf__cel_estimate *result) {
+static uint64_t estimate_compare(const struct hf__cel_overload *o,
+                                 const struct hf__cel_estimate *args,
+                                 struct hf__cel_estimate *result) {
         uint64_t a = size_of(&args[0]).max;
         uint64_t b = size_of(&args[1]).max;
 
@@ -315,8 +326,8 @@ static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf_
 }
 
 /* The product of both sizes. An evaluation is charged in the same way. */
-static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                     struct hf__cel_estimate *result) {
+static uint64_t estimate_sets(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
+                              struct hf__cel_estimate *result) {
         uint64_t product = hf__cel_cost_product(size_of(&args[0]).max, size_of(&args[1]).max);
         bool twice = o->cost == HF__CEL_COST_SETS_TWICE;
 
@@ -324,14 +335,16 @@ static uint64_t sets(const struct hf__cel_overload *o, const struct hf__cel_esti
 }
 
 /* The cost of a check is such that the limit of an expression allows two checks, but not three. */
-static uint64_t authorization(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                              struct hf__cel_estimate *result) {
+static uint64_t estimate_authorization(const struct hf__cel_overload *o,
+                                       const struct hf__cel_estimate *args,
+                                       struct hf__cel_estimate *result) {
         return HF__CEL_AUTHORIZATION_COST;
 }
 
 /* A selector is a list of requirements, at most one for each two characters. */
-static uint64_t selector(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
-                         struct hf__cel_estimate *result) {
+static uint64_t estimate_selector(const struct hf__cel_overload *o,
+                                  const struct hf__cel_estimate *args,
+                                  struct hf__cel_estimate *result) {
         uint64_t requirements = hf__cel_cost_factor(size_of(&args[1]).max, 0.5);
 
         return hf__cel_cost_sum(10, hf__cel_cost_sum(text_cost(size_of(&args[1]), 1),
@@ -349,18 +362,18 @@ static const struct {
         {"cidr", first_text},
         {"isIP", first_text},
         {"isCIDR", first_text},
-        {"quantity", first_text},   /* of the server */
-        {"isQuantity", first_text}, /* of the server */
-        {"url", same_text},         /* of the server */
-        {"validate", validate},     /* of the server */
+        {"quantity", first_text},                 /* of the server */
+        {"isQuantity", first_text},               /* of the server */
+        {"url", same_text},                       /* of the server */
+        {"estimate_validate", estimate_validate}, /* of the server */
         {"semver", first_text},
         {"isSemver", first_text},
         {"format", first_text},
         {"jsonpatch.escapeKey", same_text}, /* of the server */
-        {"check", authorization},
-        {"fieldSelector", selector},
-        {"labelSelector", selector},
-        {"ip", ip},
+        {"check", estimate_authorization},
+        {"fieldSelector", estimate_selector},
+        {"labelSelector", estimate_selector},
+        {"estimate_ip", estimate_ip},
         {"ip.isCanonical", first_text_twice},
         {"containsIP", contains_ip},
         {"containsCIDR", contains_cidr},
@@ -368,36 +381,36 @@ static const struct {
         {"endsWith", second_text},
         {"bytes", to_bytes},
         {"string", to_string},
-        {"strings.quote", quote},
-        {"@in", in},
-        {"matches", matches},
-        {"find", find},
-        {"findAll", find},
-        {"contains", contains},
+        {"strings.quote", estimate_quote},
+        {"@estimate_in", estimate_in},
+        {"estimate_matches", estimate_matches},
+        {"estimate_find", estimate_find},
+        {"findAll", estimate_find},
+        {"estimate_contains", estimate_contains},
         {"isSorted", list_walk},
         {"sum", list_walk},
         {"max", list_walk},
         {"min", list_walk},
         {"indexOf", list_walk},
         {"lastIndexOf", list_walk},
-        {"slice", slice},
-        {"lists.range", range},
-        {"reverse", copy},
-        {"flatten", flatten},
-        {"distinct", distinct},
-        {"sort", sort},
-        {"replace", replace},
-        {"split", split},
-        {"join", join},
-        {"_+_", add},
-        {"_<_", compare},
-        {"_<=_", compare},
-        {"_>_", compare},
-        {"_>=_", compare},
+        {"estimate_slice", estimate_slice},
+        {"lists.range", estimate_range},
+        {"reverse", estimate_copy},
+        {"estimate_flatten", estimate_flatten},
+        {"estimate_distinct", estimate_distinct},
+        {"estimate_sort", estimate_sort},
+        {"estimate_replace", estimate_replace},
+        {"estimate_split", estimate_split},
+        {"estimate_join", estimate_join},
+        {"_+_", estimate_add},
+        {"_<_", estimate_compare},
+        {"_<=_", estimate_compare},
+        {"_>_", estimate_compare},
+        {"_>=_", estimate_compare},
         {"_[_]", element_at},
-        {"sets.contains", sets},
-        {"sets.equivalent", sets},
-        {"sets.intersects", sets},
+        {"estimate_sets.contains", estimate_sets},
+        {"estimate_sets.equivalent", estimate_sets},
+        {"estimate_sets.intersects", estimate_sets},
 };
 
 uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,

@@ -203,7 +203,7 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
 
 /* Replaces the optional *value by the value that it holds. False: it holds none. If *value is not
  * an optional, it becomes an error, and the result is true. */
-static bool unwrap(struct hf__cel_run *run, struct hf__cel_value *value) {
+static bool unwrap_optional(struct hf__cel_run *run, struct hf__cel_value *value) {
         if (hf__cel_is_error(*value))
                 return true;
         if (value->kind != HF__CEL_OPTIONAL) {
@@ -227,7 +227,8 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
         for (uint32_t i = 0; i < node->as.list.n; i++) {
                 struct hf__cel_value value = hf__cel_eval_node(run, node->as.list.items[i]);
 
-                if (node->as.list.optional && node->as.list.optional[i] && !unwrap(run, &value))
+                if (node->as.list.optional && node->as.list.optional[i] &&
+                    !unwrap_optional(run, &value))
                         continue;
                 if (hf__cel_is_error(value))
                         return value;
@@ -254,7 +255,7 @@ static struct hf__cel_value eval_map(struct hf__cel_run *run, const struct hf__c
                 if (hf__cel_is_error(entries[n].key))
                         return entries[n].key;
                 value = hf__cel_eval_node(run, pair->value);
-                if (pair->optional && !unwrap(run, &value))
+                if (pair->optional && !unwrap_optional(run, &value))
                         continue;
                 if (hf__cel_is_error(value))
                         return value;

@@ -24,7 +24,7 @@ struct loop {
 
 /* Sets the variables of round i. Each round counts as work, because a round whose parts are
  * constants costs nothing. false: the run has failed. */
-static bool enter(struct loop *l, size_t i) {
+static bool enter_iteration(struct loop *l, size_t i) {
         struct hf__cel_value *locals = l->run->locals + l->node->as.fold.slot;
 
         if (!hf__cel_work(l->run, 1))
@@ -48,7 +48,7 @@ static bool enter(struct loop *l, size_t i) {
 }
 
 /* The value of the test, a bool or an error; true if the macro has no test. */
-static struct hf__cel_value test(struct loop *l) {
+static struct hf__cel_value test_element(struct loop *l) {
         struct hf__cel_value value = hf__cel_bool(true);
 
         if (l->node->as.fold.test)
@@ -59,15 +59,15 @@ static struct hf__cel_value test(struct loop *l) {
 }
 
 /* Evaluates the macros all and exists. */
-static struct hf__cel_value quantify(struct loop *l, bool decisive) {
+static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
         struct hf__cel_value error = hf__cel_null();
 
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                if (!enter(l, i))
+                if (!enter_iteration(l, i))
                         return hf__cel_failure(l->run);
-                value = test(l);
+                value = test_element(l);
                 if (!hf__cel_spend(l->run, decisive ? 4 : 3))
                         return hf__cel_failure(l->run);
                 if (value.kind == HF__CEL_BOOL && value.as.boolean == decisive) {
@@ -87,9 +87,9 @@ static struct hf__cel_value exists_one(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                if (!enter(l, i))
+                if (!enter_iteration(l, i))
                         return hf__cel_failure(l->run);
-                value = test(l);
+                value = test_element(l);
                 if (hf__cel_is_error(value))
                         return value;
                 found += value.as.boolean;
@@ -111,9 +111,9 @@ static struct hf__cel_value make_list(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                if (!enter(l, i))
+                if (!enter_iteration(l, i))
                         return hf__cel_failure(l->run);
-                value = test(l);
+                value = test_element(l);
                 if (hf__cel_is_error(value))
                         return value;
                 if (!hf__cel_spend(l->run, value.as.boolean ? 12 : 0))
@@ -193,9 +193,9 @@ static struct hf__cel_value make_map(struct loop *l) {
         for (size_t i = 0; i < l->n; i++) {
                 struct hf__cel_value value;
 
-                if (!enter(l, i))
+                if (!enter_iteration(l, i))
                         return hf__cel_failure(l->run);
-                value = test(l);
+                value = test_element(l);
                 if (hf__cel_is_error(value))
                         return value;
                 if (!value.as.boolean)
@@ -232,8 +232,8 @@ static struct hf__cel_value map_optional(struct loop *l) {
 
 static struct hf__cel_value run_loop(struct loop *l) {
         switch ((enum hf__cel_fold)l->node->op) {
-        case HF__CEL_FOLD_ALL: return quantify(l, false);
-        case HF__CEL_FOLD_EXISTS: return quantify(l, true);
+        case HF__CEL_FOLD_ALL: return quantify_elements(l, false);
+        case HF__CEL_FOLD_EXISTS: return quantify_elements(l, true);
         case HF__CEL_FOLD_EXISTS_ONE: return exists_one(l);
         case HF__CEL_FOLD_LIST:
         case HF__CEL_FOLD_FILTER: return make_list(l);

@@ -21,7 +21,7 @@ struct hf__cel_change {
         const struct hf__cel_type *before;
 };
 
-static bool step(struct hf__cel_inference *in, unsigned depth) {
+static bool count_step(struct hf__cel_inference *in, unsigned depth) {
         if (++in->steps > STEPS_MAX || depth > DEPTH_MAX)
                 in->failed = true;
         return !in->failed;
@@ -61,10 +61,10 @@ const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *in, uint32_t nu
         return type;
 }
 
-static const struct hf__cel_type *rebuild(struct hf__cel_inference *in,
-                                          const struct hf__cel_type *type,
-                                          const struct hf__cel_type *a,
-                                          const struct hf__cel_type *b) {
+static const struct hf__cel_type *rebuild_type(struct hf__cel_inference *in,
+                                               const struct hf__cel_type *type,
+                                               const struct hf__cel_type *a,
+                                               const struct hf__cel_type *b) {
         const struct hf__cel_type *made;
 
         if (a == type->params[0] && (type->n_params < 2 || b == type->params[1]))
@@ -88,35 +88,35 @@ const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *in,
         a = hf__cel_instantiate(in, type->params[0], base);
         if (type->n_params > 1)
                 b = hf__cel_instantiate(in, type->params[1], base);
-        return rebuild(in, type, a, b);
+        return rebuild_type(in, type, a, b);
 }
 
-static const struct hf__cel_type *substitute(struct hf__cel_inference *in,
-                                             const struct hf__cel_type *type, bool to_dyn,
-                                             unsigned depth) {
+static const struct hf__cel_type *substitute_vars(struct hf__cel_inference *in,
+                                                  const struct hf__cel_type *type, bool to_dyn,
+                                                  unsigned depth) {
         const struct hf__cel_type *a;
         const struct hf__cel_type *b = NULL;
 
-        if (!step(in, depth))
+        if (!count_step(in, depth))
                 return hf__cel_type_of(HF__CEL_ERROR);
         if (type->kind == HF__CEL_VAR && in->bound[type->var])
-                return substitute(in, in->bound[type->var], to_dyn, depth + 1);
+                return substitute_vars(in, in->bound[type->var], to_dyn, depth + 1);
         if (type->kind == HF__CEL_VAR)
                 return to_dyn ? hf__cel_type_of(HF__CEL_DYN) : type;
         if (type->n_params == 0)
                 return type;
-        a = substitute(in, type->params[0], to_dyn, depth + 1);
+        a = substitute_vars(in, type->params[0], to_dyn, depth + 1);
         if (type->n_params > 1)
-                b = substitute(in, type->params[1], to_dyn, depth + 1);
-        return rebuild(in, type, a, b);
+                b = substitute_vars(in, type->params[1], to_dyn, depth + 1);
+        return rebuild_type(in, type, a, b);
 }
 
 const struct hf__cel_type *hf__cel_substitute(struct hf__cel_inference *in,
                                               const struct hf__cel_type *type, bool to_dyn) {
-        return substitute(in, type, to_dyn, 0);
+        return substitute_vars(in, type, to_dyn, 0);
 }
 
-static void bind(struct hf__cel_inference *in, uint32_t var, const struct hf__cel_type *type) {
+static void bind_var(struct hf__cel_inference *in, uint32_t var, const struct hf__cel_type *type) {
         if (in->n_trail == in->trail_space) {
                 size_t space = in->trail_space > 0 ? in->trail_space * 2 : 16;
                 struct hf__cel_change *trail = hf__arena_alloc(in->arena, space * sizeof *trail);
@@ -134,17 +134,17 @@ static void bind(struct hf__cel_inference *in, uint32_t var, const struct hf__ce
         in->bound[var] = type;
 }
 
-static bool occurs(struct hf__cel_inference *in, uint32_t var, const struct hf__cel_type *type,
-                   unsigned depth) {
-        if (!step(in, depth))
+static bool var_occurs(struct hf__cel_inference *in, uint32_t var, const struct hf__cel_type *type,
+                       unsigned depth) {
+        if (!count_step(in, depth))
                 return true;
         if (type->kind == HF__CEL_VAR) {
                 if (type->var == var)
                         return true;
-                return in->bound[type->var] && occurs(in, var, in->bound[type->var], depth + 1);
+                return in->bound[type->var] && var_occurs(in, var, in->bound[type->var], depth + 1);
         }
         for (unsigned i = 0; i < type->n_params; i++)
-                if (occurs(in, var, type->params[i], depth + 1))
+                if (var_occurs(in, var, type->params[i], depth + 1))
                         return true;
         return false;
 }
@@ -176,8 +176,8 @@ const struct hf__cel_type *hf__cel_most_general(const struct hf__cel_type *a,
         return is_less_specific(a, b) ? a : b;
 }
 
-static bool assign(struct hf__cel_inference *in, const struct hf__cel_type *from,
-                   const struct hf__cel_type *to, unsigned depth);
+static bool assign_type(struct hf__cel_inference *in, const struct hf__cel_type *from,
+                        const struct hf__cel_type *to, unsigned depth);
 
 /* Makes the variable stand for the type as well. *ret_decided: the result is final. Otherwise the
  * caller may still try the opposite direction. */
@@ -194,17 +194,17 @@ static bool assign_var(struct hf__cel_inference *in, const struct hf__cel_type *
         if (before) {
                 const struct hf__cel_type *general;
 
-                if (!assign(in, type, before, depth + 1))
+                if (!assign_type(in, type, before, depth + 1))
                         return false;
                 general = hf__cel_most_general(type, before);
-                if (general != before && !occurs(in, var->var, general, 0))
-                        bind(in, var->var, general);
+                if (general != before && !var_occurs(in, var->var, general, 0))
+                        bind_var(in, var->var, general);
                 return true;
         }
         *ret_decided = false;
-        if (occurs(in, var->var, type, 0))
+        if (var_occurs(in, var->var, type, 0))
                 return false;
-        bind(in, var->var, type);
+        bind_var(in, var->var, type);
         return true;
 }
 
@@ -214,11 +214,11 @@ static bool is_nullable(const struct hf__cel_type *type) {
                type->kind == HF__CEL_OBJECT || type->kind == HF__CEL_OPAQUE;
 }
 
-static bool assign(struct hf__cel_inference *in, const struct hf__cel_type *from,
-                   const struct hf__cel_type *to, unsigned depth) {
+static bool assign_type(struct hf__cel_inference *in, const struct hf__cel_type *from,
+                        const struct hf__cel_type *to, unsigned depth) {
         bool decided;
 
-        if (!step(in, depth))
+        if (!count_step(in, depth))
                 return false;
         if (to->kind == HF__CEL_VAR) {
                 bool fits = assign_var(in, to, from, depth, &decided);
@@ -240,7 +240,7 @@ static bool assign(struct hf__cel_inference *in, const struct hf__cel_type *from
         if (from->name && strcmp(from->name, to->name) != 0)
                 return false;
         for (unsigned i = 0; i < from->n_params; i++)
-                if (!assign(in, from->params[i], to->params[i], depth + 1))
+                if (!assign_type(in, from->params[i], to->params[i], depth + 1))
                         return false;
         return true;
 }
@@ -251,7 +251,7 @@ bool hf__cel_assign(struct hf__cel_inference *in, const struct hf__cel_type *con
         bool fits = true;
 
         for (size_t i = 0; fits && i < n; i++)
-                fits = assign(in, from[i], to[i], 0);
+                fits = assign_type(in, from[i], to[i], 0);
         if (fits && !in->failed)
                 return true;
         while (in->n_trail > before) {

@@ -69,7 +69,7 @@ static int add_row(struct hf__cel_library *library, const struct hf__cel_row *ro
         return 0;
 }
 
-static size_t count(const struct hf__cel_row *rows) {
+static size_t count_rows(const struct hf__cel_row *rows) {
         size_t n = 0;
 
         while (rows && rows[n].name)
@@ -93,12 +93,12 @@ int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library 
                 return -ENOMEM;
         hf__arena_init(&library->arena);
         for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-                n += count(tables[t]);
+                n += count_rows(tables[t]);
         library->overloads = calloc(n, sizeof *library->overloads);
         if (!library->overloads)
                 r = -ENOMEM;
         for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-                for (size_t i = 0; r == 0 && i < count(tables[t]); i++)
+                for (size_t i = 0; r == 0 && i < count_rows(tables[t]); i++)
                         r = add_row(library, &tables[t][i]);
         if (r != 0) {
                 hf__cel_library_free(library);
@@ -136,7 +136,7 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
         return n;
 }
 
-static bool takes(const struct hf__cel_type *type, struct hf__cel_value value) {
+static bool type_takes(const struct hf__cel_type *type, struct hf__cel_value value) {
         if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR)
                 return true;
         if (type->kind == HF__CEL_OPAQUE)
@@ -151,7 +151,7 @@ bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
         if (overload->n_args != n_args)
                 return false;
         for (unsigned i = 0; i < n_args; i++)
-                if (!takes(overload->args[i], args[i]) &&
+                if (!type_takes(overload->args[i], args[i]) &&
                     !(overload->any_number && overload->args[i]->kind == HF__CEL_INT &&
                       hf__cel_is_number(args[i])))
                         return false;

@@ -29,12 +29,12 @@ struct preparer {
         int r;
 };
 
-static void prepare(struct preparer *p, struct hf__cel_node *node);
+static void prepare_node(struct preparer *p, struct hf__cel_node *node);
 
 static bool is_const(const struct hf__cel_node *node) { return node->kind == HF__CEL_NODE_CONST; }
 
 /* Evaluates a node that consists of constants. */
-static struct hf__cel_value evaluate(struct preparer *p, const struct hf__cel_node *node) {
+static struct hf__cel_value evaluate_node(struct preparer *p, const struct hf__cel_node *node) {
         struct hf__cel_run run = {.arena = p->issues->arena,
                                   .cost_limit = WORK_MAX,
                                   .work_limit = WORK_MAX,
@@ -47,8 +47,8 @@ static struct hf__cel_value evaluate(struct preparer *p, const struct hf__cel_no
 }
 
 /* Replaces the node by its value, unless that is an error. */
-static void fold(struct preparer *p, struct hf__cel_node *node) {
-        struct hf__cel_value value = evaluate(p, node);
+static void fold_node(struct preparer *p, struct hf__cel_node *node) {
+        struct hf__cel_value value = evaluate_node(p, node);
 
         if (hf__cel_is_error(value) || p->r != 0)
                 return;
@@ -60,11 +60,11 @@ static void prepare_list(struct preparer *p, struct hf__cel_node *node) {
         bool constant = node->as.list.optional == NULL;
 
         for (uint32_t i = 0; i < node->as.list.n; i++) {
-                prepare(p, node->as.list.items[i]);
+                prepare_node(p, node->as.list.items[i]);
                 constant = constant && is_const(node->as.list.items[i]);
         }
         if (constant)
-                fold(p, node);
+                fold_node(p, node);
 }
 
 static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
@@ -74,13 +74,13 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
                 struct hf__cel_pair *pair = &node->as.map.pairs[i];
 
                 if (pair->key)
-                        prepare(p, pair->key);
-                prepare(p, pair->value);
+                        prepare_node(p, pair->key);
+                prepare_node(p, pair->value);
                 constant =
                         constant && !pair->optional && is_const(pair->key) && is_const(pair->value);
         }
         if (constant)
-                fold(p, node);
+                fold_node(p, node);
 }
 
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
@@ -113,11 +113,11 @@ static void prepare_time(struct preparer *p, struct hf__cel_node *node) {
         if (!is_const(node->as.call.args[0]) ||
             node->as.call.args[0]->as.constant.kind != HF__CEL_STRING)
                 return;
-        if (hf__cel_is_error(evaluate(p, node)))
+        if (hf__cel_is_error(evaluate_node(p, node)))
                 hf__cel_issues_add(p->issues, node->as.call.args[0]->at, "invalid %s argument",
                                    node->as.call.function);
         else
-                fold(p, node);
+                fold_node(p, node);
 }
 
 static bool is_conversion(const char *name) {
@@ -135,7 +135,7 @@ static void prepare_call(struct preparer *p, struct hf__cel_node *node) {
         uint32_t n = node->as.call.n_args;
 
         for (uint32_t i = 0; i < n; i++)
-                prepare(p, node->as.call.args[i]);
+                prepare_node(p, node->as.call.args[i]);
         if (node->op != HF__CEL_OP_NONE || node->as.call.n_overloads == 0)
                 return;
         if (n >= 2 && (strcmp(name, "matches") == 0 || strcmp(name, "find") == 0 ||
@@ -144,25 +144,25 @@ static void prepare_call(struct preparer *p, struct hf__cel_node *node) {
         if (n == 1 && (strcmp(name, "timestamp") == 0 || strcmp(name, "duration") == 0))
                 prepare_time(p, node);
         else if (n == 1 && is_const(node->as.call.args[0]) && is_conversion(name))
-                fold(p, node);
+                fold_node(p, node);
 }
 
-static void prepare(struct preparer *p, struct hf__cel_node *node) {
+static void prepare_node(struct preparer *p, struct hf__cel_node *node) {
         switch ((enum hf__cel_node_kind)node->kind) {
         case HF__CEL_NODE_CONST:
         case HF__CEL_NODE_NAME: break;
         case HF__CEL_NODE_SELECT:
-        case HF__CEL_NODE_HAS: prepare(p, node->as.select.operand); break;
+        case HF__CEL_NODE_HAS: prepare_node(p, node->as.select.operand); break;
         case HF__CEL_NODE_CALL: prepare_call(p, node); break;
         case HF__CEL_NODE_LIST: prepare_list(p, node); break;
         case HF__CEL_NODE_MAP:
         case HF__CEL_NODE_OBJECT: prepare_map(p, node); break;
         case HF__CEL_NODE_FOLD:
-                prepare(p, node->as.fold.range);
+                prepare_node(p, node->as.fold.range);
                 if (node->as.fold.test)
-                        prepare(p, node->as.fold.test);
+                        prepare_node(p, node->as.fold.test);
                 if (node->as.fold.result)
-                        prepare(p, node->as.fold.result);
+                        prepare_node(p, node->as.fold.result);
                 break;
         }
 }
@@ -170,7 +170,7 @@ static void prepare(struct preparer *p, struct hf__cel_node *node) {
 int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues) {
         struct preparer p = {.issues = issues};
 
-        prepare(&p, root);
+        prepare_node(&p, root);
         if (p.full)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE, "the patterns are too large in all");
         return p.r;

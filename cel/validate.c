@@ -20,7 +20,7 @@ struct validator {
         struct hf__cel_issues *issues;
 };
 
-static void validate(struct validator *v, const struct hf__cel_node *node);
+static void validate_node(struct validator *v, const struct hf__cel_node *node);
 
 static const struct hf__cel_type *type_of(struct validator *v, const struct hf__cel_node *node) {
         return hf__cel_substitute(v->in, node->type, true);
@@ -38,8 +38,8 @@ static const struct hf__cel_type *element_type(struct validator *v, const struct
 
 /* Whether the type of the element is that of the first one. Sets *first if this is the first one.
  * False: an issue was added. */
-static bool same(struct validator *v, const struct hf__cel_type **first,
-                 const struct hf__cel_node *node, bool optional) {
+static bool has_same_type(struct validator *v, const struct hf__cel_type **first,
+                          const struct hf__cel_node *node, bool optional) {
         const struct hf__cel_type *type = element_type(v, node, optional);
 
         if (!*first)
@@ -58,8 +58,8 @@ static void validate_list(struct validator *v, const struct hf__cel_node *node) 
         for (uint32_t i = 0; i < node->as.list.n; i++) {
                 bool optional = node->as.list.optional && node->as.list.optional[i];
 
-                one = one && same(v, &first, node->as.list.items[i], optional);
-                validate(v, node->as.list.items[i]);
+                one = one && has_same_type(v, &first, node->as.list.items[i], optional);
+                validate_node(v, node->as.list.items[i]);
         }
 }
 
@@ -71,17 +71,17 @@ static void validate_map(struct validator *v, const struct hf__cel_node *node) {
                 const struct hf__cel_pair *pair = &node->as.map.pairs[i];
 
                 if (node->kind == HF__CEL_NODE_MAP) {
-                        same(v, &key, pair->key, false);
-                        same(v, &value, pair->value, pair->optional);
-                        validate(v, pair->key);
+                        has_same_type(v, &key, pair->key, false);
+                        has_same_type(v, &value, pair->value, pair->optional);
+                        validate_node(v, pair->key);
                 }
-                validate(v, pair->value);
+                validate_node(v, pair->value);
         }
 }
 
 /* ---- formats ---- */
 
-static bool takes(char clause, enum hf__cel_kind kind) {
+static bool clause_takes(char clause, enum hf__cel_kind kind) {
         bool integer = kind == HF__CEL_INT || kind == HF__CEL_UINT;
 
         switch (clause) {
@@ -102,7 +102,7 @@ static bool takes(char clause, enum hf__cel_kind kind) {
  * none. */
 static const struct hf__cel_node *find_bad(struct validator *v, char clause,
                                            const struct hf__cel_node *arg) {
-        const struct hf__cel_node *bad = takes(clause, type_of(v, arg)->kind) ? NULL : arg;
+        const struct hf__cel_node *bad = clause_takes(clause, type_of(v, arg)->kind) ? NULL : arg;
 
         if (bad || clause != 's')
                 return bad;
@@ -187,26 +187,26 @@ static void validate_call(struct validator *v, const struct hf__cel_node *node) 
                         validate_format(v, node);
         }
         for (uint32_t i = 0; i < node->as.call.n_args; i++)
-                validate(v, node->as.call.args[i]);
+                validate_node(v, node->as.call.args[i]);
         v->mixed = mixed;
 }
 
-static void validate(struct validator *v, const struct hf__cel_node *node) {
+static void validate_node(struct validator *v, const struct hf__cel_node *node) {
         switch ((enum hf__cel_node_kind)node->kind) {
         case HF__CEL_NODE_CONST:
         case HF__CEL_NODE_NAME: break;
         case HF__CEL_NODE_SELECT:
-        case HF__CEL_NODE_HAS: validate(v, node->as.select.operand); break;
+        case HF__CEL_NODE_HAS: validate_node(v, node->as.select.operand); break;
         case HF__CEL_NODE_CALL: validate_call(v, node); break;
         case HF__CEL_NODE_LIST: validate_list(v, node); break;
         case HF__CEL_NODE_MAP:
         case HF__CEL_NODE_OBJECT: validate_map(v, node); break;
         case HF__CEL_NODE_FOLD:
-                validate(v, node->as.fold.range);
+                validate_node(v, node->as.fold.range);
                 if (node->as.fold.test)
-                        validate(v, node->as.fold.test);
+                        validate_node(v, node->as.fold.test);
                 if (node->as.fold.result)
-                        validate(v, node->as.fold.result);
+                        validate_node(v, node->as.fold.result);
                 break;
         }
 }
@@ -215,5 +215,5 @@ void hf__cel_validate(const struct hf__cel_node *root, bool mixed_literals,
                       struct hf__cel_inference *in, struct hf__cel_issues *issues) {
         struct validator v = {.mixed = mixed_literals, .in = in, .issues = issues};
 
-        validate(&v, root);
+        validate_node(&v, root);
 }

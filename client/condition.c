@@ -25,7 +25,8 @@ static bool is_status(const char *text) {
                strcmp(text, "Unknown") == 0;
 }
 
-static int set(struct hf__json *object, const struct hf_condition *condition, const char *now) {
+static int set_fields(struct hf__json *object, const struct hf_condition *condition,
+                      const char *now) {
         struct hf__json *m;
 
         int r = hf__json_find_or_append(object, CONDITIONS, "type", condition->type, &m);
@@ -50,7 +51,7 @@ static int set(struct hf__json *object, const struct hf_condition *condition, co
 static int set_and_print(struct hf__json *object, const struct hf_condition *condition,
                          const char *now, struct hf__strbuf *text, bool *ret_changed) {
         struct hf__json *before = hf__json_dup(object);
-        int r = before ? set(object, condition, now) : -ENOMEM;
+        int r = before ? set_fields(object, condition, now) : -ENOMEM;
 
         if (r == 0) {
                 hf__json_print(object, text);

@@ -66,7 +66,7 @@ static int check_established(const struct wait *wait, const struct hf__json *def
 }
 
 /* 0: the server serves the kind. HF_E_NOT_FOUND: not yet. Other errors end the wait. */
-static int check(const struct wait *wait) {
+static int check_definition(const struct wait *wait) {
         const struct hf_request read = {.size = sizeof read,
                                         .verb = HF_VERB_GET,
                                         .resource = definitions,
@@ -97,7 +97,7 @@ static int wait_served(const struct wait *wait) {
         hf_nsec pause = PAUSE_MIN;
         int r;
 
-        while ((r = check(wait)) == HF_E_NOT_FOUND) {
+        while ((r = check_definition(wait)) == HF_E_NOT_FOUND) {
                 if (hf_cancel_wait(wait->token, hf_now(clock) + pause) == HF_E_CANCELED)
                         return hf_fail(wait->reterr_status, HF_E_CANCELED,
                                        "%s: canceled before it was served", wait->name);

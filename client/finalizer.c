@@ -40,7 +40,8 @@ static void remove_all(struct hf__json *list, const char *finalizer) {
         }
 }
 
-static int set(struct hf__json *object, const char *finalizer, bool present, bool *ret_changed) {
+static int set_finalizer(struct hf__json *object, const char *finalizer, bool present,
+                         bool *ret_changed) {
         struct hf__json *metadata = hf__json_get(object, "metadata");
         struct hf__json *list = hf__json_path(object, FINALIZERS);
 
@@ -74,7 +75,7 @@ int hf_finalizer_set(const char *object, size_t n, const char *finalizer, bool p
         int r = hf__json_parse(object, n, &json, NULL);
         if (r != 0)
                 return r < 0 ? r : HF_E_INVALID;
-        r = set(json, finalizer, present, &changed);
+        r = set_finalizer(json, finalizer, present, &changed);
         if (r == 0) {
                 hf__json_print(json, &text);
                 r = text.error;

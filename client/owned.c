@@ -40,9 +40,9 @@ struct found {
 };
 
 /* Checks and stores the arguments. The caller frees owned->owner_json, also after a failure. */
-static int begin(struct owned *owned, struct hf_client *client, const struct hf_request *given,
-                 const char *owner, size_t n_owner, struct hf_cancel *token,
-                 struct hf_status *status) {
+static int begin_owned(struct owned *owned, struct hf_client *client,
+                       const struct hf_request *given, const char *owner, size_t n_owner,
+                       struct hf_cancel *token, struct hf_status *status) {
         *owned = (struct owned){.client = client,
                                 .owner = owner,
                                 .n_owner = n_owner,
@@ -63,7 +63,7 @@ static int begin(struct owned *owned, struct hf_client *client, const struct hf_
         return 0;
 }
 
-static int find(const struct owned *owned, struct found *ret_found) {
+static int find_owned(const struct owned *owned, struct found *ret_found) {
         struct hf_request read = owned->request;
         char *text = NULL;
         size_t n = 0;
@@ -104,7 +104,7 @@ static int body_with(const struct owned *owned, const char *path, const char *va
         return r == -EINVAL ? HF_E_INVALID : r;
 }
 
-static int create(const struct owned *owned) {
+static int create_owned(const struct owned *owned) {
         struct hf_request request = owned->request;
         struct hf__strbuf text = {0};
         char *body = NULL;
@@ -124,8 +124,8 @@ static int create(const struct owned *owned) {
         return r;
 }
 
-static int update(const struct owned *owned, const struct hf__json *object,
-                  enum hf_upsert_result *ret_result) {
+static int update_owned(const struct owned *owned, const struct hf__json *object,
+                        enum hf_upsert_result *ret_result) {
         struct hf_request request = owned->request;
         struct hf__strbuf text = {0};
         const char *uid = hf__json_string(object, "metadata.uid");
@@ -146,19 +146,20 @@ static int update(const struct owned *owned, const struct hf__json *object,
 /* Reads the object, then creates it, updates it or refuses. *ret_again: another client has created
  * the object since the read, so the next attempt must read it. (hf_upsert itself repeats an update
  * after a conflict.) */
-static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result, bool *ret_again) {
+static int attempt_write(const struct owned *owned, enum hf_upsert_result *ret_result,
+                         bool *ret_again) {
         struct found found;
 
-        int r = find(owned, &found);
+        int r = find_owned(owned, &found);
         if (r == 0 && !found.object) {
-                r = create(owned);
+                r = create_owned(owned);
                 *ret_result = HF_UPSERT_CREATED;
                 *ret_again = r == HF_E_EXISTS;
         } else if (r == 0 && !found.is_ours) {
                 r = hf_fail(owned->status, HF_E_EXISTS, "%s has another controller",
                             owned->request.name);
         } else if (r == 0) {
-                r = update(owned, found.object, ret_result);
+                r = update_owned(owned, found.object, ret_result);
         }
         hf__json_free(found.object);
         return r;
@@ -166,8 +167,8 @@ static int attempt(const struct owned *owned, enum hf_upsert_result *ret_result,
 
 /* Copies the status to the caller if the operation failed. A failure that a retry has overcome
  * leaves no status. */
-static int report(int r, const struct owned *owned, const struct hf_status *status,
-                  struct hf_status *reterr_status) {
+static int report_result(int r, const struct owned *owned, const struct hf_status *status,
+                         struct hf_status *reterr_status) {
         if (r == 0 || !reterr_status)
                 return r;
         *reterr_status = *status;
@@ -185,20 +186,20 @@ int hf_owned_upsert(struct hf_client *client, const struct hf_request *desired, 
         struct owned owned;
         bool again = true;
 
-        int r = begin(&owned, client, desired, owner, n_owner, token, &status);
+        int r = begin_owned(&owned, client, desired, owner, n_owner, token, &status);
         if (r == 0 && (!owned.request.body || owned.request.subresource))
                 r = hf_fail(&status, -EINVAL, "%s: an owned object needs a body",
                             owned.request.name);
         if (r == 0) {
                 for (int i = 0; again && i < MAX_ATTEMPTS; i++) {
                         again = false;
-                        r = attempt(&owned, &result, &again);
+                        r = attempt_write(&owned, &result, &again);
                 }
         }
         hf__json_free(owned.owner_json);
         if (r == 0 && ret_result)
                 *ret_result = result;
-        return report(r, &owned, &status, reterr_status);
+        return report_result(r, &owned, &status, reterr_status);
 }
 
 /* Deletes the object, if it still has the uid and the resourceVersion that were read. */
@@ -237,12 +238,12 @@ int hf_owned_delete(struct hf_client *client, const struct hf_request *request, 
         struct hf_status status = {0};
         struct owned owned;
 
-        int r = begin(&owned, client, request, owner, n_owner, token, &status);
+        int r = begin_owned(&owned, client, request, owner, n_owner, token, &status);
         if (r == 0)
-                r = find(&owned, &found);
+                r = find_owned(&owned, &found);
         if (r == 0 && found.is_ours)
                 r = delete_found(&owned, found.object);
         hf__json_free(found.object);
         hf__json_free(owned.owner_json);
-        return report(r, &owned, &status, reterr_status);
+        return report_result(r, &owned, &status, reterr_status);
 }

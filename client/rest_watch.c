@@ -195,7 +195,7 @@ static int on_data(void *ctx, const void *data, size_t n) {
 static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *ret_id);
 
 /* Submits another try with the same id. If that fails, the watch still has the response. */
-static bool retry(struct rest_watch *watch, const struct hf__http_result *result) {
+static bool retry_watch(struct rest_watch *watch, const struct hf__http_result *result) {
         if (submit_try(watch, result->id, NULL) != 0)
                 return false;
         /* The callbacks of the new try run on this thread, so none of them has run yet. */
@@ -211,7 +211,7 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
             !hf__bearer_renew(watch->rest->bearer, watch->token))
                 return false;
         watch->token_replaced = true;
-        return retry(watch, result);
+        return retry_watch(watch, result);
 }
 
 /* After a failure. Sends the watch to a server that it has not tried, unless a stream has begun:
@@ -225,7 +225,7 @@ static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http
         if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
             began || !hf__rest_route_next(&watch->route, servers))
                 return false;
-        if (retry(watch, result))
+        if (retry_watch(watch, result))
                 return true;
         watch->route = failed;
         hf__rest_route_print(&watch->route, servers, "GET", watch->path, watch->what);

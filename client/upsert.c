@@ -34,7 +34,7 @@ struct upsert {
 
 /* Merges `patch` into `object` as JSON Merge Patch (RFC 7396) does: a null removes a member. 0 or
  * -ENOMEM. The recursion is bounded, because the parser limits the depth of `patch`. */
-static int merge(struct hf__json *object, const struct hf__json *patch) {
+static int merge_object(struct hf__json *object, const struct hf__json *patch) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m)) {
@@ -51,14 +51,14 @@ static int merge(struct hf__json *object, const struct hf__json *patch) {
                                 old = hf__json_get(object, key);
                         }
                         if (r == 0)
-                                r = merge(old, m);
+                                r = merge_object(old, m);
                 }
         }
         return r;
 }
 
 /* Sends one request and keeps the object of its response. */
-static int send(struct upsert *upsert, enum hf_verb verb, const char *body, size_t n) {
+static int send_request(struct upsert *upsert, enum hf_verb verb, const char *body, size_t n) {
         upsert->request.verb = verb;
         upsert->request.body = body;
         upsert->request.n_body = n;
@@ -68,9 +68,10 @@ static int send(struct upsert *upsert, enum hf_verb verb, const char *body, size
                             upsert->reterr_status);
 }
 
-static int create(struct upsert *upsert) {
+static int create_object(struct upsert *upsert) {
         upsert->request.name = NULL;
-        int r = send(upsert, HF_VERB_CREATE, upsert->desired->body, upsert->desired->n_body);
+        int r = send_request(upsert, HF_VERB_CREATE, upsert->desired->body,
+                             upsert->desired->n_body);
         upsert->request.name = upsert->desired->name;
         upsert->result = HF_UPSERT_CREATED;
         /* Another client has created the object meanwhile. The next attempt merges into that. */
@@ -99,7 +100,7 @@ static int fail_unwanted(struct upsert *upsert) {
 
 /* Merges the body into the object that was read, and writes the result if it differs. *ret_again:
  * the object was changed or deleted meanwhile, so another attempt must read it again. */
-static int update(struct upsert *upsert, bool *ret_again) {
+static int update_object(struct upsert *upsert, bool *ret_again) {
         struct hf__json *object, *before;
         struct hf__strbuf text = {0};
 
@@ -111,7 +112,7 @@ static int update(struct upsert *upsert, bool *ret_again) {
                 return fail_unwanted(upsert);
         }
         before = hf__json_dup(object);
-        r = before ? merge(object, upsert->body) : -ENOMEM;
+        r = before ? merge_object(object, upsert->body) : -ENOMEM;
         /* The body may have an empty resourceVersion, which the merge has copied. The server would
          * then overwrite changes made since the read. */
         const char *version = hf__json_string(before, "metadata.resourceVersion");
@@ -123,7 +124,7 @@ static int update(struct upsert *upsert, bool *ret_again) {
                 hf__json_print(object, &text);
                 r = text.error;
                 if (r == 0)
-                        r = send(upsert, HF_VERB_UPDATE, text.data, text.n);
+                        r = send_request(upsert, HF_VERB_UPDATE, text.data, text.n);
                 upsert->result = HF_UPSERT_UPDATED;
                 *ret_again = r == HF_E_CONFLICT || r == HF_E_NOT_FOUND;
         }
@@ -133,11 +134,11 @@ static int update(struct upsert *upsert, bool *ret_again) {
         return r;
 }
 
-static int attempt(struct upsert *upsert, bool *ret_again) {
+static int attempt_write(struct upsert *upsert, bool *ret_again) {
         *ret_again = false; /* set when another client was faster */
-        int r = send(upsert, HF_VERB_GET, NULL, 0);
+        int r = send_request(upsert, HF_VERB_GET, NULL, 0);
         if (r == 0)
-                return update(upsert, ret_again);
+                return update_object(upsert, ret_again);
         /* A subresource cannot be created: it belongs to an object. */
         if (r != HF_E_NOT_FOUND ||
             (upsert->desired->subresource && upsert->desired->subresource[0]))
@@ -146,7 +147,7 @@ static int attempt(struct upsert *upsert, bool *ret_again) {
          * one. */
         if (is_unwanted(upsert, NULL))
                 return fail_unwanted(upsert);
-        r = create(upsert);
+        r = create_object(upsert);
         *ret_again = r == HF_E_CONFLICT;
         return r;
 }
@@ -156,7 +157,7 @@ static int run_attempts(struct upsert *upsert) {
         int r = 0;
 
         for (int i = 0; again && i < MAX_ATTEMPTS; i++)
-                r = attempt(upsert, &again);
+                r = attempt_write(upsert, &again);
         /* In the last attempt the object was deleted between the read and the write. */
         return r == HF_E_NOT_FOUND && again ? HF_E_CONFLICT : r;
 }

@@ -48,7 +48,7 @@ static int refuse_at(struct converter *c, size_t line, const char *reason) {
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, reason);
 }
 
-static int refuse(struct converter *c, const yaml_event_t *event, const char *reason) {
+static int refuse_event(struct converter *c, const yaml_event_t *event, const char *reason) {
         return refuse_at(c, event->start_mark.line + 1, reason);
 }
 
@@ -56,13 +56,13 @@ static int refuse(struct converter *c, const yaml_event_t *event, const char *re
 static int begin_node(struct converter *c, const yaml_event_t *event, bool is_scalar) {
         if (c->depth == 0) {
                 if (c->n_documents > 1 && !c->on_document)
-                        return refuse(c, event, "there is a second document");
+                        return refuse_event(c, event, "there is a second document");
                 return 0;
         }
         bool is_mapping = c->open[c->depth - 1].is_mapping;
         size_t n = c->open[c->depth - 1].n++;
         if (is_mapping && n % 2 == 0 && !is_scalar)
-                return refuse(c, event, "a key is not a scalar");
+                return refuse_event(c, event, "a key is not a scalar");
         if (is_mapping && n % 2 == 1)
                 hf__strbuf_putc(c->out, ':');
         else if (n > 0)
@@ -125,7 +125,7 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         size_t n = event->data.scalar.length;
 
         if (event->data.scalar.anchor || (tag && strcmp(tag, YAML_STR_TAG) != 0))
-                return refuse(c, event, "anchors and tags are not accepted");
+                return refuse_event(c, event, "anchors and tags are not accepted");
         int r = begin_node(c, event, true);
         if (r != 0)
                 return r;
@@ -144,9 +144,9 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
 static int open_container(struct converter *c, const yaml_event_t *event, bool is_mapping,
                           bool has_anchor_or_tag) {
         if (has_anchor_or_tag)
-                return refuse(c, event, "anchors and tags are not accepted");
+                return refuse_event(c, event, "anchors and tags are not accepted");
         if (c->depth == MAX_DEPTH)
-                return refuse(c, event, "the value is nested too deeply");
+                return refuse_event(c, event, "the value is nested too deeply");
         int r = begin_node(c, event, false);
         if (r != 0)
                 return r;
@@ -177,7 +177,7 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
                 if (c->on_document)
                         hf__strbuf_reset(c->out);
                 return 0;
-        case YAML_ALIAS_EVENT: return refuse(c, event, "aliases are not accepted");
+        case YAML_ALIAS_EVENT: return refuse_event(c, event, "aliases are not accepted");
         case YAML_SCALAR_EVENT: return convert_scalar(c, event);
         case YAML_SEQUENCE_START_EVENT:
                 return open_container(c, event, false,
@@ -202,7 +202,8 @@ static int convert_event(struct converter *c, const yaml_event_t *event) {
 
 /* Converts all documents. Counts the events, so that a text with very many small values does not
  * block its caller for long. */
-static int convert(const struct hf__yaml_library *lib, yaml_parser_t *parser, struct converter *c) {
+static int convert_documents(const struct hf__yaml_library *lib, yaml_parser_t *parser,
+                             struct converter *c) {
         bool ended = false;
         int r = 0;
 
@@ -239,7 +240,7 @@ static int run_converter(const char *text, size_t n, struct converter *converter
         }
         if (lib.initialize(&parser)) {
                 lib.set_input(&parser, (const unsigned char *)text, n);
-                r = convert(&lib, &parser, converter);
+                r = convert_documents(&lib, &parser, converter);
                 lib.parser_delete(&parser);
         } else {
                 r = hf_fail(converter->reterr_status, -ENOMEM, "out of memory");

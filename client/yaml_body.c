@@ -51,7 +51,7 @@ struct converter {
         struct anchor anchors[MAX_ANCHORS];
 };
 
-static int refuse(struct converter *c, const yaml_event_t *event, const char *reason) {
+static int refuse_event(struct converter *c, const yaml_event_t *event, const char *reason) {
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", event->start_mark.line + 1,
                        reason);
 }
@@ -106,7 +106,7 @@ static int add_anchor(struct converter *c, const yaml_event_t *event, const yaml
         if (anchor && anchor->end == 0)
                 anchor = NULL; /* an outer node has the same name */
         if (!anchor && c->n_anchors == MAX_ANCHORS)
-                return refuse(c, event, "there are too many anchors");
+                return refuse_event(c, event, "there are too many anchors");
         if (!anchor) {
                 anchor = &c->anchors[c->n_anchors];
                 *anchor = (struct anchor){.name = strdup((const char *)name)};
@@ -129,7 +129,7 @@ static void end_anchor(struct converter *c, struct anchor *anchor, size_t height
 
 /* Appends the anchor's range to the output once more. Appending may move the buffer, so each piece
  * is first copied from where the buffer is at that time. */
-static void repeat(struct converter *c, const struct anchor *anchor) {
+static void repeat_anchor(struct converter *c, const struct anchor *anchor) {
         char piece[512];
 
         for (size_t at = anchor->start; at < anchor->end && c->out->error == 0;) {
@@ -151,16 +151,16 @@ static int convert_alias(struct converter *c, const yaml_event_t *event) {
                 return hf_fail(c->reterr_status, HF_E_INVALID,
                                "anchor '%.60s' value contains itself", name);
         if (c->depth + anchor->height > HF__JSON_DEPTH_MAX)
-                return refuse(c, event, "the value is nested too deeply");
+                return refuse_event(c, event, "the value is nested too deeply");
         if (c->out->error != 0)
                 return 0;
         bool key = is_key(c), is_text = c->out->data[anchor->start] == '"';
         if (key && (anchor->height > 0 || c->out->data[anchor->start] == 'n'))
-                return refuse(c, event, "a key is not a scalar");
+                return refuse_event(c, event, "a key is not a scalar");
         begin_node(c);
         if (key && !is_text)
                 hf__strbuf_putc(c->out, '"');
-        repeat(c, anchor);
+        repeat_anchor(c, anchor);
         if (key && !is_text)
                 hf__strbuf_putc(c->out, '"');
         note_height(c, anchor->height);
@@ -197,7 +197,7 @@ static int put_resolved(struct converter *c, const yaml_event_t *event, bool key
         case HF__YAML_VALUE: break;
         }
         if (key && strcmp(json, "null") == 0)
-                return refuse(c, event, "a key is null");
+                return refuse_event(c, event, "a key is null");
         c->quoted = key;
         hf__strbuf_puts(c->out, key ? "\"" : "");
         hf__strbuf_puts(c->out, json);
@@ -225,7 +225,7 @@ static int put_tagged(struct converter *c, const yaml_event_t *event, bool key) 
                 if (strcmp(tag, resolved[i]) == 0)
                         return put_resolved(c, event, key);
         (void)snprintf(reason, sizeof reason, "the tag %.80s is not accepted", tag);
-        return refuse(c, event, reason);
+        return refuse_event(c, event, reason);
 }
 
 static int convert_scalar(struct converter *c, const yaml_event_t *event) {
@@ -234,7 +234,7 @@ static int convert_scalar(struct converter *c, const yaml_event_t *event) {
         struct anchor *anchor;
 
         if (key && plain && strcmp(text, "<<") == 0)
-                return refuse(c, event, "merge keys are not accepted");
+                return refuse_event(c, event, "merge keys are not accepted");
         begin_node(c);
         c->quoted = false;
         int r = add_anchor(c, event, event->data.scalar.anchor, &anchor);
@@ -264,12 +264,12 @@ static int open_container(struct converter *c, const yaml_event_t *event, bool i
 
         if (tag && strcmp((const char *)tag, own_tag) != 0) {
                 (void)snprintf(reason, sizeof reason, "the tag %.80s is not accepted", tag);
-                return refuse(c, event, reason);
+                return refuse_event(c, event, reason);
         }
         if (is_key(c))
-                return refuse(c, event, "a key is not a scalar");
+                return refuse_event(c, event, "a key is not a scalar");
         if (c->depth == HF__JSON_DEPTH_MAX)
-                return refuse(c, event, "the value is nested too deeply");
+                return refuse_event(c, event, "the value is nested too deeply");
         begin_node(c);
         int r = add_anchor(c, event, name, &anchor);
         if (r != 0)
@@ -329,7 +329,8 @@ static int refuse_syntax(const struct converter *c, const yaml_parser_t *parser)
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, problem);
 }
 
-static int convert(const struct hf__yaml_library *lib, yaml_parser_t *parser, struct converter *c) {
+static int convert_document(const struct hf__yaml_library *lib, yaml_parser_t *parser,
+                            struct converter *c) {
         int r = 0;
 
         for (size_t n = 0; r == 0 && !c->ended && c->out->error == 0; n++) {
@@ -361,7 +362,7 @@ int hf__yaml_body_to_json(const char *text, size_t n, struct hf__strbuf *out,
         int r = hf__yaml_library_open(&lib, reterr_status);
         if (r == 0 && lib.initialize(&parser)) {
                 lib.set_input(&parser, (const unsigned char *)text, n);
-                r = convert(&lib, &parser, c);
+                r = convert_document(&lib, &parser, c);
                 lib.parser_delete(&parser);
         } else if (r == 0) {
                 r = hf_fail(reterr_status, -ENOMEM, "out of memory");

@@ -121,7 +121,8 @@ static int take_event(struct finder *f, const yaml_event_t *event) {
         return 1;
 }
 
-static int collect(struct finder *f, const struct hf__yaml_library *lib, yaml_parser_t *parser) {
+static int collect_duplicates(struct finder *f, const struct hf__yaml_library *lib,
+                              yaml_parser_t *parser) {
         int r = 0;
 
         for (size_t n = 0; r == 0 && n < MAX_EVENTS; n++) {
@@ -178,7 +179,7 @@ int hf__yaml_duplicates(const char *text, size_t n, size_t n_max, struct hf__str
         int r = hf__yaml_library_open(&lib, &status);
         if (r == 0 && lib.initialize(&parser)) {
                 lib.set_input(&parser, (const unsigned char *)text, n);
-                r = collect(f, &lib, &parser);
+                r = collect_duplicates(f, &lib, &parser);
                 lib.parser_delete(&parser);
         } else if (r == 0) {
                 r = -ENOMEM;

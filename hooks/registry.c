@@ -190,8 +190,8 @@ static int check_registration(struct hf_hooks *hooks, const struct hf_hook_conte
 }
 
 /* Adds hook to the list, which then owns it. After a failure the caller still owns it. */
-static int publish(struct hf_hooks *hooks, struct hf_hook_context *hook,
-                   struct hf_status *reterr_status) {
+static int publish_hook(struct hf_hooks *hooks, struct hf_hook_context *hook,
+                        struct hf_status *reterr_status) {
         pthread_mutex_lock(&hooks->mu);
         int r = check_registration_locked(hooks, hook, reterr_status);
         struct hf_hook_context **list =
@@ -256,7 +256,7 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *given, const char
                 hook_free(hook);
                 return r;
         }
-        r = publish(hooks, hook, reterr_status);
+        r = publish_hook(hooks, hook, reterr_status);
         if (r != 0) {
                 hf_health_remove(hooks->host->health, hook->check);
                 hook_free(hook);

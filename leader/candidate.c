@@ -89,7 +89,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
 
 /* Adds up to 20 %, so that candidates that were started together do not all renew at once. The
  * random fraction has 53 bits, as many as a double holds. */
-static hf_nsec jittered(struct hf_candidate *candidate, hf_nsec duration) {
+static hf_nsec jittered_duration(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         double fraction = (double)(candidate->rng >> 11) * 0x1p-53;
@@ -255,7 +255,7 @@ static hf_nsec retry_pause(struct hf_candidate *candidate) {
 
         for (unsigned i = 1; i < candidate->n_failures && delay < RETRY_MAX; i++)
                 delay *= 2;
-        return jittered(candidate, delay < RETRY_MAX ? delay : RETRY_MAX);
+        return jittered_duration(candidate, delay < RETRY_MAX ? delay : RETRY_MAX);
 }
 
 /* Publishes, and returns the boot time at which to publish again. */
@@ -265,7 +265,7 @@ static hf_nsec publish_and_schedule(struct hf_candidate *candidate) {
 
         if (r == 0) {
                 candidate->n_failures = 0;
-                return now(candidate) + jittered(candidate, candidate->config.refresh);
+                return now(candidate) + jittered_duration(candidate, candidate->config.refresh);
         }
         /* A conflict with the coordinator is expected: the next attempt reads the object again. */
         bool is_news = candidate->n_failures == 0 && r != HF_E_CONFLICT;

@@ -200,7 +200,8 @@ struct parts {
 };
 
 /* False: it is not a description, or it describes a process that runs elsewhere. */
-static bool parse(const struct hf__holder_lock *lock, const char *process, struct parts *ret) {
+static bool parse_process(const struct hf__holder_lock *lock, const char *process,
+                          struct parts *ret) {
         int n = 0;
 
         if (strlen(process) >= HF__HOLDER_PROCESS_MAX ||
@@ -217,7 +218,7 @@ bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *pro
         struct parts parts;
         char file[80];
 
-        if (!parse(lock, process, &parts) || strcmp(process, lock->process) == 0)
+        if (!parse_process(lock, process, &parts) || strcmp(process, lock->process) == 0)
                 return false;
         /* This process has locked the file since: its previous owner is dead. */
         if (strcmp(parts.file, lock->file) == 0)
@@ -235,7 +236,7 @@ bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *pro
 int hf__holder_lock_pidfd(const struct hf__holder_lock *lock, const char *process) {
         struct parts parts;
 
-        if (!parse(lock, process, &parts))
+        if (!parse_process(lock, process, &parts))
                 return -1;
         return (int)syscall(SYS_pidfd_open, (pid_t)parts.pid, 0u); /* close-on-exec */
 }

@@ -71,7 +71,7 @@ void hf_loop_run_done(struct hf_loop_run *run, int result) {
 
 /* ---- on the controller's thread ---- */
 
-static void wake(void *ctx) {
+static void wake_controller(void *ctx) {
         struct hf_loop_run *run = ctx;
 
         pthread_mutex_lock(&run->mu);
@@ -86,7 +86,7 @@ static bool await_run(struct hf_loop_run *run, struct hf_cancel *token,
         const struct hf_clock *clock = hf_host_clock(hf_term_host(run->term));
         struct hf_cancel_waker waker = {0};
 
-        hf_cancel_add_waker(token, &waker, wake, run);
+        hf_cancel_add_waker(token, &waker, wake_controller, run);
         pthread_mutex_lock(&run->mu);
         while (!run->done && !hf_cancel_fired(token))
                 (void)clock->wait(clock->ctx, &run->changed, &run->mu, hf_cancel_deadline(token));

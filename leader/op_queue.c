@@ -53,7 +53,7 @@ void hf__op_queues_done(struct hf__op_queues *queues) {
         }
 }
 
-static void leave(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
+static void leave_queue(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
         if (ticket->is_under_way && ticket->round == queue->round) {
                 assert(queue->n_under_way > 0);
                 queue->n_under_way--;
@@ -67,7 +67,8 @@ static void send_op(struct hf__op_queue *queue, struct hf_elector *elector, hf_n
         struct hf__lock *lock = elector->lock;
 
         queue->turn = NULL;
-        leave(queue, ticket); /* an operation that the core has given up may still be under way */
+        leave_queue(queue,
+                    ticket); /* an operation that the core has given up may still be under way */
         ticket->op_id = core->op_id;
         ticket->round = queue->round;
         ticket->is_under_way = true;
@@ -108,7 +109,7 @@ void hf__op_queue_ended(struct hf__op_queue *queue, struct hf_elector *elector, 
 
         if (!ticket->is_under_way || ticket->op_id != op_id)
                 return;
-        leave(queue, ticket);
+        leave_queue(queue, ticket);
         queue->moved_at = now;
 }
 

@@ -69,7 +69,7 @@ static int work_on(struct hf_operator_work *work, hf_nsec *ret_again) {
         return r == 0 ? hf__operator_put_finalizer(work, false) : r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_key(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct term_work *w = ctx;
         struct hf_operator_work work = {.op = w->op, .term = term, .recorder = w->recorder};
 
@@ -91,7 +91,7 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
                                                  .sources = sources,
                                                  .n_sources = 1 + w->op->config.n_owned,
                                                  .n_workers = w->op->config.n_workers,
-                                                 .reconcile = reconcile,
+                                                 .reconcile = reconcile_key,
                                                  .ctx = w};
 
         sources[0] = (struct hf_reconciler_source){.size = sizeof sources[0],
@@ -103,9 +103,9 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
         return hf_reconciler_run(&reconciler, term);
 }
 
-/* The controller's run(): establishes the definition if there is one, then works until the term
- * ends. */
-static int run(struct hf_term *term, void *ctx) {
+/* The controller's run_operator(): establishes the definition if there is one, then works until the
+ * term ends. */
+static int run_operator(struct hf_term *term, void *ctx) {
         struct term_work w = {.op = ctx};
         const struct hf_operator_config *config = &w.op->config;
         const struct hf_recorder_config recorded = {.size = sizeof recorded,
@@ -135,7 +135,7 @@ static int run(struct hf_term *term, void *ctx) {
 
 /* ---- the operator ---- */
 
-static int check(const struct hf_operator_config *config, struct hf_status *status) {
+static int check_config(const struct hf_operator_config *config, struct hf_status *status) {
         if (!config->name || !config->ns || !config->identity || !config->client ||
             !config->resource.group || !config->resource.version || !config->resource.plural ||
             !config->kind || !config->reconcile)
@@ -162,7 +162,7 @@ static int add_elector(struct hf_operator *op, struct hf_status *status) {
         const struct hf_operator_config *config = &op->config;
         const struct hf_controller controller = {.size = sizeof controller,
                                                  .name = config->name,
-                                                 .run = run,
+                                                 .run = run_operator,
                                                  .ctx = op};
         const struct hf_elector_config elector = {.size = sizeof elector,
                                                   .client = config->client,
@@ -184,7 +184,7 @@ static int set_up(struct hf_operator *op, const struct hf_operator_config *given
 
         int r = hf__sized_copy(&sized_config, config, given, status);
         if (r == 0)
-                r = check(config, status);
+                r = check_config(config, status);
         for (size_t i = 0; r == 0 && i < config->n_owned; i++)
                 r = hf__sized_copy_at(&sized_owned, &op->owned[i], config->owned, i, status);
         if (r == 0)

@@ -202,7 +202,7 @@ static void delete_garbage(struct balance *balance, struct hf_term *term) {
         }
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_shard(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct balance *balance = ctx;
         struct hf_shards *shards = balance->shards;
         hf_nsec now = hf_now(hf_host_clock(balance->host));
@@ -244,7 +244,7 @@ static int run_balancer(struct hf_term *term, void *ctx) {
                                                  .name = shards->name,
                                                  .sources = &source,
                                                  .n_sources = 1,
-                                                 .reconcile = reconcile,
+                                                 .reconcile = reconcile_shard,
                                                  .ctx = &balance};
         r = hf_informer_start(informer);
         if (r == 0)
@@ -278,7 +278,7 @@ static int add_shard(struct hf_electors *electors, struct hf_shards *shards,
                 char *text = NULL;
 
                 r = hf__sized_copy_at(&sized_controller, &from, config->controllers, k, NULL);
-                assert(r == 0); /* check() has copied the same member */
+                assert(r == 0); /* check_config() has copied the same member */
                 *runner = (struct runner){.run = from.run, .ctx = from.ctx, .shard = i};
                 if (asprintf(&text, "%s-%u", from.name, i) < 0) {
                         r = -ENOMEM;
@@ -327,8 +327,8 @@ static int add_member(struct hf_electors *electors, struct hf_shards *shards,
         return hf_electors_add(electors, &elector, NULL, reterr_status);
 }
 
-static int check(const struct hf_shards_config *config, const struct hf_elector_config *elector,
-                 struct hf_status *reterr_status) {
+static int check_config(const struct hf_shards_config *config,
+                        const struct hf_elector_config *elector, struct hf_status *reterr_status) {
         const char *wrong = NULL;
 
         if (!elector->name || !*elector->name || strlen(elector->name) > HF_SHARDS_NAME_MAX)
@@ -397,7 +397,7 @@ int hf_shards_add(struct hf_electors *electors, const struct hf_shards_config *g
                 r = hf__sized_copy(&hf__sized_elector_config, &elector, config.elector,
                                    reterr_status);
         if (r == 0)
-                r = check(&config, &elector, reterr_status);
+                r = check_config(&config, &elector, reterr_status);
         if (r != 0)
                 return r;
         const char **labels = calloc(elector.n_labels + 1, sizeof(char *));

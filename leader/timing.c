@@ -24,7 +24,7 @@
 static hf_nsec skew_margin(const struct hf_leader_timing *timing) {
         return timing->lease_duration / 20;
 }
-static hf_nsec jittered(hf_nsec retry_period) { return retry_period + retry_period / 5; }
+static hf_nsec jittered_retry(hf_nsec retry_period) { return retry_period + retry_period / 5; }
 
 void hf_leader_timing_defaults(struct hf_leader_timing *timing) {
         if (timing->lease_duration == 0)
@@ -105,7 +105,8 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
                                "skew margin %s",
                                a, b, c, d);
         }
-        if (timing->renew_deadline <= jittered(timing->retry_period) + timing->request_timeout) {
+        if (timing->renew_deadline <=
+            jittered_retry(timing->retry_period) + timing->request_timeout) {
                 hf__duration_format(timing->retry_period, c);
                 hf__duration_format(timing->request_timeout, d);
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -117,9 +118,9 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
 }
 
 /* How long a duration may take on the other machines' clocks. */
-static hf_nsec slowed(hf_nsec duration) { return duration + duration / 20; }
+static hf_nsec slowed_duration(hf_nsec duration) { return duration + duration / 20; }
 
-static hf_nsec longer(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
+static hf_nsec longer_duration(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
 
 /*
  * T is the request timeout. In the worst case:
@@ -137,9 +138,11 @@ static hf_nsec longer(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
  */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing) {
         hf_nsec timeout = timing->request_timeout;
-        hf_nsec silence = longer(timing->lease_duration / 2, jittered(timing->retry_period));
-        hf_nsec early = longer(timeout, slowed(timing->retry_period / 2));
+        hf_nsec silence =
+                longer_duration(timing->lease_duration / 2, jittered_retry(timing->retry_period));
+        hf_nsec early = longer_duration(timeout, slowed_duration(timing->retry_period / 2));
 
         assert(timing->lease_duration > timing->renew_deadline);
-        return 6 * timeout + slowed(silence) + early + slowed(timing->lease_duration);
+        return 6 * timeout + slowed_duration(silence) + early +
+               slowed_duration(timing->lease_duration);
 }

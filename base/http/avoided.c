@@ -29,7 +29,7 @@ struct hf__avoided {
         char error_text[CURL_ERROR_SIZE];
 };
 
-static bool contains(const struct hf__avoided *avoided, const char *address) {
+static bool contains_address(const struct hf__avoided *avoided, const char *address) {
         for (size_t i = 0; avoided && i < avoided->n; i++)
                 if (strcmp(avoided->addresses[i], address) == 0)
                         return true;
@@ -51,7 +51,8 @@ bool hf__avoided_add(struct hf__exchange *x, CURLcode result) {
         hf__engine_assert_thread(x->engine);
         if (!is_lost_handshake(x, result) ||
             curl_easy_getinfo(x->easy, CURLINFO_PRIMARY_IP, &address) != CURLE_OK || !address ||
-            !address[0] || strlen(address) >= INET6_ADDRSTRLEN || contains(x->avoided, address))
+            !address[0] || strlen(address) >= INET6_ADDRSTRLEN ||
+            contains_address(x->avoided, address))
                 return false;
         if (!x->avoided) {
                 x->avoided = calloc(1, sizeof *x->avoided);
@@ -87,7 +88,7 @@ curl_socket_t hf__avoided_open_socket(void *ctx, curlsocktype purpose,
         else if (x->avoided && address->family == AF_INET6)
                 (void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&address->addr)->sin6_addr, text,
                                 sizeof text);
-        if (contains(x->avoided, text))
+        if (contains_address(x->avoided, text))
                 return CURL_SOCKET_BAD;
         return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }

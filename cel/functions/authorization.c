@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of `authorizer`. Each returns a value that has one more detail of the right that
- * check() asks the host about.
+ * call_check() asks the host about.
  *
  * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
  */
@@ -69,7 +69,7 @@ static void check_init(struct check *check, const struct hf__cel_type *type,
                                 .right = *right};
 }
 
-static struct hf__cel_value keep(struct hf__arena *arena, const struct check *check) {
+static struct hf__cel_value keep_check(struct hf__arena *arena, const struct check *check) {
         struct check *kept = hf__arena_alloc(arena, sizeof *kept);
 
         if (!kept)
@@ -84,7 +84,7 @@ struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
         struct check check;
 
         check_init(&check, &hf__cel_authorizer_type, authorizer, &none);
-        return keep(arena, &check);
+        return keep_check(arena, &check);
 }
 
 struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
@@ -93,14 +93,14 @@ struct hf__cel_value hf__cel_resource_check_value(struct hf__arena *arena,
         struct check check;
 
         check_init(&check, &hf__cel_resource_check_type, authorizer, right);
-        return keep(arena, &check);
+        return keep_check(arena, &check);
 }
 
 /* A copy of the check as a value of another type, with the text of an argument in *ret_text. NULL:
  * the run has failed. */
-static struct check *extend(struct hf__cel_run *run, struct hf__cel_value value,
-                            const struct hf__cel_type *type, struct hf__cel_value argument,
-                            const char **ret_text) {
+static struct check *extend_check(struct hf__cel_run *run, struct hf__cel_value value,
+                                  const struct hf__cel_type *type, struct hf__cel_value argument,
+                                  const char **ret_text) {
         struct check *check = hf__cel_alloc(run, sizeof *check);
         struct hf__cel_value text = hf__cel_copy_string(run, argument.as.text, argument.n);
 
@@ -112,7 +112,7 @@ static struct check *extend(struct hf__cel_run *run, struct hf__cel_value value,
         return check;
 }
 
-static struct hf__cel_value made(struct hf__cel_run *run, const struct check *check) {
+static struct hf__cel_value check_value(struct hf__cel_run *run, const struct check *check) {
         return check ? hf__cel_opaque_value(&check->opaque) : hf__cel_failure(run);
 }
 
@@ -123,27 +123,27 @@ static bool is_blank(struct hf__cel_value text) {
         return true;
 }
 
-static struct hf__cel_value path(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_path(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         const char *text = NULL;
         struct check *check;
 
         if (is_blank(args[1]))
                 return hf__cel_error_text("path must not be empty");
-        check = extend(run, args[0], &path_type, args[1], &text);
+        check = extend_check(run, args[0], &path_type, args[1], &text);
         if (check)
                 check->right.path = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
-static struct hf__cel_value group(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_group(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         const char *text = NULL;
-        struct check *check = extend(run, args[0], &group_type, args[1], &text);
+        struct check *check = extend_check(run, args[0], &group_type, args[1], &text);
 
         if (check)
                 check->right.group = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
 /* Whether the text is a label of lower case letters, digits and inner dashes; or, if dots are
@@ -178,67 +178,70 @@ static struct hf__cel_value service_account(struct hf__cel_run *run,
                 return hf__cel_error_text("Invalid service account name");
         if (!is_dns_name(args[1], LABEL_MAX, false))
                 return hf__cel_error_text("Invalid service account namespace");
-        check = extend(run, args[0], &hf__cel_authorizer_type, args[1], &text);
+        check = extend_check(run, args[0], &hf__cel_authorizer_type, args[1], &text);
         name = hf__cel_copy_string(run, args[2].as.text, args[2].n);
         if (!check || hf__cel_is_error(name))
                 return hf__cel_failure(run);
         check->right.account_ns = text;
         check->right.account_name = name.as.text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
-static struct hf__cel_value resource(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_resource(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         const char *text = NULL;
         struct check *check;
 
         if (is_blank(args[1]))
                 return hf__cel_error_text("resource must not be empty");
-        check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+        check = extend_check(run, args[0], &hf__cel_resource_check_type, args[1], &text);
         if (check)
                 check->right.resource = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
-static struct hf__cel_value subresource(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                        unsigned n) {
+static struct hf__cel_value call_subresource(struct hf__cel_run *run,
+                                             const struct hf__cel_value *args, unsigned n) {
         const char *text = NULL;
-        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+        struct check *check =
+                extend_check(run, args[0], &hf__cel_resource_check_type, args[1], &text);
 
         if (check)
                 check->right.subresource = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
-static struct hf__cel_value ns(struct hf__cel_run *run, const struct hf__cel_value *args,
-                               unsigned n) {
+static struct hf__cel_value call_ns(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
         const char *text = NULL;
-        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+        struct check *check =
+                extend_check(run, args[0], &hf__cel_resource_check_type, args[1], &text);
 
         if (check)
                 check->right.ns = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
-static struct hf__cel_value name(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_name(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         const char *text = NULL;
-        struct check *check = extend(run, args[0], &hf__cel_resource_check_type, args[1], &text);
+        struct check *check =
+                extend_check(run, args[0], &hf__cel_resource_check_type, args[1], &text);
 
         if (check)
                 check->right.name = text;
-        return made(run, check);
+        return check_value(run, check);
 }
 
 /* A selector narrows the set of objects that the check is about. The server's authorizers ignore
  * it, as Kubernetes' RBAC does. */
-static struct hf__cel_value selector(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_selector(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         return args[0];
 }
 
-static struct hf__cel_value check(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_check(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         struct hf__cel_value verb = hf__cel_copy_string(run, args[1].as.text, args[1].n);
         struct decided *decided = hf__cel_alloc(run, sizeof *decided);
         const struct check *asked = check_of(args[0]);
@@ -252,25 +255,25 @@ static struct hf__cel_value check(struct hf__cel_run *run, const struct hf__cel_
         return hf__cel_opaque_value(&decided->opaque);
 }
 
-static struct hf__cel_value allowed(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_allowed(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         return hf__cel_bool(decided_of(args[0])->decision.allowed);
 }
 
-static struct hf__cel_value reason(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_reason(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         const char *text = decided_of(args[0])->decision.reason;
 
         return hf__cel_string(text, strlen(text));
 }
 
-static struct hf__cel_value errored(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_errored(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         return hf__cel_bool(decided_of(args[0])->decision.error != NULL);
 }
 
-static struct hf__cel_value error(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_error(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         const char *text = decided_of(args[0])->decision.error;
 
         return hf__cel_string(text ? text : "", text ? strlen(text) : 0);
@@ -279,22 +282,25 @@ static struct hf__cel_value error(struct hf__cel_run *run, const struct hf__cel_
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hf__cel_authorizers[] = {
-        {"path", "." AUTHORIZER "(string) -> " PATH_CHECK, path, ONE},
-        {"group", "." AUTHORIZER "(string) -> " GROUP_CHECK, group, ONE},
+        {"call_path", "." AUTHORIZER "(string) -> " PATH_CHECK, call_path, ONE},
+        {"call_group", "." AUTHORIZER "(string) -> " GROUP_CHECK, call_group, ONE},
         {"serviceAccount", "." AUTHORIZER "(string, string) -> " AUTHORIZER, service_account, ONE},
-        {"resource", "." GROUP_CHECK "(string) -> " RESOURCE_CHECK, resource, ONE},
-        {"subresource", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, subresource, ONE},
-        {"namespace", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, ns, ONE},
-        {"name", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, name, ONE},
-        {"fieldSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, selector,
+        {"call_resource", "." GROUP_CHECK "(string) -> " RESOURCE_CHECK, call_resource, ONE},
+        {"call_subresource", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, call_subresource,
+         ONE},
+        {"namespace", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, call_ns, ONE},
+        {"call_name", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, call_name, ONE},
+        {"fieldSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, call_selector,
          HF__CEL_COST_SELECTOR},
-        {"labelSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, selector,
+        {"labelSelector", "." RESOURCE_CHECK "(string) -> " RESOURCE_CHECK, call_selector,
          HF__CEL_COST_SELECTOR},
-        {"check", "." PATH_CHECK "(string) -> " DECISION, check, HF__CEL_COST_AUTHORIZATION},
-        {"check", "." RESOURCE_CHECK "(string) -> " DECISION, check, HF__CEL_COST_AUTHORIZATION},
-        {"allowed", "." DECISION "() -> bool", allowed, ONE},
-        {"reason", "." DECISION "() -> string", reason, ONE},
-        {"errored", "." DECISION "() -> bool", errored, ONE},
-        {"error", "." DECISION "() -> string", error, ONE},
+        {"call_check", "." PATH_CHECK "(string) -> " DECISION, call_check,
+         HF__CEL_COST_AUTHORIZATION},
+        {"call_check", "." RESOURCE_CHECK "(string) -> " DECISION, call_check,
+         HF__CEL_COST_AUTHORIZATION},
+        {"call_allowed", "." DECISION "() -> bool", call_allowed, ONE},
+        {"call_reason", "." DECISION "() -> string", call_reason, ONE},
+        {"call_errored", "." DECISION "() -> bool", call_errored, ONE},
+        {"call_error", "." DECISION "() -> string", call_error, ONE},
         {NULL, NULL, NULL, ONE},
 };

@@ -13,12 +13,12 @@
 #include "cel/values/number_text.h"
 #include "cel/values/timestamp.h"
 
-static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_same(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return args[0];
 }
 
-static struct hf__cel_value cannot(struct hf__cel_run *run, const char *to) {
+static struct hf__cel_value conversion_error(struct hf__cel_run *run, const char *to) {
         return hf__cel_errorf(run, "type conversion error from 'string' to '%s'", to);
 }
 
@@ -37,7 +37,7 @@ static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel
                 return hf__cel_int((int64_t)args[0].as.d);
         case HF__CEL_STRING:
                 if (!hf__cel_int_parse(args[0].as.text, args[0].n, &value))
-                        return cannot(run, "int");
+                        return conversion_error(run, "int");
                 return hf__cel_int(value);
         default: return hf__cel_int(value);
         }
@@ -58,7 +58,7 @@ static struct hf__cel_value to_uint(struct hf__cel_run *run, const struct hf__ce
                 return hf__cel_uint((uint64_t)args[0].as.d);
         case HF__CEL_STRING:
                 if (!hf__cel_uint_parse(args[0].as.text, args[0].n, &value))
-                        return cannot(run, "uint");
+                        return conversion_error(run, "uint");
                 return hf__cel_uint(value);
         default: return args[0];
         }
@@ -73,7 +73,7 @@ static struct hf__cel_value to_double(struct hf__cel_run *run, const struct hf__
         case HF__CEL_UINT: return hf__cel_double((double)args[0].as.u);
         case HF__CEL_STRING:
                 if (!hf__cel_double_parse(args[0].as.text, args[0].n, &value))
-                        return cannot(run, "double");
+                        return conversion_error(run, "double");
                 return hf__cel_double(value);
         default: return args[0];
         }
@@ -88,7 +88,7 @@ static struct hf__cel_value to_bool(struct hf__cel_run *run, const struct hf__ce
                 if (strlen(words[i]) == args[0].n &&
                     memcmp(words[i], args[0].as.text, args[0].n) == 0)
                         return hf__cel_bool(i >= 6);
-        return cannot(run, "bool");
+        return conversion_error(run, "bool");
 }
 
 static struct hf__cel_value to_bytes(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -137,7 +137,7 @@ static struct hf__cel_value string_to_timestamp(struct hf__cel_run *run,
 
         if (hf__cel_timestamp_parse(args[0].as.text, args[0].n, &value))
                 return value;
-        return hf__cel_is_error(value) ? value : cannot(run, "google.protobuf.Timestamp");
+        return hf__cel_is_error(value) ? value : conversion_error(run, "google.protobuf.Timestamp");
 }
 
 static struct hf__cel_value string_to_duration(struct hf__cel_run *run,
@@ -145,30 +145,30 @@ static struct hf__cel_value string_to_duration(struct hf__cel_run *run,
         int64_t nanoseconds;
 
         if (!hf__cel_duration_parse(args[0].as.text, args[0].n, &nanoseconds))
-                return cannot(run, "google.protobuf.Duration");
+                return conversion_error(run, "google.protobuf.Duration");
         return hf__cel_duration(nanoseconds);
 }
 
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hf__cel_conversions[] = {
-        {"bool", "(bool) -> bool", same, ONE},
+        {"bool", "(bool) -> bool", call_same, ONE},
         {"bool", "(string) -> bool", to_bool, ONE},
-        {"bytes", "(bytes) -> bytes", same, ONE},
+        {"bytes", "(bytes) -> bytes", call_same, ONE},
         {"bytes", "(string) -> bytes", to_bytes, HF__CEL_COST_FIRST},
-        {"double", "(double) -> double", same, ONE},
+        {"double", "(double) -> double", call_same, ONE},
         {"double", "(int) -> double", to_double, ONE},
         {"double", "(string) -> double", to_double, ONE},
         {"double", "(uint) -> double", to_double, ONE},
-        {"duration", "(duration) -> duration", same, ONE},
+        {"duration", "(duration) -> duration", call_same, ONE},
         {"duration", "(string) -> duration", string_to_duration, ONE},
-        {"int", "(int) -> int", same, ONE},
+        {"int", "(int) -> int", call_same, ONE},
         {"int", "(double) -> int", to_int, ONE},
         {"int", "(duration) -> int", to_int, ONE},
         {"int", "(string) -> int", to_int, ONE},
         {"int", "(timestamp) -> int", to_int, ONE},
         {"int", "(uint) -> int", to_int, ONE},
-        {"string", "(string) -> string", same, ONE},
+        {"string", "(string) -> string", call_same, ONE},
         {"string", "(bool) -> string", to_string, ONE},
         {"string", "(bytes) -> string", bytes_to_string, HF__CEL_COST_FIRST},
         {"string", "(double) -> string", to_string, ONE},
@@ -176,10 +176,10 @@ const struct hf__cel_row hf__cel_conversions[] = {
         {"string", "(int) -> string", to_string, ONE},
         {"string", "(timestamp) -> string", to_string, ONE},
         {"string", "(uint) -> string", to_string, ONE},
-        {"timestamp", "(timestamp) -> timestamp", same, ONE},
+        {"timestamp", "(timestamp) -> timestamp", call_same, ONE},
         {"timestamp", "(int) -> timestamp", int_to_timestamp, ONE},
         {"timestamp", "(string) -> timestamp", string_to_timestamp, ONE},
-        {"uint", "(uint) -> uint", same, ONE},
+        {"uint", "(uint) -> uint", call_same, ONE},
         {"uint", "(double) -> uint", to_uint, ONE},
         {"uint", "(int) -> uint", to_uint, ONE},
         {"uint", "(string) -> uint", to_uint, ONE},

@@ -33,7 +33,7 @@ struct format {
         struct hf__cel_value error; /* null = no error so far */
 };
 
-static void fail(struct format *f, const char *message, const char *detail) {
+static void fail_format(struct format *f, const char *message, const char *detail) {
         if (!hf__cel_is_error(f->error))
                 f->error = hf__cel_errorf(f->run, "%s%.200s", message, detail);
 }
@@ -43,14 +43,14 @@ static const char *type_name(struct hf__cel_value value) {
 }
 
 /* Reports that the clause does not take this value. */
-static void refuse(struct format *f, char clause, struct hf__cel_value value) {
+static void refuse_value(struct format *f, char clause, struct hf__cel_value value) {
         if (!hf__cel_is_error(f->error))
                 f->error = hf__cel_errorf(f->run, "error during formatting: %s, was given %.200s",
                                           hf__cel_format_refusal(clause), type_name(value));
 }
 
 /* A text as Go's %q writes it. */
-static void quote(struct format *f, const char *text, size_t n) {
+static void append_quoted(struct format *f, const char *text, size_t n) {
         static const char from[] = "\a\b\f\n\r\t\v\\\"";
         static const char to[] = "abfnrtv\\\"";
 
@@ -178,7 +178,7 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
                 if (nested && value.kind == HF__CEL_BYTES)
                         hf__strbuf_putc(&f->out, 'b');
                 if (nested)
-                        quote(f, value.as.text, value.n);
+                        append_quoted(f, value.as.text, value.n);
                 else
                         hf__strbuf_add(&f->out, value.as.text, value.n);
                 break;
@@ -190,10 +190,10 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
         case HF__CEL_ERROR: f->error = value; break;
         default:
                 if (nested)
-                        fail(f, "error during formatting: no formatting function for ",
-                             type_name(value));
+                        fail_format(f, "error during formatting: no formatting function for ",
+                                    type_name(value));
                 else
-                        refuse(f, 's', value);
+                        refuse_value(f, 's', value);
         }
 }
 
@@ -252,7 +252,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         double number;
 
         if (!take_double(value, &number)) {
-                refuse(f, clause, value);
+                refuse_value(f, clause, value);
                 return;
         }
         if (precision < 0)
@@ -316,7 +316,7 @@ static void put_hex(struct format *f, struct hf__cel_value value, bool upper) {
                         hf__strbuf_printf(&f->out, upper ? "%02X" : "%02x",
                                           (unsigned char)value.as.text[i]);
         } else {
-                refuse(f, 'x', value);
+                refuse_value(f, 'x', value);
         }
 }
 
@@ -333,13 +333,13 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
                 else if (is_integer(value))
                         put_integer(f, value, 2, false);
                 else
-                        refuse(f, clause, value);
+                        refuse_value(f, clause, value);
                 break;
         default:
                 if (is_integer(value))
                         put_integer(f, value, clause == 'd' ? 10 : 8, false);
                 else
-                        refuse(f, clause, value);
+                        refuse_value(f, clause, value);
         }
 }
 
@@ -391,8 +391,8 @@ static void put_all(struct format *f, struct hf__cel_value format,
         }
 }
 
-static struct hf__cel_value format(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         struct format f = {.run = run, .error = hf__cel_null()};
         struct hf__cel_value result;
 
@@ -414,6 +414,6 @@ static struct hf__cel_value format(struct hf__cel_run *run, const struct hf__cel
 }
 
 const struct hf__cel_row hf__cel_formats[] = {
-        {"format", ".string(list(dyn)) -> string", format, HF__CEL_COST_FIRST},
+        {"call_format", ".string(list(dyn)) -> string", call_format, HF__CEL_COST_FIRST},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

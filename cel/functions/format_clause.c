@@ -28,7 +28,7 @@ static size_t read_digits(const char *text, size_t n, int *ret_precision) {
 }
 
 /* Whether the digits are a number below 2^63. */
-static bool fits(const char *digits, size_t n) {
+static bool fits_integer(const char *digits, size_t n) {
         int64_t number = 0;
 
         for (size_t i = 0; i < n; i++)
@@ -56,7 +56,7 @@ size_t hf__cel_format_clause(const char *text, size_t n, int *ret_precision, cha
                                "specifier");
                 return 0;
         }
-        if (at > 0 && (n_digits == 0 || !fits(digits, n_digits))) {
+        if (at > 0 && (n_digits == 0 || !fits_integer(digits, n_digits))) {
                 snprintf(reterr_message, max_message,
                          ERROR "error while parsing precision: error while converting precision "
                                "to integer: strconv.Atoi: parsing \"%.*s\": %s",

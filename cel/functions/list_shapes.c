@@ -12,29 +12,31 @@
 
 #define DEPTH_MAX 100
 
-static struct hf__cel_value slice(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_slice(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
         long long from = args[1].as.i;
         long long to = args[2].as.i;
 
         if (from < 0 || to < 0)
                 return hf__cel_errorf(run,
-                                      "cannot slice(%lld, %lld), negative indexes not supported",
+                                      "cannot call_slice(%lld, %lld), negative indexes not "
+                                      "supported",
                                       from, to);
         if (from > to)
                 return hf__cel_errorf(run,
-                                      "cannot slice(%lld, %lld), start index must be less than or "
+                                      "cannot call_slice(%lld, %lld), start index must be less "
+                                      "than or "
                                       "equal to end index",
                                       from, to);
         if ((unsigned long long)to > list->n)
-                return hf__cel_errorf(run, "cannot slice(%lld, %lld), list is length %zu", from, to,
-                                      list->n);
+                return hf__cel_errorf(run, "cannot call_slice(%lld, %lld), list is length %zu",
+                                      from, to, list->n);
         return hf__cel_sublist(run, list, (size_t)from, (size_t)(to - from));
 }
 
-static struct hf__cel_value reverse(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_reverse(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         const struct hf__cel_list *from = args[0].as.list;
         struct hf__cel_value *items;
         struct hf__cel_value list = hf__cel_new_list(run, from->n, &items);
@@ -44,8 +46,8 @@ static struct hf__cel_value reverse(struct hf__cel_run *run, const struct hf__ce
         return list;
 }
 
-static struct hf__cel_value range(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_range(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         size_t n_items = args[0].as.i > 0 ? (size_t)args[0].as.i : 0;
         struct hf__cel_value *items;
         struct hf__cel_value list = hf__cel_new_list(run, n_items, &items);
@@ -59,9 +61,9 @@ static struct hf__cel_value range(struct hf__cel_run *run, const struct hf__cel_
 
 /* Calls itself for the lists within the list, `levels` deep, and counts the elements, or also
  * stores them. Returns the first error among the elements, or null. */
-static struct hf__cel_value walk(struct hf__cel_run *run, const struct hf__cel_list *list,
-                                 int64_t levels, unsigned depth, struct hf__cel_value *items,
-                                 size_t *n) {
+static struct hf__cel_value flatten_list(struct hf__cel_run *run, const struct hf__cel_list *list,
+                                         int64_t levels, unsigned depth,
+                                         struct hf__cel_value *items, size_t *n) {
         struct hf__cel_value error = hf__cel_null();
 
         if (depth > DEPTH_MAX)
@@ -74,7 +76,7 @@ static struct hf__cel_value walk(struct hf__cel_run *run, const struct hf__cel_l
                 if (hf__cel_is_error(item)) {
                         error = item;
                 } else if (item.kind == HF__CEL_LIST && levels > 0) {
-                        error = walk(run, item.as.list, levels - 1, depth + 1, items, n);
+                        error = flatten_list(run, item.as.list, levels - 1, depth + 1, items, n);
                 } else {
                         if (items)
                                 items[*n] = item;
@@ -93,26 +95,26 @@ static struct hf__cel_value flatten_levels(struct hf__cel_run *run, const struct
 
         if (levels < 0)
                 return hf__cel_error_text("level must be non-negative");
-        error = walk(run, from, levels, 0, NULL, &n);
+        error = flatten_list(run, from, levels, 0, NULL, &n);
         if (hf__cel_is_error(error))
                 return error;
         list = hf__cel_new_list(run, n, &items);
         if (hf__cel_is_error(list))
                 return list;
         n = 0;
-        error = walk(run, from, levels, 0, items, &n);
+        error = flatten_list(run, from, levels, 0, items, &n);
         return hf__cel_is_error(error) ? error : list;
 }
 
-static struct hf__cel_value flatten(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_flatten(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         return flatten_levels(run, args[0].as.list, n > 1 ? args[1].as.i : 1);
 }
 
 /* ---- distinct ---- */
 
-static struct hf__cel_value distinct(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_distinct(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         const struct hf__cel_list *from = args[0].as.list;
         struct hf__cel_value *items;
         struct hf__cel_value list = hf__cel_new_list(run, from->n, &items);
@@ -173,7 +175,7 @@ static struct hf__cel_value check_keys(const struct hf__cel_list *keys) {
 }
 
 /* Whether a goes before b. A NaN goes before nothing, and nothing before it. */
-static bool before(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b) {
+static bool comes_before(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b) {
         struct hf__cel_value error;
         int order;
 
@@ -181,13 +183,14 @@ static bool before(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
 }
 
 /* Merges two sorted parts, [from, middle) and [middle, to). Equal keys keep their order. */
-static void merge(struct hf__cel_run *run, const struct hf__cel_list *keys, const size_t *in,
-                  size_t *out, size_t from, size_t middle, size_t to) {
+static void merge_runs(struct hf__cel_run *run, const struct hf__cel_list *keys, const size_t *in,
+                       size_t *out, size_t from, size_t middle, size_t to) {
         size_t a = from;
         size_t b = middle;
 
         for (size_t i = from; i < to; i++) {
-                bool second = a == middle || (b < to && before(run, hf__cel_list_at(keys, in[b]),
+                bool second =
+                        a == middle || (b < to && comes_before(run, hf__cel_list_at(keys, in[b]),
                                                                hf__cel_list_at(keys, in[a])));
 
                 out[i] = second ? in[b++] : in[a++];
@@ -217,7 +220,7 @@ struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__c
                         size_t middle = at + width < list->n ? at + width : list->n;
                         size_t to = middle + width < list->n ? middle + width : list->n;
 
-                        merge(run, keys, places, other, at, middle, to);
+                        merge_runs(run, keys, places, other, at, middle, to);
                 }
                 places = other;
                 other = swap;
@@ -227,24 +230,25 @@ struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__c
         return sorted;
 }
 
-static struct hf__cel_value sort(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_sort(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return hf__cel_sort_by(run, args[0].as.list, args[n - 1].as.list);
 }
 
 /* The row of sortBy is for the checker; hf__cel_eval_fold sorts. */
 #define SORTED(type)                                                                               \
-        {"sort", ".list(" type ")() -> list(" type ")", sort, HF__CEL_COST_PAIRS}, {               \
-                HF__CEL_SORT_BY, ".list(A)(list(" type ")) -> list(A)", sort, HF__CEL_COST_PAIRS   \
+        {"call_sort", ".list(" type ")() -> list(" type ")", call_sort, HF__CEL_COST_PAIRS}, {     \
+                HF__CEL_SORT_BY, ".list(A)(list(" type ")) -> list(A)", call_sort,                 \
+                        HF__CEL_COST_PAIRS                                                         \
         }
 
 const struct hf__cel_row hf__cel_list_shapes[] = {
-        {"slice", ".list(A)(int, int) -> list(A)", slice, HF__CEL_COST_SLICE},
-        {"flatten", ".list(list(A))() -> list(A)", flatten, HF__CEL_COST_LEVELS},
-        {"flatten", ".list(dyn)(int) -> list(dyn)", flatten, HF__CEL_COST_LEVELS},
-        {"reverse", ".list(A)() -> list(A)", reverse, HF__CEL_COST_COPY},
-        {"distinct", ".list(A)() -> list(A)", distinct, HF__CEL_COST_PAIRS},
-        {"lists.range", "(int) -> list(int)", range, HF__CEL_COST_RANGE},
+        {"call_slice", ".list(A)(int, int) -> list(A)", call_slice, HF__CEL_COST_SLICE},
+        {"call_flatten", ".list(list(A))() -> list(A)", call_flatten, HF__CEL_COST_LEVELS},
+        {"call_flatten", ".list(dyn)(int) -> list(dyn)", call_flatten, HF__CEL_COST_LEVELS},
+        {"call_reverse", ".list(A)() -> list(A)", call_reverse, HF__CEL_COST_COPY},
+        {"call_distinct", ".list(A)() -> list(A)", call_distinct, HF__CEL_COST_PAIRS},
+        {"lists.range", "(int) -> list(int)", call_range, HF__CEL_COST_RANGE},
         SORTED("int"),
         SORTED("uint"),
         SORTED("double"),

@@ -25,7 +25,7 @@ static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__
         return hf__cel_bool(true);
 }
 
-static struct hf__cel_value add(struct hf__cel_value a, struct hf__cel_value b) {
+static struct hf__cel_value add_values(struct hf__cel_value a, struct hf__cel_value b) {
         if (a.kind != b.kind)
                 return hf__cel_error_text("no such overload");
         switch (a.kind) {
@@ -44,9 +44,10 @@ static struct hf__cel_value add(struct hf__cel_value a, struct hf__cel_value b) 
 }
 
 /* Adds the elements to `zero`, which is the sum of an empty list. */
-static struct hf__cel_value sum(const struct hf__cel_list *list, struct hf__cel_value zero) {
+static struct hf__cel_value sum_of_list(const struct hf__cel_list *list,
+                                        struct hf__cel_value zero) {
         for (size_t i = 0; i < list->n && !hf__cel_is_error(zero); i++)
-                zero = add(zero, hf__cel_list_at(list, i));
+                zero = add_values(zero, hf__cel_list_at(list, i));
         return zero;
 }
 
@@ -64,26 +65,27 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                 if (zero.kind == HF__CEL_DOUBLE)
                         zero = hf__cel_double(0);
         }
-        return sum(args[0].as.list, zero);
+        return sum_of_list(args[0].as.list, zero);
 }
 
 static struct hf__cel_value sum_uints(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
-        return sum(args[0].as.list, hf__cel_uint(0));
+        return sum_of_list(args[0].as.list, hf__cel_uint(0));
 }
 
 static struct hf__cel_value sum_doubles(struct hf__cel_run *run, const struct hf__cel_value *args,
                                         unsigned n) {
-        return sum(args[0].as.list, hf__cel_double(0));
+        return sum_of_list(args[0].as.list, hf__cel_double(0));
 }
 
 static struct hf__cel_value sum_durations(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
-        return sum(args[0].as.list, hf__cel_duration(0));
+        return sum_of_list(args[0].as.list, hf__cel_duration(0));
 }
 
-static struct hf__cel_value extreme(struct hf__cel_run *run, const struct hf__cel_list *list,
-                                    const char *name, int sign) {
+static struct hf__cel_value extreme_of_list(struct hf__cel_run *run,
+                                            const struct hf__cel_list *list, const char *name,
+                                            int sign) {
         struct hf__cel_value best;
 
         if (list->n == 0)
@@ -102,14 +104,14 @@ static struct hf__cel_value extreme(struct hf__cel_run *run, const struct hf__ce
         return best;
 }
 
-static struct hf__cel_value min(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                unsigned n) {
-        return extreme(run, args[0].as.list, "min", -1);
+static struct hf__cel_value call_min(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return extreme_of_list(run, args[0].as.list, "min", -1);
 }
 
-static struct hf__cel_value max(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                unsigned n) {
-        return extreme(run, args[0].as.list, "max", 1);
+static struct hf__cel_value call_max(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return extreme_of_list(run, args[0].as.list, "max", 1);
 }
 
 static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -145,8 +147,8 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
 /* The functions of lists whose elements have an order. */
 #define ORDERED(type)                                                                              \
         {"isSorted", ".list(" type ")() -> bool", is_sorted, ELEMENTS},                            \
-                {"min", ".list(" type ")() -> " type, min, ELEMENTS}, {                            \
-                "max", ".list(" type ")() -> " type, max, ELEMENTS                                 \
+                {"call_min", ".list(" type ")() -> " type, call_min, ELEMENTS}, {                  \
+                "call_max", ".list(" type ")() -> " type, call_max, ELEMENTS                       \
         }
 
 const struct hf__cel_row hf__cel_lists[] = {

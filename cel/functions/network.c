@@ -82,7 +82,7 @@ static const char *parse_cidr(const char *text, size_t n, struct network *out) {
         return bits <= 8 * out->n_bytes ? NULL : wrong;
 }
 
-static struct hf__cel_value keep(struct hf__cel_run *run, const struct network *network) {
+static struct hf__cel_value keep_network(struct hf__cel_run *run, const struct network *network) {
         struct network *copy = hf__cel_alloc(run, sizeof *copy);
 
         if (!copy)
@@ -91,8 +91,8 @@ static struct hf__cel_value keep(struct hf__cel_run *run, const struct network *
         return hf__cel_opaque_value(&copy->opaque);
 }
 
-static struct hf__cel_value refuse(struct hf__cel_run *run, const char *what, const char *why,
-                                   struct hf__cel_value text) {
+static struct hf__cel_value refuse_text(struct hf__cel_run *run, const char *what, const char *why,
+                                        struct hf__cel_value text) {
         int n = text.n > 100 ? 100 : (int)text.n;
 
         if (strcmp(why, "is not allowed") == 0)
@@ -105,30 +105,30 @@ static struct hf__cel_value read_ip(struct hf__cel_run *run, struct hf__cel_valu
                                     struct network *out) {
         const char *why = parse_ip(text.as.text, text.n, out);
 
-        return why ? refuse(run, "IP Address", why, text) : hf__cel_null();
+        return why ? refuse_text(run, "IP Address", why, text) : hf__cel_null();
 }
 
 static struct hf__cel_value read_cidr(struct hf__cel_run *run, struct hf__cel_value text,
                                       struct network *out) {
         const char *why = parse_cidr(text.as.text, text.n, out);
 
-        return why ? refuse(run, "CIDR", why, text) : hf__cel_null();
+        return why ? refuse_text(run, "CIDR", why, text) : hf__cel_null();
 }
 
-static struct hf__cel_value ip(struct hf__cel_run *run, const struct hf__cel_value *args,
-                               unsigned n) {
+static struct hf__cel_value call_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
         struct network network;
         struct hf__cel_value error = read_ip(run, args[0], &network);
 
-        return hf__cel_is_error(error) ? error : keep(run, &network);
+        return hf__cel_is_error(error) ? error : keep_network(run, &network);
 }
 
-static struct hf__cel_value cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         struct network network;
         struct hf__cel_value error = read_cidr(run, args[0], &network);
 
-        return hf__cel_is_error(error) ? error : keep(run, &network);
+        return hf__cel_is_error(error) ? error : keep_network(run, &network);
 }
 
 static struct hf__cel_value is_ip(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -209,8 +209,8 @@ static struct hf__cel_value is_canonical(struct hf__cel_run *run, const struct h
         return hf__cel_bool(length == args[0].n && memcmp(text, args[0].as.text, length) == 0);
 }
 
-static struct hf__cel_value family(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_family(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         return hf__cel_int(network_of(args[0])->n_bytes == 16 ? 6 : 4);
 }
 
@@ -303,16 +303,16 @@ static struct hf__cel_value ip_of_cidr(struct hf__cel_run *run, const struct hf_
 
         network.opaque.type = &hf__cel_ip_type;
         network.n_bits = 0;
-        return keep(run, &network);
+        return keep_network(run, &network);
 }
 
-static struct hf__cel_value masked(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_masked(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         struct network network = *network_of(args[0]);
 
         for (unsigned i = network.n_bits; i < 8 * network.n_bytes; i++)
                 network.bytes[i / 8] &= (unsigned char)~(0x80U >> i % 8);
-        return keep(run, &network);
+        return keep_network(run, &network);
 }
 
 static struct hf__cel_value prefix_length(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -324,23 +324,23 @@ static struct hf__cel_value prefix_length(struct hf__cel_run *run, const struct 
 #define FIRST HF__CEL_COST_FIRST
 
 const struct hf__cel_row hf__cel_networks[] = {
-        {"ip", "(string) -> net.IP", ip, FIRST},
+        {"call_ip", "(string) -> net.IP", call_ip, FIRST},
         {"ip", ".net.CIDR() -> net.IP", ip_of_cidr, ONE},
         {"isIP", "(string) -> bool", is_ip, FIRST},
         {"ip.isCanonical", "(string) -> bool", is_canonical, HF__CEL_COST_TWICE},
-        {"family", ".net.IP() -> int", family, ONE},
+        {"call_family", ".net.IP() -> int", call_family, ONE},
         {"isUnspecified", ".net.IP() -> bool", is_unspecified, ONE},
         {"isLoopback", ".net.IP() -> bool", is_loopback, ONE},
         {"isLinkLocalMulticast", ".net.IP() -> bool", is_link_local_multicast, ONE},
         {"isLinkLocalUnicast", ".net.IP() -> bool", is_link_local_unicast, ONE},
         {"isGlobalUnicast", ".net.IP() -> bool", is_global_unicast, ONE},
-        {"cidr", "(string) -> net.CIDR", cidr, FIRST},
+        {"call_cidr", "(string) -> net.CIDR", call_cidr, FIRST},
         {"isCIDR", "(string) -> bool", is_cidr, FIRST},
         {"containsIP", ".net.CIDR(net.IP) -> bool", contains_ip, ONE},
         {"containsIP", ".net.CIDR(string) -> bool", contains_ip, ONE},
         {"containsCIDR", ".net.CIDR(net.CIDR) -> bool", contains_cidr, ONE},
         {"containsCIDR", ".net.CIDR(string) -> bool", contains_cidr, ONE},
-        {"masked", ".net.CIDR() -> net.CIDR", masked, ONE},
+        {"call_masked", ".net.CIDR() -> net.CIDR", call_masked, ONE},
         {"prefixLength", ".net.CIDR() -> int", prefix_length, ONE},
         {"string", "(net.IP) -> string", to_string, ONE},
         {"string", "(net.CIDR) -> string", to_string, ONE},

@@ -9,8 +9,8 @@
 
 #include "cel/functions/tables.h"
 
-static struct hf__cel_value less(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_less(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         struct hf__cel_value error;
         int order;
 
@@ -27,8 +27,8 @@ static struct hf__cel_value less_equal(struct hf__cel_run *run, const struct hf_
                                                                     : error;
 }
 
-static struct hf__cel_value greater(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_greater(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         struct hf__cel_value error;
         int order;
 
@@ -45,8 +45,8 @@ static struct hf__cel_value greater_equal(struct hf__cel_run *run, const struct 
                                                                     : error;
 }
 
-static struct hf__cel_value not(struct hf__cel_run * run, const struct hf__cel_value *args,
-                                unsigned n) {
+static struct hf__cel_value call_not(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
         return hf__cel_bool(!args[0].as.boolean);
 }
 
@@ -69,8 +69,9 @@ static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
 }
 
 /* Finds an element of a list or map. *ret_found: there is one. Otherwise the result is an error. */
-static struct hf__cel_value find(struct hf__cel_run *run, struct hf__cel_value container,
-                                 struct hf__cel_value key, bool *ret_found) {
+static struct hf__cel_value find_in_container(struct hf__cel_run *run,
+                                              struct hf__cel_value container,
+                                              struct hf__cel_value key, bool *ret_found) {
         struct hf__cel_value value;
         int64_t i;
 
@@ -103,11 +104,11 @@ static struct hf__cel_value find(struct hf__cel_run *run, struct hf__cel_value c
                                                              : "unsupported key type");
 }
 
-static struct hf__cel_value at(struct hf__cel_run *run, const struct hf__cel_value *args,
-                               unsigned n) {
+static struct hf__cel_value call_at(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
         bool found;
 
-        return find(run, args[0], args[1], &found);
+        return find_in_container(run, args[0], args[1], &found);
 }
 
 static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -124,7 +125,7 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
         if (container.kind != HF__CEL_LIST && container.kind != HF__CEL_MAP &&
             container.kind != HF__CEL_OBJECT)
                 return hf__cel_error_text("no such overload");
-        value = find(run, container, args[1], &found);
+        value = find_in_container(run, container, args[1], &found);
         return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
 }
 
@@ -144,22 +145,22 @@ static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel
                                    unsigned n) {
         bool found;
 
-        find(run, args[1], args[0], &found);
+        find_in_container(run, args[1], args[0], &found);
         return hf__cel_bool(found);
 }
 
-static struct hf__cel_value size(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_size(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return hf__cel_int((int64_t)hf__cel_size(run, args[0]));
 }
 
-static struct hf__cel_value type(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_type(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return hf__cel_type_value(hf__cel_value_type(args[0]));
 }
 
-static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_same(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return args[0];
 }
 
@@ -181,13 +182,13 @@ static struct hf__cel_value same(struct hf__cel_run *run, const struct hf__cel_v
         }
 
 const struct hf__cel_row hf__cel_operators[] = {
-        ORDER("_<_", less),
+        ORDER("_<_", call_less),
         ORDER("_<=_", less_equal),
-        ORDER("_>_", greater),
+        ORDER("_>_", call_greater),
         ORDER("_>=_", greater_equal),
-        {"!_", "(bool) -> bool", not, HF__CEL_COST_ONE},
-        {"_[_]", "(list(A), int) -> A", at, HF__CEL_COST_ONE},
-        {"_[_]", "(map(A, B), A) -> B", at, HF__CEL_COST_ONE},
+        {"!_", "(bool) -> bool", call_not, HF__CEL_COST_ONE},
+        {"_[_]", "(list(A), int) -> A", call_at, HF__CEL_COST_ONE},
+        {"_[_]", "(map(A, B), A) -> B", call_at, HF__CEL_COST_ONE},
         {"_[_]", "(optional_type(list(A)), int) -> optional_type(A)", optional_at,
          HF__CEL_COST_ONE},
         {"_[_]", "(optional_type(map(A, B)), A) -> optional_type(B)", optional_at,
@@ -200,15 +201,15 @@ const struct hf__cel_row hf__cel_operators[] = {
          HF__CEL_COST_ONE},
         {"@in", "(A, list(A)) -> bool", in_list, HF__CEL_COST_IN},
         {"@in", "(A, map(A, B)) -> bool", in_map, HF__CEL_COST_ONE},
-        {"size", "(bytes) -> int", size, HF__CEL_COST_ONE},
-        {"size", ".bytes() -> int", size, HF__CEL_COST_ONE},
-        {"size", "(list(A)) -> int", size, HF__CEL_COST_ONE},
-        {"size", ".list(A)() -> int", size, HF__CEL_COST_ONE},
-        {"size", "(map(A, B)) -> int", size, HF__CEL_COST_ONE},
-        {"size", ".map(A, B)() -> int", size, HF__CEL_COST_ONE},
-        {"size", "(string) -> int", size, HF__CEL_COST_ONE},
-        {"size", ".string() -> int", size, HF__CEL_COST_ONE},
-        {"type", "(A) -> type(A)", type, HF__CEL_COST_ONE},
-        {"dyn", "(A) -> dyn", same, HF__CEL_COST_ONE},
+        {"call_size", "(bytes) -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", ".bytes() -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", "(list(A)) -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", ".list(A)() -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", "(map(A, B)) -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", ".map(A, B)() -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", "(string) -> int", call_size, HF__CEL_COST_ONE},
+        {"call_size", ".string() -> int", call_size, HF__CEL_COST_ONE},
+        {"call_type", "(A) -> call_type(A)", call_type, HF__CEL_COST_ONE},
+        {"dyn", "(A) -> dyn", call_same, HF__CEL_COST_ONE},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

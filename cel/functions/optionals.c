@@ -8,13 +8,13 @@
 
 #include "cel/functions/tables.h"
 
-static struct hf__cel_value none(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_none(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return hf__cel_optional_none();
 }
 
-static struct hf__cel_value of(struct hf__cel_run *run, const struct hf__cel_value *args,
-                               unsigned n) {
+static struct hf__cel_value call_of(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                    unsigned n) {
         return hf__cel_optional_of(run, args[0]);
 }
 
@@ -47,33 +47,33 @@ static struct hf__cel_value has_value(struct hf__cel_run *run, const struct hf__
         return hf__cel_bool(args[0].as.optional != NULL);
 }
 
-static struct hf__cel_value value(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_value(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         if (!args[0].as.optional)
                 return hf__cel_error_text("optional.none() dereference");
         return *args[0].as.optional;
 }
 
-static struct hf__cel_value element(struct hf__cel_run *run, const struct hf__cel_list *list,
-                                    size_t i) {
+static struct hf__cel_value optional_element(struct hf__cel_run *run,
+                                             const struct hf__cel_list *list, size_t i) {
         if (i >= list->n)
                 return hf__cel_optional_none();
         return hf__cel_optional_of(run, hf__cel_list_at(list, i));
 }
 
-static struct hf__cel_value first(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
-        return element(run, args[0].as.list, 0);
+static struct hf__cel_value call_first(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
+        return optional_element(run, args[0].as.list, 0);
 }
 
-static struct hf__cel_value last(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
-        return element(run, args[0].as.list, args[0].as.list->n - 1);
+static struct hf__cel_value call_last(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
+        return optional_element(run, args[0].as.list, args[0].as.list->n - 1);
 }
 
 /* The values that the optionals of a list hold, without the optionals that hold none. */
-static struct hf__cel_value unwrap(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_unwrap(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         const struct hf__cel_list *from = args[0].as.list;
         struct hf__cel_value *items;
         struct hf__cel_value list = hf__cel_new_list(run, from->n, &items);
@@ -95,16 +95,17 @@ static struct hf__cel_value unwrap(struct hf__cel_run *run, const struct hf__cel
 }
 
 const struct hf__cel_row hf__cel_optionals[] = {
-        {"optional.none", "() -> optional_type(A)", none, HF__CEL_COST_ONE},
-        {"optional.of", "(A) -> optional_type(A)", of, HF__CEL_COST_ONE},
+        {"optional.none", "() -> optional_type(A)", call_none, HF__CEL_COST_ONE},
+        {"optional.of", "(A) -> optional_type(A)", call_of, HF__CEL_COST_ONE},
         {"optional.ofNonZeroValue", "(A) -> optional_type(A)", of_non_zero, HF__CEL_COST_ONE},
         {"hasValue", ".optional_type(A)() -> bool", has_value, HF__CEL_COST_ONE},
-        {"value", ".optional_type(A)() -> A", value, HF__CEL_COST_ONE},
-        {"or", ".optional_type(A)(optional_type(A)) -> optional_type(A)", none, HF__CEL_COST_ONE},
-        {"orValue", ".optional_type(A)(A) -> A", none, HF__CEL_COST_ONE},
-        {"first", ".list(A)() -> optional_type(A)", first, HF__CEL_COST_ONE},
-        {"last", ".list(A)() -> optional_type(A)", last, HF__CEL_COST_ONE},
-        {"optional.unwrap", "(list(optional_type(A))) -> list(A)", unwrap, HF__CEL_COST_ONE},
-        {"unwrapOpt", ".list(optional_type(A))() -> list(A)", unwrap, HF__CEL_COST_ONE},
+        {"call_value", ".optional_type(A)() -> A", call_value, HF__CEL_COST_ONE},
+        {"or", ".optional_type(A)(optional_type(A)) -> optional_type(A)", call_none,
+         HF__CEL_COST_ONE},
+        {"orValue", ".optional_type(A)(A) -> A", call_none, HF__CEL_COST_ONE},
+        {"call_first", ".list(A)() -> optional_type(A)", call_first, HF__CEL_COST_ONE},
+        {"call_last", ".list(A)() -> optional_type(A)", call_last, HF__CEL_COST_ONE},
+        {"optional.unwrap", "(list(optional_type(A))) -> list(A)", call_unwrap, HF__CEL_COST_ONE},
+        {"unwrapOpt", ".list(optional_type(A))() -> list(A)", call_unwrap, HF__CEL_COST_ONE},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

@@ -15,8 +15,9 @@
 #define BYTES 400 /* of memory that the compilation needs for one byte of a pattern, at most */
 
 /* The compiled pattern, or an error in *ret_error and NULL. */
-static const struct hf__cel_regex *compile(struct hf__cel_run *run, struct hf__cel_value pattern,
-                                           struct hf__cel_value *ret_error) {
+static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
+                                                   struct hf__cel_value pattern,
+                                                   struct hf__cel_value *ret_error) {
         const struct hf__cel_regex *regex;
         char message[400];
         int r;
@@ -43,10 +44,10 @@ static const struct hf__cel_regex *compile(struct hf__cel_run *run, struct hf__c
         return NULL;
 }
 
-static struct hf__cel_value matches(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_matches(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
 
         if (!regex)
                 return error;
@@ -54,10 +55,10 @@ static struct hf__cel_value matches(struct hf__cel_run *run, const struct hf__ce
                 hf__cel_regex_find(regex, run, args[0].as.text, args[0].n, 0, NULL, NULL));
 }
 
-static struct hf__cel_value find(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_find(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
         size_t start = 0;
         size_t end = 0;
 
@@ -70,8 +71,9 @@ static struct hf__cel_value find(struct hf__cel_run *run, const struct hf__cel_v
 
 /* Finds all matches, but at most `limit`, and stores them in items unless that is NULL. Returns
  * their number. An empty match directly after another match does not count, as in Go. */
-static size_t collect(struct hf__cel_run *run, const struct hf__cel_regex *regex,
-                      struct hf__cel_value text, int64_t limit, struct hf__cel_value *items) {
+static size_t collect_matches(struct hf__cel_run *run, const struct hf__cel_regex *regex,
+                              struct hf__cel_value text, int64_t limit,
+                              struct hf__cel_value *items) {
         size_t count = 0;
         size_t from = 0;
         size_t last_end = SIZE_MAX;
@@ -99,24 +101,24 @@ static size_t collect(struct hf__cel_run *run, const struct hf__cel_regex *regex
 static struct hf__cel_value find_all(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         struct hf__cel_value error;
-        const struct hf__cel_regex *regex = compile(run, args[1], &error);
+        const struct hf__cel_regex *regex = compile_pattern(run, args[1], &error);
         int64_t limit = n > 2 ? args[2].as.i : -1;
         struct hf__cel_value *items;
         struct hf__cel_value list;
 
         if (!regex)
                 return error;
-        list = hf__cel_new_list(run, collect(run, regex, args[0], limit, NULL), &items);
+        list = hf__cel_new_list(run, collect_matches(run, regex, args[0], limit, NULL), &items);
         if (run->failed != 0)
                 return hf__cel_failure(run);
-        collect(run, regex, args[0], limit, items);
+        collect_matches(run, regex, args[0], limit, items);
         return list;
 }
 
 const struct hf__cel_row hf__cel_regexes[] = {
-        {"matches", "(string, string) -> bool", matches, HF__CEL_COST_MATCHES},
-        {"matches", ".string(string) -> bool", matches, HF__CEL_COST_MATCHES},
-        {"find", ".string(string) -> string", find, HF__CEL_COST_MATCHES},
+        {"call_matches", "(string, string) -> bool", call_matches, HF__CEL_COST_MATCHES},
+        {"call_matches", ".string(string) -> bool", call_matches, HF__CEL_COST_MATCHES},
+        {"call_find", ".string(string) -> string", call_find, HF__CEL_COST_MATCHES},
         {"findAll", ".string(string) -> list(string)", find_all, HF__CEL_COST_MATCHES},
         {"findAll", ".string(string, int) -> list(string)", find_all, HF__CEL_COST_MATCHES},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},

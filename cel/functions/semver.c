@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Versions as semver.org 2.0.0 defines them: semver('1.2.3-rc.1+x').isLessThan(semver('1.2.3')).
+ * Versions as semver.org 2.0.0 defines them:
+ * call_semver('1.2.3-rc.1+x').isLessThan(call_semver('1.2.3')).
  *
  * Invariant: a version refers to the text that it was read from, which lives as long as the
  * evaluation.
@@ -55,7 +56,8 @@ static bool is_list(const char *at, const char *end, bool numbers) {
 }
 
 /* Parses a version. Returns NULL, or what is wrong with the text. */
-static const char *parse(struct hf__cel_value text, bool normalize, struct version *version) {
+static const char *parse_version(struct hf__cel_value text, bool normalize,
+                                 struct version *version) {
         const char *at = text.as.text;
         const char *end = at + text.n;
         const char *build;
@@ -90,7 +92,7 @@ static const char *parse(struct hf__cel_value text, bool normalize, struct versi
 }
 
 /* The length of the first identifier. */
-static size_t first(const char *list, size_t n) {
+static size_t first_part_length(const char *list, size_t n) {
         const char *dot = memchr(list, '.', n);
 
         return dot ? (size_t)(dot - list) : n;
@@ -123,8 +125,8 @@ static int compare_lists(const struct version *a, const struct version *b) {
         if (a->n_pre == 0 || b->n_pre == 0)
                 return (a->n_pre == 0) - (b->n_pre == 0);
         while (i < a->n_pre && k < b->n_pre) {
-                size_t n_a = first(a->pre + i, a->n_pre - i);
-                size_t n_b = first(b->pre + k, b->n_pre - k);
+                size_t n_a = first_part_length(a->pre + i, a->n_pre - i);
+                size_t n_b = first_part_length(b->pre + k, b->n_pre - k);
                 int r = compare_identifiers(a->pre + i, n_a, b->pre + k, n_b);
 
                 if (r != 0)
@@ -135,7 +137,7 @@ static int compare_lists(const struct version *a, const struct version *b) {
         return (i < a->n_pre) - (k < b->n_pre);
 }
 
-static int compare(const struct version *a, const struct version *b) {
+static int compare_versions(const struct version *a, const struct version *b) {
         int r;
 
         for (size_t i = 0; i < 3; i++)
@@ -150,18 +152,18 @@ static const struct version *version_of(struct hf__cel_value value) {
 }
 
 static bool versions_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
-        return compare((const struct version *)(const void *)a,
-                       (const struct version *)(const void *)b) == 0;
+        return compare_versions((const struct version *)(const void *)a,
+                                (const struct version *)(const void *)b) == 0;
 }
 
-static struct hf__cel_value semver(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_semver(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         struct version *version = hf__cel_alloc(run, sizeof *version);
         const char *error;
 
         if (!version)
                 return hf__cel_failure(run);
-        error = parse(args[0], n > 1 && args[1].as.boolean, version);
+        error = parse_version(args[0], n > 1 && args[1].as.boolean, version);
         version->opaque.equal = versions_equal;
         return error ? hf__cel_error_text(error) : hf__cel_opaque_value(&version->opaque);
 }
@@ -170,7 +172,7 @@ static struct hf__cel_value is_semver(struct hf__cel_run *run, const struct hf__
                                       unsigned n) {
         struct version version;
 
-        return hf__cel_bool(!parse(args[0], n > 1 && args[1].as.boolean, &version));
+        return hf__cel_bool(!parse_version(args[0], n > 1 && args[1].as.boolean, &version));
 }
 
 static struct hf__cel_value major_number(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -189,14 +191,15 @@ static struct hf__cel_value patch_number(struct hf__cel_run *run, const struct h
 }
 
 /* The lists may be as long as the texts, so the comparison is charged for their length. */
-static bool order(struct hf__cel_run *run, const struct hf__cel_value *args, int *ret_order) {
+static bool order_of_args(struct hf__cel_run *run, const struct hf__cel_value *args,
+                          int *ret_order) {
         const struct version *a = version_of(args[0]);
         const struct version *b = version_of(args[1]);
 
         *ret_order = 0;
         if (!hf__cel_work(run, (a->n_pre < b->n_pre ? a->n_pre : b->n_pre) / 8))
                 return false;
-        *ret_order = compare(a, b);
+        *ret_order = compare_versions(a, b);
         return true;
 }
 
@@ -204,21 +207,21 @@ static struct hf__cel_value compare_to(struct hf__cel_run *run, const struct hf_
                                        unsigned n) {
         int r;
 
-        return order(run, args, &r) ? hf__cel_int(r) : hf__cel_failure(run);
+        return order_of_args(run, args, &r) ? hf__cel_int(r) : hf__cel_failure(run);
 }
 
 static struct hf__cel_value is_less(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         int r;
 
-        return order(run, args, &r) ? hf__cel_bool(r < 0) : hf__cel_failure(run);
+        return order_of_args(run, args, &r) ? hf__cel_bool(r < 0) : hf__cel_failure(run);
 }
 
 static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         int r;
 
-        return order(run, args, &r) ? hf__cel_bool(r > 0) : hf__cel_failure(run);
+        return order_of_args(run, args, &r) ? hf__cel_bool(r > 0) : hf__cel_failure(run);
 }
 
 #define S     "kubernetes.Semver"
@@ -228,8 +231,8 @@ static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf_
 const struct hf__cel_type hf__cel_semver_type = {.kind = HF__CEL_OPAQUE, .weight = 1, .name = S};
 
 const struct hf__cel_row hf__cel_semvers[] = {
-        {"semver", "(string) -> " S, semver, FIRST},
-        {"semver", "(string, bool) -> " S, semver, FIRST},
+        {"call_semver", "(string) -> " S, call_semver, FIRST},
+        {"call_semver", "(string, bool) -> " S, call_semver, FIRST},
         {"isSemver", "(string) -> bool", is_semver, FIRST},
         {"isSemver", "(string, bool) -> bool", is_semver, FIRST},
         {"major", "." S "() -> int", major_number, ONE},

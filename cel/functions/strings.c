@@ -33,7 +33,7 @@ static struct hf__cel_value out_of_range(struct hf__cel_run *run, int64_t index)
 
 /* The first place of `part` at or after `from`. SIZE_MAX: there is none. The caller counts the
  * work. */
-static size_t find(struct hf__cel_value text, struct hf__cel_value part, size_t from) {
+static size_t find_part(struct hf__cel_value text, struct hf__cel_value part, size_t from) {
         const char *found;
 
         if (part.n > text.n || from > text.n - part.n)
@@ -44,11 +44,11 @@ static size_t find(struct hf__cel_value text, struct hf__cel_value part, size_t 
         return found ? (size_t)(found - text.as.text) : SIZE_MAX;
 }
 
-static struct hf__cel_value contains(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_contains(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         if (!hf__cel_work(run, args[0].n / 16))
                 return hf__cel_failure(run);
-        return hf__cel_bool(find(args[0], args[1], 0) != SIZE_MAX);
+        return hf__cel_bool(find_part(args[0], args[1], 0) != SIZE_MAX);
 }
 
 static struct hf__cel_value starts_with(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -89,7 +89,7 @@ static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__c
                 from = args[2].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[2].as.i);
         if (from == SIZE_MAX)
                 return out_of_range(run, args[2].as.i);
-        from = find(args[0], args[1], from);
+        from = find_part(args[0], args[1], from);
         return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
 
@@ -160,8 +160,8 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
         return hf__cel_int(at == SIZE_MAX ? -1 : characters_until(run, args[0], at));
 }
 
-static struct hf__cel_value substring(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                      unsigned n) {
+static struct hf__cel_value call_substring(struct hf__cel_run *run,
+                                           const struct hf__cel_value *args, unsigned n) {
         int64_t first = args[1].as.i;
         size_t start;
         size_t end = args[0].n;
@@ -199,13 +199,13 @@ static struct hf__cel_value change_case(struct hf__cel_run *run, struct hf__cel_
         return hf__cel_string(letters, copy.n);
 }
 
-static struct hf__cel_value lower(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_lower(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         return change_case(run, args[0], 'A', 'Z');
 }
 
-static struct hf__cel_value upper(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_upper(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         return change_case(run, args[0], 'a', 'z');
 }
 
@@ -215,8 +215,8 @@ static bool is_space(uint32_t c) {
                c == 0x205f || c == 0x3000;
 }
 
-static struct hf__cel_value trim(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_trim(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         const char *text = args[0].as.text;
         size_t start = SIZE_MAX;
         size_t end = 0;
@@ -244,7 +244,7 @@ static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator
         size_t end;
 
         if (separator.n > 0) {
-                end = find(text, separator, from);
+                end = find_part(text, separator, from);
                 return end == SIZE_MAX ? text.n : end;
         }
         end = from + 1;
@@ -255,8 +255,8 @@ static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator
 
 /* Divides a text at the separators into at most `limit` parts; a negative limit means any number.
  * Stores the parts in items, unless that is NULL. Returns their number. */
-static size_t divide(struct hf__cel_value text, struct hf__cel_value separator, int64_t limit,
-                     struct hf__cel_value *items) {
+static size_t divide_text(struct hf__cel_value text, struct hf__cel_value separator, int64_t limit,
+                          struct hf__cel_value *items) {
         size_t count = 0;
         size_t from = 0;
 
@@ -276,17 +276,17 @@ static size_t divide(struct hf__cel_value text, struct hf__cel_value separator, 
         }
 }
 
-static struct hf__cel_value split(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_split(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         int64_t limit = n > 2 ? args[2].as.i : -1;
         struct hf__cel_value *items;
         struct hf__cel_value list;
 
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
-        list = hf__cel_new_list(run, divide(args[0], args[1], limit, NULL), &items);
+        list = hf__cel_new_list(run, divide_text(args[0], args[1], limit, NULL), &items);
         if (!hf__cel_is_error(list))
-                divide(args[0], args[1], limit, items);
+                divide_text(args[0], args[1], limit, items);
         return list;
 }
 
@@ -298,8 +298,8 @@ static char *new_text(struct hf__cel_run *run, size_t n) {
         return hf__cel_alloc(run, n + 1);
 }
 
-static struct hf__cel_value join(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_join(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
         struct hf__cel_value separator = n > 1 ? args[1] : hf__cel_string("", 0);
         size_t length = 0;
@@ -327,8 +327,8 @@ static struct hf__cel_value join(struct hf__cel_run *run, const struct hf__cel_v
         return hf__cel_string(text, length);
 }
 
-static struct hf__cel_value replace(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                    unsigned n) {
+static struct hf__cel_value call_replace(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                         unsigned n) {
         struct hf__cel_value with = args[2];
         int64_t limit = n > 3 ? args[3].as.i : -1;
         struct hf__cel_value *parts;
@@ -347,22 +347,22 @@ static struct hf__cel_value replace(struct hf__cel_run *run, const struct hf__ce
                 limit = -1;
         else if (!lead)
                 limit++;
-        count = divide(args[0], args[1], limit, NULL);
+        count = divide_text(args[0], args[1], limit, NULL);
         list = hf__cel_new_list(run, count + 2, &parts);
         if (hf__cel_is_error(list))
                 return list;
         parts[0] = hf__cel_string("", 0);
-        divide(args[0], args[1], limit, parts + (lead ? 1 : 0));
+        divide_text(args[0], args[1], limit, parts + (lead ? 1 : 0));
         count += lead ? 1 : 0;
         if (lead && (limit < 0 || (uint64_t)limit >= count))
                 parts[count++] = hf__cel_string("", 0);
         join_args[0] = hf__cel_sublist(run, list.as.list, 0, count);
         join_args[1] = with;
-        return hf__cel_is_error(join_args[0]) ? join_args[0] : join(run, join_args, 2);
+        return hf__cel_is_error(join_args[0]) ? join_args[0] : call_join(run, join_args, 2);
 }
 
-static struct hf__cel_value quote(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_quote(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         static const char from[] = "\a\b\f\n\r\t\v\\\"";
         static const char to[] = "abfnrtv\\\"";
         char *text = new_text(run, 3 * (size_t)args[0].n + 2);
@@ -394,7 +394,7 @@ static struct hf__cel_value quote(struct hf__cel_run *run, const struct hf__cel_
 #define FIRST HF__CEL_COST_FIRST
 
 const struct hf__cel_row hf__cel_strings[] = {
-        {"contains", ".string(string) -> bool", contains, HF__CEL_COST_CONTAINS},
+        {"call_contains", ".string(string) -> bool", call_contains, HF__CEL_COST_CONTAINS},
         {"startsWith", ".string(string) -> bool", starts_with, FIRST},
         {"endsWith", ".string(string) -> bool", ends_with, FIRST},
         {"charAt", ".string(int) -> string", char_at, HF__CEL_COST_ONE},
@@ -402,17 +402,18 @@ const struct hf__cel_row hf__cel_strings[] = {
         {"indexOf", ".string(string, int) -> int", index_of, HF__CEL_COST_WALK},
         {"lastIndexOf", ".string(string) -> int", last_index_of, HF__CEL_COST_WALK},
         {"lastIndexOf", ".string(string, int) -> int", last_index_of, HF__CEL_COST_WALK},
-        {"join", ".list(string)() -> string", join, HF__CEL_COST_JOIN},
-        {"join", ".list(string)(string) -> string", join, HF__CEL_COST_JOIN},
-        {"lowerAscii", ".string() -> string", lower, FIRST},
-        {"upperAscii", ".string() -> string", upper, FIRST},
-        {"replace", ".string(string, string) -> string", replace, HF__CEL_COST_TWICE},
-        {"replace", ".string(string, string, int) -> string", replace, HF__CEL_COST_TWICE},
-        {"split", ".string(string) -> list(string)", split, HF__CEL_COST_TWICE},
-        {"split", ".string(string, int) -> list(string)", split, HF__CEL_COST_TWICE},
-        {"substring", ".string(int) -> string", substring, FIRST},
-        {"substring", ".string(int, int) -> string", substring, FIRST},
-        {"trim", ".string() -> string", trim, FIRST},
-        {"strings.quote", "(string) -> string", quote, FIRST},
+        {"call_join", ".list(string)() -> string", call_join, HF__CEL_COST_JOIN},
+        {"call_join", ".list(string)(string) -> string", call_join, HF__CEL_COST_JOIN},
+        {"lowerAscii", ".string() -> string", call_lower, FIRST},
+        {"upperAscii", ".string() -> string", call_upper, FIRST},
+        {"call_replace", ".string(string, string) -> string", call_replace, HF__CEL_COST_TWICE},
+        {"call_replace", ".string(string, string, int) -> string", call_replace,
+         HF__CEL_COST_TWICE},
+        {"call_split", ".string(string) -> list(string)", call_split, HF__CEL_COST_TWICE},
+        {"call_split", ".string(string, int) -> list(string)", call_split, HF__CEL_COST_TWICE},
+        {"call_substring", ".string(int) -> string", call_substring, FIRST},
+        {"call_substring", ".string(int, int) -> string", call_substring, FIRST},
+        {"call_trim", ".string() -> string", call_trim, FIRST},
+        {"strings.quote", "(string) -> string", call_quote, FIRST},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

@@ -13,7 +13,7 @@
 
 #define OFFSET_MAX (100 * 3600)
 
-static bool is(struct hf__cel_value text, const char *name) {
+static bool is_named(struct hf__cel_value text, const char *name) {
         return text.n == strlen(name) && memcmp(text.as.text, name, text.n) == 0;
 }
 
@@ -23,7 +23,7 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
         const char *text = name.as.text;
 
         *ret_offset = 0;
-        if (name.n == 0 || is(name, "UTC") || is(name, "Local"))
+        if (name.n == 0 || is_named(name, "UTC") || is_named(name, "Local"))
                 return hf__cel_null();
         if (*text == '/' || *text == '\\' || memmem(text, name.n, "..", 2))
                 return hf__cel_error_text("time: invalid location name");

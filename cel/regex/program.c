@@ -24,7 +24,8 @@ struct writer {
 
 static void write_node(struct writer *w, const struct hf__cel_regex_node *node);
 
-static struct hf__cel_instruction *emit(struct writer *w, enum hf__cel_instruction_kind kind) {
+static struct hf__cel_instruction *emit_instruction(struct writer *w,
+                                                    enum hf__cel_instruction_kind kind) {
         struct hf__cel_instruction *instruction;
 
         if (w->n == w->max) {
@@ -38,7 +39,7 @@ static struct hf__cel_instruction *emit(struct writer *w, enum hf__cel_instructi
 
 /* A split of which one way is the next instruction, and the other is set with set_other. */
 static struct hf__cel_instruction *emit_split(struct writer *w) {
-        return emit(w, HF__CEL_DO_SPLIT);
+        return emit_instruction(w, HF__CEL_DO_SPLIT);
 }
 
 static void set_other(struct hf__cel_instruction *split, bool lazy, uint32_t other) {
@@ -57,7 +58,7 @@ static void write_choice(struct writer *w, const struct hf__cel_regex_node *node
 
                 write_node(w, child);
                 if (split) {
-                        emit(w, HF__CEL_DO_JUMP)->x = jumps;
+                        emit_instruction(w, HF__CEL_DO_JUMP)->x = jumps;
                         jumps = w->n - 1;
                         set_other(split, false, w->n);
                 }
@@ -76,7 +77,7 @@ static void write_loop(struct writer *w, const struct hf__cel_regex_node *node) 
         struct hf__cel_instruction *split = emit_split(w);
 
         write_node(w, node->child);
-        emit(w, HF__CEL_DO_JUMP)->x = start;
+        emit_instruction(w, HF__CEL_DO_JUMP)->x = start;
         set_other(split, node->lazy, w->n);
 }
 
@@ -115,9 +116,9 @@ static void write_node(struct writer *w, const struct hf__cel_regex_node *node) 
                 return;
         switch (node->kind) {
         case HF__CEL_REGEX_EMPTY: break;
-        case HF__CEL_REGEX_SET: emit(w, HF__CEL_DO_SET)->set = &node->set; break;
+        case HF__CEL_REGEX_SET: emit_instruction(w, HF__CEL_DO_SET)->set = &node->set; break;
         case HF__CEL_REGEX_ASSERTION:
-                emit(w, HF__CEL_DO_ASSERT)->assertion = node->assertion;
+                emit_instruction(w, HF__CEL_DO_ASSERT)->assertion = node->assertion;
                 break;
         case HF__CEL_REGEX_SEQUENCE:
                 for (const struct hf__cel_regex_node *c = node->child; c && !w->full; c = c->next)
@@ -180,7 +181,7 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
         if (!w.instructions || !regex)
                 return -ENOMEM;
         write_node(&w, root);
-        emit(&w, HF__CEL_DO_MATCH);
+        emit_instruction(&w, HF__CEL_DO_MATCH);
         if (w.full || w.n > HF__CEL_REGEX_SIZE_MAX) {
                 snprintf(reterr_message, max_message, "error parsing regexp: expression too large");
                 return HF_E_INVALID;

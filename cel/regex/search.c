@@ -44,7 +44,7 @@ static bool is_word(const struct search *s, size_t at) {
                c == '_';
 }
 
-static bool holds(const struct search *s, enum hf__cel_assertion assertion, size_t at) {
+static bool assertion_holds(const struct search *s, enum hf__cel_assertion assertion, size_t at) {
         bool word_before = at > 0 && is_word(s, at - 1);
         bool word_after = at < s->n && is_word(s, at);
 
@@ -61,7 +61,7 @@ static bool holds(const struct search *s, enum hf__cel_assertion assertion, size
 
 /* Adds the instructions that can be reached from `from` without reading a character, at byte
  * `at`. */
-static void add(struct search *s, struct ways *ways, uint32_t from, size_t start, size_t at) {
+static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t start, size_t at) {
         uint32_t n_stack = 0;
 
         s->stack[n_stack++] = from;
@@ -80,7 +80,7 @@ static void add(struct search *s, struct ways *ways, uint32_t from, size_t start
                         break;
                 case HF__CEL_DO_JUMP: s->stack[n_stack++] = instruction->x; break;
                 case HF__CEL_DO_ASSERT:
-                        if (holds(s, instruction->assertion, at))
+                        if (assertion_holds(s, instruction->assertion, at))
                                 s->stack[n_stack++] = instruction->x;
                         break;
                 case HF__CEL_DO_SET:
@@ -92,7 +92,7 @@ static void add(struct search *s, struct ways *ways, uint32_t from, size_t start
 }
 
 /* Divides the scratch memory of the run among the arrays. Later searches use it again. */
-static bool prepare(struct search *s) {
+static bool prepare_search(struct search *s) {
         size_t n = s->regex->n;
         size_t need = n * sizeof *s->visited + 2 * n * sizeof *s->now.items +
                       (2 * n + 2) * sizeof *s->stack;
@@ -119,8 +119,8 @@ static bool prepare(struct search *s) {
 
 /* Advances all ways over the character c, which ends at `after`. Returns whether a way matched
  * before it, at `at`. */
-static bool step(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
-                 size_t *ret_start, size_t *ret_end) {
+static bool step_over(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
+                      size_t *ret_start, size_t *ret_end) {
         s->round++;
         s->next.n = 0;
         for (uint32_t i = 0; i < s->now.n; i++) {
@@ -133,7 +133,7 @@ static bool step(struct search *s, uint32_t c, bool at_end, size_t at, size_t af
                         return true; /* alternatives with less preference are ignored */
                 }
                 if (!at_end && hf__cel_set_has(instruction->set, c))
-                        add(s, &s->next, way.at + 1, way.start, after);
+                        add_way(s, &s->next, way.at + 1, way.start, after);
         }
         return false;
 }
@@ -147,7 +147,7 @@ bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *r
         size_t end = 0;
 
         assert(from <= n && (ret_start != NULL) == (ret_end != NULL));
-        if (!prepare(&s))
+        if (!prepare_search(&s))
                 return false;
         for (size_t at = from;;) {
                 struct ways swapped;
@@ -159,11 +159,11 @@ bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *r
                         c = 0xfffd;
                 }
                 if (!found && (!regex->anchored || at == 0))
-                        add(&s, &s.now, 0, at, at);
+                        add_way(&s, &s.now, 0, at, at);
                 if (!hf__cel_work(run, 1 + (s.steps + s.now.n) / 8))
                         return false;
                 s.steps = 0;
-                if (step(&s, c, at >= n, at, at + length, &start, &end))
+                if (step_over(&s, c, at >= n, at, at + length, &start, &end))
                         found = true;
                 if (at >= n || (found && (!ret_start || s.next.n == 0)) ||
                     (s.next.n == 0 && regex->anchored))

@@ -13,7 +13,8 @@
 
 #define LAST 0x10ffff /* the greatest code point */
 
-static bool push(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first, uint32_t last) {
+static bool push_range(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+                       uint32_t last) {
         if (set->n == set->space) {
                 size_t space = set->space > 0 ? set->space * 2 : 8;
                 struct hf__cel_range *ranges = hf__arena_alloc(arena, space * sizeof *ranges);
@@ -39,7 +40,8 @@ static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_
                 for (uint32_t next = other; next != c;) {
                         uint32_t at = next;
 
-                        if (!push(arena, set, next, next) || !hf__cel_next_fold(&at, at, &next))
+                        if (!push_range(arena, set, next, next) ||
+                            !hf__cel_next_fold(&at, at, &next))
                                 return false;
                 }
         return true;
@@ -47,13 +49,14 @@ static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_
 
 bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                      uint32_t last, bool fold) {
-        return push(arena, set, first, last) && (!fold || push_folds(arena, set, first, last));
+        return push_range(arena, set, first, last) &&
+               (!fold || push_folds(arena, set, first, last));
 }
 
 bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
                          const struct hf__cel_set *other) {
         for (size_t i = 0; i < other->n; i++)
-                if (!push(arena, set, other->ranges[i].first, other->ranges[i].last))
+                if (!push_range(arena, set, other->ranges[i].first, other->ranges[i].last))
                         return false;
         return true;
 }
@@ -75,11 +78,11 @@ static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
 
         for (size_t i = 0; i < other->n; i++) {
                 if (other->ranges[i].first > next &&
-                    !push(arena, set, next, other->ranges[i].first - 1))
+                    !push_range(arena, set, next, other->ranges[i].first - 1))
                         return false;
                 next = other->ranges[i].last + 1;
         }
-        return next > LAST || push(arena, set, next, LAST);
+        return next > LAST || push_range(arena, set, next, LAST);
 }
 
 static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
@@ -133,7 +136,7 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
                 /* A NUL cannot be part of the table. */
                 if (!negated && n == 5 &&
                     (memcmp(name, "ascii", 5) == 0 || memcmp(name, "cntrl", 5) == 0) &&
-                    !push(arena, set, 0, 0))
+                    !push_range(arena, set, 0, 0))
                         return false;
                 return add_class(arena, set, pairs, negated, fold);
         }
@@ -141,7 +144,7 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
         return false;
 }
 
-static void sort(struct hf__cel_range *ranges, size_t n) {
+static void sort_ranges(struct hf__cel_range *ranges, size_t n) {
         for (size_t gap = n / 2; gap > 0; gap /= 2)
                 for (size_t i = gap; i < n; i++) {
                         struct hf__cel_range moved = ranges[i];
@@ -156,7 +159,7 @@ static void sort(struct hf__cel_range *ranges, size_t n) {
 bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool negated) {
         size_t n = 0;
 
-        sort(set->ranges, set->n);
+        sort_ranges(set->ranges, set->n);
         for (size_t i = 0; i < set->n; i++) {
                 struct hf__cel_range next = set->ranges[i];
 

@@ -45,7 +45,8 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p);
 
 /* Sets the error, unless there is one already: `what`, and the text from `from` to `until`. Always
  * returns NULL, which a caller can return as a node or as false. */
-static void *refuse(struct parser *p, const char *what, const char *from, const char *until) {
+static void *refuse_pattern(struct parser *p, const char *what, const char *from,
+                            const char *until) {
         int n = until - from > 200 ? 200 : (int)(until - from);
 
         if (p->r == 0) {
@@ -68,16 +69,16 @@ static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_
         return node;
 }
 
-static bool more(const struct parser *p) { return p->at < p->end && p->r == 0; }
+static bool has_more(const struct parser *p) { return p->at < p->end && p->r == 0; }
 
-static bool peek(const struct parser *p, const char *text) {
+static bool peek_text(const struct parser *p, const char *text) {
         size_t n = strlen(text);
 
         return (size_t)(p->end - p->at) >= n && memcmp(p->at, text, n) == 0;
 }
 
-static bool take(struct parser *p, const char *text) {
-        if (!peek(p, text))
+static bool take_text(struct parser *p, const char *text) {
+        if (!peek_text(p, text))
                 return false;
         p->at += strlen(text);
         return true;
@@ -116,7 +117,7 @@ static struct hf__cel_regex_node *assertion(struct parser *p, enum hf__cel_asser
         return node;
 }
 
-static int hex(char c) {
+static int hex_digit(char c) {
         if (c >= '0' && c <= '9')
                 return c - '0';
         c |= 0x20;
@@ -125,18 +126,18 @@ static int hex(char c) {
 
 /* Reads the digits after "\x". false: malformed. */
 static bool take_hex(struct parser *p, uint32_t *ret_c) {
-        bool braces = take(p, "{");
+        bool braces = take_text(p, "{");
         unsigned digits = 0;
 
         *ret_c = 0;
-        while (p->at < p->end && hex(*p->at) >= 0 && (braces || digits < 2)) {
-                *ret_c = *ret_c * 16 + (uint32_t)hex(*p->at++);
+        while (p->at < p->end && hex_digit(*p->at) >= 0 && (braces || digits < 2)) {
+                *ret_c = *ret_c * 16 + (uint32_t)hex_digit(*p->at++);
                 digits++;
                 if (*ret_c > 0x10ffff)
                         return false;
         }
         if (braces)
-                return digits > 0 && take(p, "}");
+                return digits > 0 && take_text(p, "}");
         return digits == 2;
 }
 
@@ -148,7 +149,7 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
         char c;
 
         if (p->at == p->end)
-                return refuse(p, "trailing backslash at end of expression", "", "");
+                return refuse_pattern(p, "trailing backslash at end of expression", "", "");
         c = *p->at;
         if (c != 0 && strchr(names, c)) {
                 *ret_c = (uint32_t)values[strchr(names, c) - names];
@@ -157,7 +158,8 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
         }
         if (c == 'x') {
                 p->at++;
-                return take_hex(p, ret_c) || refuse(p, "invalid escape sequence", start, p->at);
+                return take_hex(p, ret_c) ||
+                       refuse_pattern(p, "invalid escape sequence", start, p->at);
         }
         if (c == '0' ||
             (c >= '1' && c <= '7' && p->at + 1 < p->end && p->at[1] >= '0' && p->at[1] <= '7')) {
@@ -166,21 +168,22 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                         *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
                 return true;
         }
-        if ((unsigned char)c < 0x80 && c > ' ' && hex(c) < 0 &&
+        if ((unsigned char)c < 0x80 && c > ' ' && hex_digit(c) < 0 &&
             !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
                 *ret_c = (unsigned char)c;
                 p->at++;
                 return true;
         }
         take_character(p);
-        return refuse(p, "invalid escape sequence", start, p->at);
+        return refuse_pattern(p, "invalid escape sequence", start, p->at);
 }
 
 /* Counts the ranges that a class has added, because a few bytes can name hundreds of them. false:
  * an issue was reported. */
 static bool count_ranges(struct parser *p, const struct hf__cel_set *set) {
         p->n_ranges += set->n;
-        return p->n_ranges <= RANGES_MAX || refuse(p, "expression too large", p->start, p->end);
+        return p->n_ranges <= RANGES_MAX ||
+               refuse_pattern(p, "expression too large", p->start, p->end);
 }
 
 /* A class of Unicode after its backslash: pL, P{Greek}. false: an issue was reported. */
@@ -192,12 +195,12 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
         bool known = false;
 
         if (p->at == p->end)
-                return refuse(p, "invalid character class range", start, p->end);
-        if (take(p, "{")) {
+                return refuse_pattern(p, "invalid character class range", start, p->end);
+        if (take_text(p, "{")) {
                 name++;
                 name_end = memchr(name, '}', (size_t)(p->end - name));
                 if (!name_end)
-                        return refuse(p, "invalid character class range", start, p->end);
+                        return refuse_pattern(p, "invalid character class range", start, p->end);
                 p->at = name_end + 1;
         } else {
                 take_character(p);
@@ -208,7 +211,7 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
                 return count_ranges(p, set);
         if (known)
                 p->r = -ENOMEM;
-        return refuse(p, "invalid character class range", start, p->at);
+        return refuse_pattern(p, "invalid character class range", start, p->at);
 }
 
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
@@ -221,7 +224,7 @@ static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         bool negated;
         bool known;
 
-        if (!peek(p, "[:"))
+        if (!peek_text(p, "[:"))
                 return false;
         for (close = name; close + 1 < p->end && !(close[0] == ':' && close[1] == ']');)
                 close++;
@@ -235,14 +238,14 @@ static bool take_posix(struct parser *p, struct hf__cel_set *set) {
                 return true;
         if (known)
                 p->r = -ENOMEM;
-        return refuse(p, "invalid character class range", start, p->at);
+        return refuse_pattern(p, "invalid character class range", start, p->at);
 }
 
 /* A character of a class. false: an issue was reported. */
 static bool take_class_character(struct parser *p, uint32_t *ret_c, const char *class_start) {
         if (p->at == p->end)
-                return refuse(p, "missing closing ]", class_start, p->end);
-        if (take(p, "\\"))
+                return refuse_pattern(p, "missing closing ]", class_start, p->end);
+        if (take_text(p, "\\"))
                 return take_escape(p, ret_c);
         *ret_c = take_character(p);
         return true;
@@ -253,13 +256,13 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
         uint32_t first;
         uint32_t last;
 
-        if (peek(p, "\\") && p->at + 1 < p->end && is_perl(p->at[1])) {
+        if (peek_text(p, "\\") && p->at + 1 < p->end && is_perl(p->at[1])) {
                 p->at += 2;
                 if (!hf__cel_set_add_perl(p->arena, set, p->at[-1], p->flags.fold))
                         p->r = -ENOMEM;
                 return p->r == 0;
         }
-        if (peek(p, "\\p") || peek(p, "\\P")) {
+        if (peek_text(p, "\\p") || peek_text(p, "\\P")) {
                 p->at++;
                 return take_unicode(p, set);
         }
@@ -274,7 +277,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
                         return false;
         }
         if (last < first)
-                return refuse(p, "invalid character class range", start, p->at);
+                return refuse_pattern(p, "invalid character class range", start, p->at);
         if (!hf__cel_set_add(p->arena, set, first, last, p->flags.fold))
                 p->r = -ENOMEM;
         return p->r == 0 && (first == last || !p->flags.fold || count_ranges(p, set));
@@ -284,17 +287,17 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
 static struct hf__cel_regex_node *parse_class(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
         const char *start = p->at - 1;
-        bool negated = take(p, "^");
+        bool negated = take_text(p, "^");
         bool first = true;
 
-        while (node && p->r == 0 && (first || !peek(p, "]"))) {
+        while (node && p->r == 0 && (first || !peek_text(p, "]"))) {
                 first = false;
                 if (p->at == p->end)
-                        return refuse(p, "missing closing ]", start, p->end);
+                        return refuse_pattern(p, "missing closing ]", start, p->end);
                 if (!take_class_item(p, &node->set, start))
                         return NULL;
         }
-        if (p->r != 0 || !take(p, "]"))
+        if (p->r != 0 || !take_text(p, "]"))
                 return NULL;
         return finish_set(p, node, negated);
 }
@@ -312,28 +315,30 @@ static bool parse_flags(struct parser *p, struct flags *flags) {
                 case 'U': flags->lazy = on; break;
                 case '-':
                         if (!on)
-                                return refuse(p, "invalid or unsupported Perl syntax", start,
-                                              p->at + 1);
+                                return refuse_pattern(p, "invalid or unsupported Perl syntax",
+                                                      start, p->at + 1);
                         on = false;
                         break;
-                default: return refuse(p, "invalid or unsupported Perl syntax", start, p->at + 1);
+                default:
+                        return refuse_pattern(p, "invalid or unsupported Perl syntax", start,
+                                              p->at + 1);
                 }
         }
-        return p->at < p->end || refuse(p, "missing closing )", p->start, p->end);
+        return p->at < p->end || refuse_pattern(p, "missing closing )", p->start, p->end);
 }
 
 static bool skip_group_name(struct parser *p) {
         const char *start = p->at - 2;
         const char *name;
 
-        if (!take(p, "P<") && !take(p, "<"))
+        if (!take_text(p, "P<") && !take_text(p, "<"))
                 return false;
         for (name = p->at; p->at < p->end && *p->at != '>'; p->at++)
-                if (hex(*p->at) < 0 && *p->at != '_' &&
+                if (hex_digit(*p->at) < 0 && *p->at != '_' &&
                     !((*p->at | 0x20) >= 'a' && (*p->at | 0x20) <= 'z'))
-                        return refuse(p, "invalid named capture", start, p->end);
-        if (p->at == name || !take(p, ">"))
-                return refuse(p, "invalid named capture", start, p->end);
+                        return refuse_pattern(p, "invalid named capture", start, p->end);
+        if (p->at == name || !take_text(p, ">"))
+                return refuse_pattern(p, "invalid named capture", start, p->end);
         return true;
 }
 
@@ -343,27 +348,27 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         struct flags flags = p->flags;
         struct hf__cel_regex_node *node;
 
-        if (take(p, "?") && !skip_group_name(p)) {
+        if (take_text(p, "?") && !skip_group_name(p)) {
                 if (p->r != 0)
                         return NULL;
-                if (peek(p, "=") || peek(p, "!") || peek(p, "<"))
-                        return refuse(p, "invalid or unsupported Perl syntax", p->at - 2,
-                                      p->at + 1);
+                if (peek_text(p, "=") || peek_text(p, "!") || peek_text(p, "<"))
+                        return refuse_pattern(p, "invalid or unsupported Perl syntax", p->at - 2,
+                                              p->at + 1);
                 if (!parse_flags(p, &flags))
                         return NULL;
                 p->flags = flags;
-                if (take(p, ")"))
+                if (take_text(p, ")"))
                         return new_node(p, HF__CEL_REGEX_EMPTY);
                 p->at++;
         }
         if (p->depth >= DEPTH_MAX)
-                return refuse(p, "expression nests too deeply", p->start, p->end);
+                return refuse_pattern(p, "expression nests too deeply", p->start, p->end);
         p->depth++;
         node = parse_choice(p);
         p->depth--;
         p->flags = before;
-        if (node && !take(p, ")"))
-                return refuse(p, "missing closing )", p->start, p->end);
+        if (node && !take_text(p, ")"))
+                return refuse_pattern(p, "missing closing )", p->start, p->end);
         return node;
 }
 
@@ -372,15 +377,15 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         struct hf__cel_regex_node *node;
         uint32_t c;
 
-        if (take(p, "A"))
+        if (take_text(p, "A"))
                 return assertion(p, HF__CEL_BEGIN_TEXT);
-        if (take(p, "z"))
+        if (take_text(p, "z"))
                 return assertion(p, HF__CEL_END_TEXT);
-        if (take(p, "b"))
+        if (take_text(p, "b"))
                 return assertion(p, HF__CEL_WORD_EDGE);
-        if (take(p, "B"))
+        if (take_text(p, "B"))
                 return assertion(p, HF__CEL_NO_WORD_EDGE);
-        if (peek(p, "p") || peek(p, "P")) {
+        if (peek_text(p, "p") || peek_text(p, "P")) {
                 node = new_node(p, HF__CEL_REGEX_SET);
                 return node && take_unicode(p, &node->set) ? finish_set(p, node, false) : NULL;
         }
@@ -404,20 +409,20 @@ static struct hf__cel_regex_node *parse_dot(struct parser *p) {
 static struct hf__cel_regex_node *parse_atom(struct parser *p) {
         const char *start = p->at;
 
-        if (take(p, "("))
+        if (take_text(p, "("))
                 return parse_group(p);
-        if (take(p, "["))
+        if (take_text(p, "["))
                 return parse_class(p);
-        if (take(p, "\\"))
+        if (take_text(p, "\\"))
                 return parse_escape(p);
-        if (take(p, "."))
+        if (take_text(p, "."))
                 return parse_dot(p);
-        if (take(p, "^"))
+        if (take_text(p, "^"))
                 return assertion(p, p->flags.multi_line ? HF__CEL_BEGIN_LINE : HF__CEL_BEGIN_TEXT);
-        if (take(p, "$"))
+        if (take_text(p, "$"))
                 return assertion(p, p->flags.multi_line ? HF__CEL_END_LINE : HF__CEL_END_TEXT);
-        if (take(p, "*") || take(p, "+") || take(p, "?"))
-                return refuse(p, "missing argument to repetition operator", start, p->at);
+        if (take_text(p, "*") || take_text(p, "+") || take_text(p, "?"))
+                return refuse_pattern(p, "missing argument to repetition operator", start, p->at);
         return character(p, take_character(p));
 }
 
@@ -436,11 +441,11 @@ static bool take_count(struct parser *p, uint32_t *ret_count) {
 static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         const char *start = p->at;
 
-        if (take(p, "{") && take_count(p, ret_min)) {
+        if (take_text(p, "{") && take_count(p, ret_min)) {
                 *ret_max = *ret_min;
-                if (take(p, ",") && !take_count(p, ret_max))
+                if (take_text(p, ",") && !take_count(p, ret_max))
                         *ret_max = HF__CEL_NO_MAX;
-                if (take(p, "}"))
+                if (take_text(p, "}"))
                         return true;
         }
         p->at = start;
@@ -450,13 +455,13 @@ static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) 
 static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         *ret_min = 0;
         *ret_max = HF__CEL_NO_MAX;
-        if (take(p, "*"))
+        if (take_text(p, "*"))
                 return true;
-        if (take(p, "+")) {
+        if (take_text(p, "+")) {
                 *ret_min = 1;
                 return true;
         }
-        if (take(p, "?")) {
+        if (take_text(p, "?")) {
                 *ret_max = 1;
                 return true;
         }
@@ -475,25 +480,26 @@ static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
 
                 if (min > HF__CEL_REPEAT_MAX ||
                     (max != HF__CEL_NO_MAX && (max > HF__CEL_REPEAT_MAX || max < min)))
-                        return refuse(p, "invalid repeat count", start, p->at);
+                        return refuse_pattern(p, "invalid repeat count", start, p->at);
                 if (!repeat)
                         return NULL;
                 repeat->child = node;
                 repeat->min = min;
                 repeat->max = max;
-                repeat->lazy = take(p, "?") != p->flags.lazy;
+                repeat->lazy = take_text(p, "?") != p->flags.lazy;
                 node = repeat;
                 after = p->at;
                 if (take_repetition(p, &min, &max))
-                        return refuse(p, "invalid nested repetition operator", start, p->at);
+                        return refuse_pattern(p, "invalid nested repetition operator", start,
+                                              p->at);
                 p->at = after;
         }
         return node;
 }
 
 /* Stores a child in *place, the end of a list of children. Returns the place of the next child. */
-static struct hf__cel_regex_node **append(struct hf__cel_regex_node **place,
-                                          struct hf__cel_regex_node *child) {
+static struct hf__cel_regex_node **append_node(struct hf__cel_regex_node **place,
+                                               struct hf__cel_regex_node *child) {
         *place = child;
         return child ? &child->next : place;
 }
@@ -501,8 +507,8 @@ static struct hf__cel_regex_node **append(struct hf__cel_regex_node **place,
 /* Parses \Q...\E after its first two characters. */
 static struct hf__cel_regex_node **parse_quoted(struct parser *p,
                                                 struct hf__cel_regex_node **place) {
-        while (more(p) && !take(p, "\\E"))
-                place = append(place, character(p, take_character(p)));
+        while (has_more(p) && !take_text(p, "\\E"))
+                place = append_node(place, character(p, take_character(p)));
         return place;
 }
 
@@ -510,11 +516,11 @@ static struct hf__cel_regex_node *parse_sequence(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SEQUENCE);
         struct hf__cel_regex_node **place = node ? &node->child : NULL;
 
-        while (node && more(p) && !peek(p, "|") && !peek(p, ")")) {
-                if (take(p, "\\Q"))
+        while (node && has_more(p) && !peek_text(p, "|") && !peek_text(p, ")")) {
+                if (take_text(p, "\\Q"))
                         place = parse_quoted(p, place);
                 else
-                        place = append(place, parse_repeat(p));
+                        place = append_node(place, parse_repeat(p));
         }
         return p->r == 0 ? node : NULL;
 }
@@ -524,8 +530,8 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p) {
         struct hf__cel_regex_node **place = node ? &node->child : NULL;
 
         while (node && p->r == 0) {
-                place = append(place, parse_sequence(p));
-                if (!take(p, "|"))
+                place = append_node(place, parse_sequence(p));
+                if (!take_text(p, "|"))
                         break;
         }
         return p->r == 0 ? node : NULL;
@@ -543,7 +549,7 @@ int hf__cel_regex_parse(struct hf__arena *arena, const char *text, size_t n,
 
         *ret_root = parse_choice(&p);
         if (p.r == 0 && p.at < p.end)
-                refuse(&p, "unexpected )", text, p.end);
+                refuse_pattern(&p, "unexpected )", text, p.end);
         assert(p.r != 0 || *ret_root);
         return p.r;
 }

@@ -25,7 +25,7 @@ struct class {
 };
 
 /* "lower case-letter" becomes "Lowercaseletter". false: it is too long to be a name. */
-static bool canonical(const char *name, size_t n, char out[static NAME_MAX_BYTES]) {
+static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_BYTES]) {
         size_t length = 0;
 
         for (size_t i = 0; i < n; i++) {
@@ -66,7 +66,7 @@ static bool find_class(const char *name, struct class *ret_class) {
         return false;
 }
 
-static bool belongs(const struct class *class, uint32_t run) {
+static bool belongs_to_class(const struct class *class, uint32_t run) {
         uint32_t number = run & 0xff;
 
         return class->script > 0 ? number == class->script : (class->classes >> number & 1) != 0;
@@ -78,9 +78,9 @@ static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const st
                 uint32_t first = class->runs[i] >> 8;
                 size_t next = i + 1;
 
-                if (!belongs(class, class->runs[i]))
+                if (!belongs_to_class(class, class->runs[i]))
                         continue;
-                while (next < class->n && belongs(class, class->runs[next]))
+                while (next < class->n && belongs_to_class(class, class->runs[next]))
                         next++;
                 if (!hf__cel_set_add(arena, set, first,
                                      next < class->n ? (class->runs[next] >> 8) - 1 : LAST, fold))
@@ -101,7 +101,7 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
                 name++;
                 n--;
         }
-        *ret_known = canonical(name, n, text);
+        *ret_known = canonical_name(name, n, text);
         if (!*ret_known)
                 return false;
         if (strcmp(text, "Ascii") == 0)

@@ -27,7 +27,7 @@ struct lexer {
         unsigned failed_searches;
 };
 
-static char at(const struct lexer *l, size_t i) { return i < l->n ? l->text[i] : 0; }
+static char char_at(const struct lexer *l, size_t i) { return i < l->n ? l->text[i] : 0; }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -40,13 +40,13 @@ static bool is_letter(char c) {
 }
 
 /* Skips white space and comments. */
-static size_t skip(const struct lexer *l, size_t i) {
+static size_t skip_space(const struct lexer *l, size_t i) {
         for (;;) {
-                char c = at(l, i);
+                char c = char_at(l, i);
 
                 if (i < l->n && (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f')) {
                         i++;
-                } else if (c == '/' && at(l, i + 1) == '/') {
+                } else if (c == '/' && char_at(l, i + 1) == '/') {
                         while (i < l->n && l->text[i] != '\n')
                                 i++;
                 } else {
@@ -58,7 +58,7 @@ static size_t skip(const struct lexer *l, size_t i) {
 /* The length of an escape sequence that begins at the backslash. 0: it is malformed, and *ret_bad
  * is the byte that does not fit. */
 static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
-        char c = at(l, i + 1);
+        char c = char_at(l, i + 1);
         size_t digits = 0;
         size_t n;
 
@@ -71,12 +71,12 @@ static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
         if (c == 'U')
                 digits = 8;
         if (c >= '0' && c <= '3') {
-                for (n = 2; n < 4 && at(l, i + n) >= '0' && at(l, i + n) <= '7';)
+                for (n = 2; n < 4 && char_at(l, i + n) >= '0' && char_at(l, i + n) <= '7';)
                         n++;
                 *ret_bad = i + n;
                 return n == 4 ? 4 : 0;
         }
-        for (n = 2; n < 2 + digits && is_hex(at(l, i + n));)
+        for (n = 2; n < 2 + digits && is_hex(char_at(l, i + n));)
                 n++;
         *ret_bad = digits == 0 ? i + 1 : i + n;
         return digits > 0 && n == 2 + digits ? n : 0;
@@ -87,7 +87,7 @@ static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
  * not fit, or the end of the text. */
 static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         char quote = l->text[i];
-        bool triple = at(l, i + 1) == quote && at(l, i + 2) == quote;
+        bool triple = char_at(l, i + 1) == quote && char_at(l, i + 2) == quote;
         size_t k = i + (triple ? 3 : 1);
 
         if (triple && l->failed_searches == SEARCHES_MAX)
@@ -95,7 +95,8 @@ static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         while (k < l->n) {
                 char c = l->text[k];
 
-                if (c == quote && (!triple || (at(l, k + 1) == quote && at(l, k + 2) == quote)))
+                if (c == quote &&
+                    (!triple || (char_at(l, k + 1) == quote && char_at(l, k + 2) == quote)))
                         return k + (triple ? 3 : 1);
                 if (!triple && (c == '\n' || c == '\r'))
                         break;
@@ -117,7 +118,7 @@ static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
 }
 
 static size_t digits_end(const struct lexer *l, size_t i) {
-        while (is_digit(at(l, i)))
+        while (is_digit(char_at(l, i)))
                 i++;
         return i;
 }
@@ -125,11 +126,11 @@ static size_t digits_end(const struct lexer *l, size_t i) {
 static size_t exponent_end(const struct lexer *l, size_t i) {
         size_t k = i + 1;
 
-        if (at(l, i) != 'e' && at(l, i) != 'E')
+        if (char_at(l, i) != 'e' && char_at(l, i) != 'E')
                 return i;
-        if (at(l, k) == '+' || at(l, k) == '-')
+        if (char_at(l, k) == '+' || char_at(l, k) == '-')
                 k++;
-        return is_digit(at(l, k)) ? digits_end(l, k) : i;
+        return is_digit(char_at(l, k)) ? digits_end(l, k) : i;
 }
 
 static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
@@ -137,13 +138,13 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t fraction;
 
         *ret_kind = HF__CEL_TOKEN_INT;
-        if (at(l, i) == '0' && at(l, i + 1) == 'x' && is_hex(at(l, i + 2))) {
+        if (char_at(l, i) == '0' && char_at(l, i + 1) == 'x' && is_hex(char_at(l, i + 2))) {
                 end = i + 2;
-                while (is_hex(at(l, end)))
+                while (is_hex(char_at(l, end)))
                         end++;
         } else {
                 fraction = end;
-                if (at(l, end) == '.' && is_digit(at(l, end + 1)))
+                if (char_at(l, end) == '.' && is_digit(char_at(l, end + 1)))
                         fraction = digits_end(l, end + 1);
                 fraction = exponent_end(l, fraction);
                 if (fraction > end) {
@@ -151,7 +152,7 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
                         return fraction;
                 }
         }
-        if (at(l, end) == 'u' || at(l, end) == 'U') {
+        if (char_at(l, end) == 'u' || char_at(l, end) == 'U') {
                 *ret_kind = HF__CEL_TOKEN_UINT;
                 end++;
         }
@@ -160,12 +161,12 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 
 /* The end of a string with its prefix. 0: the text is not a string. */
 static size_t string(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
-        bool bytes = at(l, i) == 'b' || at(l, i) == 'B';
+        bool bytes = char_at(l, i) == 'b' || char_at(l, i) == 'B';
         size_t k = i + (bytes ? 1 : 0);
-        bool raw = at(l, k) == 'r' || at(l, k) == 'R';
+        bool raw = char_at(l, k) == 'r' || char_at(l, k) == 'R';
 
         k += raw ? 1 : 0;
-        if (at(l, k) != '"' && at(l, k) != '\'')
+        if (char_at(l, k) != '"' && char_at(l, k) != '\'')
                 return 0;
         *ret_kind = bytes ? HF__CEL_TOKEN_BYTES : HF__CEL_TOKEN_STRING;
         return string_end(l, k, raw, ret_bad);
@@ -183,7 +184,7 @@ static bool is_word(const char *text, size_t n) {
 static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t end = i;
 
-        while (is_letter(at(l, end)) || is_digit(at(l, end)))
+        while (is_letter(char_at(l, end)) || is_digit(char_at(l, end)))
                 end++;
         *ret_kind = is_word(l->text + i, end - i) ? HF__CEL_TOKEN_WORD : HF__CEL_TOKEN_NAME;
         return end;
@@ -192,16 +193,16 @@ static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
         size_t k = i + 1;
 
-        while (is_letter(at(l, k)) || is_digit(at(l, k)) ||
-               (at(l, k) != 0 && strchr(".-/ ", at(l, k))))
+        while (is_letter(char_at(l, k)) || is_digit(char_at(l, k)) ||
+               (char_at(l, k) != 0 && strchr(".-/ ", char_at(l, k))))
                 k++;
         *ret_bad = k;
-        return at(l, k) == '`' && k > i + 1 ? k + 1 : 0;
+        return char_at(l, k) == '`' && k > i + 1 ? k + 1 : 0;
 }
 
 static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
-        char c = at(l, i);
-        char next = at(l, i + 1);
+        char c = char_at(l, i);
+        char next = char_at(l, i + 1);
 
         if ((c == '<' || c == '>' || c == '!') && next == '=')
                 return i + 2;
@@ -214,11 +215,11 @@ static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
 
 /* The end of the token at i. 0: there is none. */
 static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
-        char c = at(l, i);
+        char c = char_at(l, i);
         size_t end;
 
         *ret_bad = i;
-        if (is_digit(c) || (c == '.' && is_digit(at(l, i + 1)))) {
+        if (is_digit(c) || (c == '.' && is_digit(char_at(l, i + 1)))) {
                 return number(l, i, ret_kind);
         }
         if (c == '`') {
@@ -235,7 +236,7 @@ static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *re
 }
 
 /* Reports a text that is not a token, and returns where to continue. */
-static size_t refuse(const struct lexer *l, size_t i, size_t bad) {
+static size_t refuse_character(const struct lexer *l, size_t i, size_t bad) {
         size_t end = bad;
 
         if (bad < l->n) {
@@ -262,7 +263,7 @@ const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_
                 size_t bad;
                 size_t end;
 
-                i = skip(&l, i);
+                i = skip_space(&l, i);
                 if (i == l.n)
                         break;
                 end = token_end(&l, i, &kind, &bad);
@@ -271,7 +272,7 @@ const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_
                                                              .at = (uint32_t)i,
                                                              .n = (uint32_t)(end - i)};
                 else
-                        end = refuse(&l, i, bad);
+                        end = refuse_character(&l, i, bad);
                 i = end;
         }
         tokens[n] = (struct hf__cel_token){.kind = HF__CEL_TOKEN_END, .at = (uint32_t)l.n};

@@ -17,7 +17,7 @@
 
 #include "base/arena.h"
 
-static int hex(char c) {
+static int hex_digit(char c) {
         if (c <= '9')
                 return c - '0';
         return (c | 0x20) - 'a' + 10;
@@ -30,7 +30,7 @@ static bool read_u64(const char *text, size_t n, uint64_t *ret_value) {
         uint64_t value = 0;
 
         for (size_t i = is_hex ? 2 : 0; i < n; i++) {
-                uint64_t digit = (uint64_t)hex(text[i]);
+                uint64_t digit = (uint64_t)hex_digit(text[i]);
 
                 if (value > (UINT64_MAX - digit) / base)
                         return false;
@@ -125,7 +125,7 @@ static size_t put_escape(const char *text, bool bytes, char **out, const char **
         }
         for (size_t i = first; i < first + digits; i++)
                 value = octal ? value * 8 + (uint32_t)(text[i] - '0')
-                              : value * 16 + (uint32_t)hex(text[i]);
+                              : value * 16 + (uint32_t)hex_digit(text[i]);
         *reterr_message = "unable to unescape string";
         if (bytes && (c == 'u' || c == 'U'))
                 return 0;

@@ -51,7 +51,7 @@ static bool is_sign(const struct parser *p, const char *sign) {
                strlen(sign) == t->n && memcmp(p->text + t->at, sign, t->n) == 0;
 }
 
-static bool accept(struct parser *p, const char *sign) {
+static bool accept_sign(struct parser *p, const char *sign) {
         if (!is_sign(p, sign))
                 return false;
         p->token++;
@@ -59,7 +59,7 @@ static bool accept(struct parser *p, const char *sign) {
 }
 
 /* Reports that the next token does not fit. Returns NULL. */
-static void *unexpected(struct parser *p, const char *what, const char *expected) {
+static void *refuse_token(struct parser *p, const char *what, const char *expected) {
         const struct hf__cel_token *t = p->token;
         int n = t->n > 200 ? 200 : (int)t->n;
 
@@ -85,20 +85,20 @@ static void *out_of_memory(struct parser *p) {
 }
 
 /* Consumes the sign that must close a bracket, parenthesis or brace. False: an issue was added. */
-static bool close(struct parser *p, const char *sign, const char *expected) {
+static bool close_bracket(struct parser *p, const char *sign, const char *expected) {
         struct hf__cel_token next = p->token->n > 0 ? p->token[1] : p->token[0];
 
         if (p->failed)
                 return false;
-        if (accept(p, sign))
+        if (accept_sign(p, sign))
                 return true;
         if (next.n == strlen(sign) && memcmp(p->text + next.at, sign, next.n) == 0) {
-                unexpected(p, "extraneous", expected);
+                refuse_token(p, "extraneous", expected);
         } else if (p->token->n == 0 && strcmp(sign, ")") == 0) {
                 hf__cel_issues_add(p->issues, p->token->at, "Syntax error: missing ')' at '<EOF>'");
                 p->failed = true;
         } else {
-                unexpected(p, "mismatched", expected);
+                refuse_token(p, "mismatched", expected);
         }
         return false;
 }
@@ -116,7 +116,8 @@ static struct hf__cel_node *new_node(struct parser *p, enum hf__cel_node_kind ki
 }
 
 /* Makes the node deeper than this child. */
-static void adopt(struct parser *p, struct hf__cel_node *node, const struct hf__cel_node *child) {
+static void adopt_child(struct parser *p, struct hf__cel_node *node,
+                        const struct hf__cel_node *child) {
         if (child && child->depth >= node->depth)
                 node->depth = (uint16_t)(child->depth + 1);
         if (node->depth > p->max_depth)
@@ -124,7 +125,7 @@ static void adopt(struct parser *p, struct hf__cel_node *node, const struct hf__
 }
 
 /* Doubles an array in the arena if it is full. NULL: out of memory. */
-static void *grow(struct parser *p, void *items, uint32_t n, uint32_t *space, size_t size) {
+static void *grow_array(struct parser *p, void *items, uint32_t n, uint32_t *space, size_t size) {
         uint32_t more = *space > 0 ? *space * 2 : 4;
         void *moved;
 
@@ -139,12 +140,12 @@ static void *grow(struct parser *p, void *items, uint32_t n, uint32_t *space, si
         return moved;
 }
 
-static bool push(struct parser *p, struct nodes *nodes, struct hf__cel_node *node) {
+static bool push_node(struct parser *p, struct nodes *nodes, struct hf__cel_node *node) {
         struct hf__cel_node **items;
 
         if (!node)
                 return false;
-        items = grow(p, (void *)nodes->items, nodes->n, &nodes->space, sizeof *nodes->items);
+        items = grow_array(p, (void *)nodes->items, nodes->n, &nodes->space, sizeof *nodes->items);
         if (!items)
                 return false;
         nodes->items = items;
@@ -163,7 +164,7 @@ static struct hf__cel_node *new_call(struct parser *p, const char *function, uin
         node->as.call.args = args.items;
         node->as.call.n_args = args.n;
         for (uint32_t i = 0; i < args.n; i++)
-                adopt(p, node, args.items[i]);
+                adopt_child(p, node, args.items[i]);
         return p->failed ? NULL : node;
 }
 
@@ -179,15 +180,15 @@ static struct hf__cel_name token_name(struct parser *p, const struct hf__cel_tok
 
 /* Parses the arguments of a call, up to and including the closing parenthesis. */
 static bool parse_args(struct parser *p, struct nodes *args) {
-        if (accept(p, ")"))
+        if (accept_sign(p, ")"))
                 return true;
         if (p->token->n == 0)
-                return unexpected(p, "mismatched", "{'[', '{', '(', ')', " OPERAND);
+                return refuse_token(p, "mismatched", "{'[', '{', '(', ')', " OPERAND);
         do {
-                if (!push(p, args, parse_expr(p)))
+                if (!push_node(p, args, parse_expr(p)))
                         return false;
-        } while (accept(p, ","));
-        return close(p, ")", "{')', ','}");
+        } while (accept_sign(p, ","));
+        return close_bracket(p, ")", "{')', ','}");
 }
 
 /* Parses a list after its opening bracket. */
@@ -201,21 +202,21 @@ static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
         if (!node)
                 return NULL;
         for (bool more = !is_sign(p, "]") && !is_sign(p, ","); more;) {
-                optional = grow(p, optional, items.n, &space, sizeof *optional);
+                optional = grow_array(p, optional, items.n, &space, sizeof *optional);
                 if (!optional)
                         return NULL;
-                optional[items.n] = accept(p, "?");
+                optional[items.n] = accept_sign(p, "?");
                 any = any || optional[items.n];
-                if (!push(p, &items, parse_expr(p)))
+                if (!push_node(p, &items, parse_expr(p)))
                         return NULL;
-                adopt(p, node, items.items[items.n - 1]);
-                more = accept(p, ",") && !is_sign(p, "]") && !is_sign(p, ",");
+                adopt_child(p, node, items.items[items.n - 1]);
+                more = accept_sign(p, ",") && !is_sign(p, "]") && !is_sign(p, ",");
                 if (!more && is_sign(p, ","))
-                        return unexpected(p, "mismatched", "']'");
+                        return refuse_token(p, "mismatched", "']'");
         }
         if (items.n == 0)
-                accept(p, ",");
-        if (!close(p, "]", "{']', ','}"))
+                accept_sign(p, ",");
+        if (!close_bracket(p, "]", "{']', ','}"))
                 return NULL;
         node->as.list.items = items.items;
         node->as.list.optional = any ? optional : NULL;
@@ -224,21 +225,21 @@ static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
 }
 
 static bool parse_key(struct parser *p, struct hf__cel_node *node, struct hf__cel_pair *pair) {
-        pair->optional = accept(p, "?");
+        pair->optional = accept_sign(p, "?");
         if (node->kind == HF__CEL_NODE_MAP) {
                 pair->key = parse_expr(p);
                 if (!pair->key)
                         return false;
-                adopt(p, node, pair->key);
+                adopt_child(p, node, pair->key);
         } else {
                 if (p->token->kind != HF__CEL_TOKEN_NAME &&
                     p->token->kind != HF__CEL_TOKEN_QUOTED_NAME)
-                        return unexpected(p, "mismatched",
-                                          "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}");
+                        return refuse_token(p, "mismatched",
+                                            "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}");
                 pair->name = token_name(p, p->token++);
         }
         pair->at = p->token->at;
-        return close(p, ":", "':'");
+        return close_bracket(p, ":", "':'");
 }
 
 /* Parses the entries of a map or object after its opening brace. */
@@ -250,7 +251,7 @@ static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *n
         if (!node)
                 return NULL;
         while (!is_sign(p, "}") && !(n == 0 && is_sign(p, ","))) {
-                pairs = grow(p, pairs, n, &space, sizeof *pairs);
+                pairs = grow_array(p, pairs, n, &space, sizeof *pairs);
                 if (!pairs)
                         return NULL;
                 memset(&pairs[n], 0, sizeof pairs[n]);
@@ -259,13 +260,13 @@ static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *n
                 pairs[n].value = parse_expr(p);
                 if (!pairs[n].value)
                         return NULL;
-                adopt(p, node, pairs[n++].value);
-                if (!accept(p, ","))
+                adopt_child(p, node, pairs[n++].value);
+                if (!accept_sign(p, ","))
                         break;
         }
         if (n == 0)
-                accept(p, ",");
-        if (!close(p, "}", "{'}', ','}"))
+                accept_sign(p, ",");
+        if (!close_bracket(p, "}", "{'}', ','}"))
                 return NULL;
         node->as.map.pairs = pairs;
         node->as.map.n = n;
@@ -300,7 +301,7 @@ static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
         uint32_t open;
 
         if (t->kind != HF__CEL_TOKEN_NAME)
-                return unexpected(p, "mismatched", "IDENTIFIER");
+                return refuse_token(p, "mismatched", "IDENTIFIER");
         name = token_name(p, t);
         if (!name.text)
                 return NULL;
@@ -309,12 +310,12 @@ static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
         if (leading_dot) {
                 name.text = hf__arena_text(p->arena, p->text + t->at - 1, t->n + 1);
                 if (!name.text || name.text[0] != '.')
-                        return unexpected(p, "mismatched", "IDENTIFIER");
+                        return refuse_token(p, "mismatched", "IDENTIFIER");
                 name.n++;
         }
         p->token++;
         open = p->token->at;
-        if (accept(p, "(")) {
+        if (accept_sign(p, "(")) {
                 struct nodes args = {0};
 
                 if (!parse_args(p, &args))
@@ -358,16 +359,16 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
         }
         if (is_sign(p, "true") || is_sign(p, "false") || is_sign(p, "null"))
                 return parse_word(p);
-        if (accept(p, "."))
+        if (accept_sign(p, "."))
                 return parse_name(p, true);
-        if (accept(p, "["))
+        if (accept_sign(p, "["))
                 return parse_list(p, at);
-        if (accept(p, "{"))
+        if (accept_sign(p, "{"))
                 return parse_pairs(p, new_node(p, HF__CEL_NODE_MAP, at));
-        if (!accept(p, "("))
-                return unexpected(p, "mismatched", EXPECTED_OPERAND);
+        if (!accept_sign(p, "("))
+                return refuse_token(p, "mismatched", EXPECTED_OPERAND);
         node = parse_expr(p);
-        if (!node || !close(p, ")", "')'"))
+        if (!node || !close_bracket(p, ")", "')'"))
                 return NULL;
         node->in_parentheses = true;
         return node;
@@ -376,7 +377,7 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
 /* Parses a member after its dot: a field, or a call with target as its receiver. */
 static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *target,
                                          uint32_t dot) {
-        bool optional = accept(p, "?");
+        bool optional = accept_sign(p, "?");
         const struct hf__cel_token *t = p->token;
         struct hf__cel_node *node;
         struct nodes args = {0};
@@ -394,8 +395,8 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         name = token_name(p, p->token++);
         if (!name.text)
                 return NULL;
-        if (!optional && t->kind == HF__CEL_TOKEN_NAME && accept(p, "(")) {
-                if (!push(p, &args, target) || !parse_args(p, &args))
+        if (!optional && t->kind == HF__CEL_TOKEN_NAME && accept_sign(p, "(")) {
+                if (!push_node(p, &args, target) || !parse_args(p, &args))
                         return NULL;
                 node = new_call(p, name.text, open, true, args);
                 if (node)
@@ -408,22 +409,23 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         node->optional = optional;
         node->as.select.operand = target;
         node->as.select.field = name;
-        adopt(p, node, target);
+        adopt_child(p, node, target);
         return p->failed ? NULL : node;
 }
 
 static struct hf__cel_node *parse_index(struct parser *p, struct hf__cel_node *target,
                                         uint32_t at) {
-        bool optional = accept(p, "?");
+        bool optional = accept_sign(p, "?");
         struct nodes args = {0};
         struct hf__cel_node *index;
 
         if (!optional && (p->token->n == 0 || is_sign(p, "]")))
-                return unexpected(p, "mismatched",
-                                  "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', "
-                                  "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}");
+                return refuse_token(p, "mismatched",
+                                    "{'[', '{', '(', '.', '-', '!', '?', 'true', 'false', 'null', "
+                                    "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}");
         index = parse_expr(p);
-        if (!push(p, &args, target) || !push(p, &args, index) || !close(p, "]", "']'"))
+        if (!push_node(p, &args, target) || !push_node(p, &args, index) ||
+            !close_bracket(p, "]", "']'"))
                 return NULL;
         return new_call(p, optional ? "_[?_]" : "_[_]", at, false, args);
 }
@@ -451,9 +453,9 @@ static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node 
         while (node && !p->failed) {
                 uint32_t at = p->token->at;
 
-                if (accept(p, ".")) {
+                if (accept_sign(p, ".")) {
                         node = parse_member(p, node, at);
-                } else if (accept(p, "[")) {
+                } else if (accept_sign(p, "[")) {
                         node = parse_index(p, node, at);
                 } else if (is_sign(p, "{") && hf__cel_type_name_of(node, name, sizeof name) > 0) {
                         p->token++;
@@ -495,7 +497,7 @@ static struct hf__cel_node *parse_unary(struct parser *p) {
         node = parse_postfix(p, node);
         if (!node || n % 2 == 0)
                 return node;
-        if (!push(p, &args, node))
+        if (!push_node(p, &args, node))
                 return NULL;
         return new_call(p, *sign == '-' ? "-_" : "!_", at, false, args);
 }
@@ -533,11 +535,11 @@ static struct hf__cel_node *parse_binary(struct parser *p, int level) {
                 uint32_t at = p->token->at;
                 bool chain = op->op == HF__CEL_OP_AND || op->op == HF__CEL_OP_OR;
 
-                if (!push(p, &args, left))
+                if (!push_node(p, &args, left))
                         return NULL;
                 do {
                         p->token++;
-                        if (!push(p, &args, parse_binary(p, op->level + 1)))
+                        if (!push_node(p, &args, parse_binary(p, op->level + 1)))
                                 return NULL;
                 } while (chain && next_binary(p) == op);
                 left = new_call(p, op->function, at, false, args);
@@ -552,10 +554,10 @@ static struct hf__cel_node *parse_condition(struct parser *p) {
         struct nodes args = {0};
         uint32_t at = p->token->at;
 
-        if (!node || !accept(p, "?"))
+        if (!node || !accept_sign(p, "?"))
                 return node;
-        if (!push(p, &args, node) || !push(p, &args, parse_binary(p, 1)) || !close(p, ":", "':'") ||
-            !push(p, &args, parse_expr(p)))
+        if (!push_node(p, &args, node) || !push_node(p, &args, parse_binary(p, 1)) ||
+            !close_bracket(p, ":", "':'") || !push_node(p, &args, parse_expr(p)))
                 return NULL;
         node = new_call(p, "_?_:_", at, false, args);
         if (node)
@@ -594,6 +596,6 @@ struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_d
                 return NULL;
         node = parse_expr(&p);
         if (node && p.token->n > 0)
-                unexpected(&p, p.token[1].n == 0 ? "extraneous" : "mismatched", "<EOF>");
+                refuse_token(&p, p.token[1].n == 0 ? "extraneous" : "mismatched", "<EOF>");
         return issues->n == 0 && !p.arena->failed ? node : NULL;
 }

@@ -49,7 +49,7 @@ void hf__cel_issues_add(struct hf__cel_issues *issues, uint32_t at, const char *
         *place = issue;
 }
 
-static size_t step(const char *text, size_t n) {
+static size_t character_length(const char *text, size_t n) {
         size_t length = hf__utf8_length(text, n);
 
         return length > 0 ? length : 1;
@@ -64,12 +64,12 @@ static void print_snippet(struct hf__strbuf *out, const char *line, size_t n, si
                 hf__strbuf_putc(out, line[k] == '\t' ? ' ' : line[k]);
         hf__strbuf_puts(out, "\n | ");
         while (i < at) {
-                size_t length = step(line + i, n - i);
+                size_t length = character_length(line + i, n - i);
 
                 hf__strbuf_puts(out, length > 1 ? "\xef\xbc\x8e" : ".");
                 i += length;
         }
-        hf__strbuf_puts(out, i < n && step(line + i, n - i) > 1 ? "\xef\xbc\xbe" : "^");
+        hf__strbuf_puts(out, i < n && character_length(line + i, n - i) > 1 ? "\xef\xbc\xbe" : "^");
 }
 
 static void print_issue(const struct hf__cel_issues *issues, const struct hf__cel_issue *issue,
@@ -90,7 +90,7 @@ static void print_issue(const struct hf__cel_issues *issues, const struct hf__ce
                         number++;
                         line = c + 1;
                 }
-        for (const char *c = line; c < at; c += step(c, (size_t)(end - c)))
+        for (const char *c = line; c < at; c += character_length(c, (size_t)(end - c)))
                 column++;
         hf__strbuf_printf(out, "ERROR: <input>:%u:%u: %s", number, column, issue->message);
         line_end = memchr(line, '\n', (size_t)(end - line));

@@ -288,8 +288,8 @@ struct hf__cel_value hf__cel_optional_none(void) {
         return (struct hf__cel_value){.kind = HF__CEL_OPTIONAL, .as.optional = NULL};
 }
 
-static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
-                  unsigned depth);
+static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                         unsigned depth);
 
 static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
                        const struct hf__cel_map *b, unsigned depth);
@@ -310,7 +310,7 @@ static bool lists_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
         if (a->key)
                 return sets_equal(run, a, b, depth);
         for (size_t i = 0; i < a->n; i++)
-                if (!equal(run, hf__cel_list_at(a, i), hf__cel_list_at(b, i), depth))
+                if (!values_equal(run, hf__cel_list_at(a, i), hf__cel_list_at(b, i), depth))
                         return false;
         return true;
 }
@@ -326,7 +326,7 @@ static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
                 if (entry.key.kind == HF__CEL_STRING && !hf__cel_work(run, entry.key.n / 16))
                         return false;
                 if (!hf__cel_map_find(b, entry.key, &other) ||
-                    !equal(run, entry.value, other, depth))
+                    !values_equal(run, entry.value, other, depth))
                         return false;
         }
         return true;
@@ -338,8 +338,8 @@ static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct 
 }
 
 /* Once the run has failed, the result must not be used. */
-static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
-                  unsigned depth) {
+static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
+                         unsigned depth) {
         if (depth > EQUAL_DEPTH_MAX)
                 run->work = run->work_limit; /* the next line then fails the run */
         if (!hf__cel_work(run, 1))
@@ -365,7 +365,7 @@ static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__ce
         case HF__CEL_OPTIONAL:
                 if (!a.as.optional || !b.as.optional)
                         return a.as.optional == b.as.optional;
-                return equal(run, *a.as.optional, *b.as.optional, depth + 1);
+                return values_equal(run, *a.as.optional, *b.as.optional, depth + 1);
         case HF__CEL_TYPE:
                 return strcmp(hf__cel_type_name(a.as.type), hf__cel_type_name(b.as.type)) == 0;
         case HF__CEL_OPAQUE:
@@ -377,7 +377,7 @@ static bool equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__ce
 
 struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value a,
                                    struct hf__cel_value b) {
-        bool same = equal(run, a, b, 0);
+        bool same = values_equal(run, a, b, 0);
 
         return run->failed != 0 ? hf__cel_failure(run) : hf__cel_bool(same);
 }

@@ -112,7 +112,7 @@ static int64_t take_digits(const char **text, const char *end, int n) {
         return value;
 }
 
-static bool take(const char **text, const char *end, char c) {
+static bool take_char(const char **text, const char *end, char c) {
         if (*text == end || **text != c)
                 return false;
         (*text)++;
@@ -138,13 +138,13 @@ static bool take_offset(const char **text, const char *end, int64_t *ret_offset)
         int64_t minutes;
 
         *ret_offset = 0;
-        if (take(text, end, 'Z'))
+        if (take_char(text, end, 'Z'))
                 return true;
-        west = take(text, end, '-');
-        if (!west && !take(text, end, '+'))
+        west = take_char(text, end, '-');
+        if (!west && !take_char(text, end, '+'))
                 return false;
         hours = take_digits(text, end, 2);
-        if (hours < 0 || hours > 23 || !take(text, end, ':'))
+        if (hours < 0 || hours > 23 || !take_char(text, end, ':'))
                 return false;
         minutes = take_digits(text, end, 2);
         if (minutes < 0 || minutes > 59)
@@ -163,23 +163,23 @@ static int days_in_month(int64_t year, int64_t month) {
 bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *ret_timestamp) {
         const char *end = text + n;
         int64_t year = take_digits(&text, end, 4);
-        int64_t month = take(&text, end, '-') ? take_digits(&text, end, 2) : -1;
-        int64_t day = take(&text, end, '-') ? take_digits(&text, end, 2) : -1;
+        int64_t month = take_char(&text, end, '-') ? take_digits(&text, end, 2) : -1;
+        int64_t day = take_char(&text, end, '-') ? take_digits(&text, end, 2) : -1;
         int64_t hour;
         int64_t minute;
         int64_t second;
         int64_t offset;
         uint32_t nanoseconds = 0;
 
-        if (!take(&text, end, 'T'))
+        if (!take_char(&text, end, 'T'))
                 return false;
         hour = take_digits(&text, end, 2);
-        minute = take(&text, end, ':') ? take_digits(&text, end, 2) : -1;
-        second = take(&text, end, ':') ? take_digits(&text, end, 2) : -1;
+        minute = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
+        second = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
         if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) ||
             hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
                 return false;
-        if (take(&text, end, '.') && !take_fraction(&text, end, &nanoseconds))
+        if (take_char(&text, end, '.') && !take_fraction(&text, end, &nanoseconds))
                 return false;
         if (!take_offset(&text, end, &offset) || text != end)
                 return false;
@@ -243,7 +243,7 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, (uint64_t)(**text - '0'), &whole))
                         return false;
-        if (take(text, end, '.'))
+        if (take_char(text, end, '.'))
                 for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
                         if (scale < 1e17) {
                                 fraction = fraction * 10 + (**text - '0');
@@ -259,11 +259,11 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
 
 bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds) {
         const char *end = text + n;
-        bool negative = take(&text, end, '-');
+        bool negative = take_char(&text, end, '-');
         uint64_t sum = 0;
 
         if (!negative)
-                take(&text, end, '+');
+                take_char(&text, end, '+');
         *ret_nanoseconds = 0;
         if (end - text == 1 && *text == '0')
                 return true;

@@ -96,7 +96,7 @@ static bool is_word(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
 
-static struct hf__cel_type *named(struct hf__arena *arena, const char *word, size_t n) {
+static struct hf__cel_type *named_type(struct hf__arena *arena, const char *word, size_t n) {
         struct hf__cel_type *type = hf__arena_alloc(arena, sizeof *type);
 
         if (!type)
@@ -128,7 +128,7 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
                 if (strncmp(names[k].shown, word, n) == 0 && !names[k].shown[n])
                         kind = k;
         if (kind == HF__CEL_ERROR)
-                return named(arena, word, n);
+                return named_type(arena, word, n);
         /* After another type, a parenthesis begins the arguments of its member. */
         if (**text != '(' || kind < HF__CEL_LIST)
                 return &plain[kind];

@@ -137,15 +137,15 @@ struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i) {
         return map->entries ? map->entries[i] : map->at(map, i);
 }
 
-static int rank(struct hf__cel_value key) {
+static int key_rank(struct hf__cel_value key) {
         if (key.kind == HF__CEL_BOOL)
                 return 0;
         return hf__cel_is_number(key) ? 1 : 2;
 }
 
 int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b) {
-        int rank_a = rank(a);
-        int rank_b = rank(b);
+        int rank_a = key_rank(a);
+        int rank_b = key_rank(b);
         int r;
 
         if (rank_a != rank_b)
@@ -193,7 +193,7 @@ bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
 }
 
 /* Moves the entry at `at` down in a heap of n, the largest key on top. */
-static void sift(const struct hf__cel_entry *entries, uint32_t *heap, size_t at, size_t n) {
+static void sift_down(const struct hf__cel_entry *entries, uint32_t *heap, size_t at, size_t n) {
         for (;;) {
                 size_t child = 2 * at + 1;
                 uint32_t moved = heap[at];
@@ -218,13 +218,13 @@ bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *
         for (size_t i = 0; i < n; i++)
                 order[i] = (uint32_t)i;
         for (size_t i = n / 2; i-- > 0;)
-                sift(entries, order, i, n);
+                sift_down(entries, order, i, n);
         for (size_t last = n; last-- > 1;) {
                 uint32_t largest = order[0];
 
                 order[0] = order[last];
                 order[last] = largest;
-                sift(entries, order, 0, last);
+                sift_down(entries, order, 0, last);
         }
         for (size_t i = 1; i < n; i++)
                 equal = equal ||

@@ -38,7 +38,7 @@ bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
 
 /* Calls the first plug-in from a->at on that wants the request; after the last one the phase ends,
  * or begins again. */
-static void walk(struct hfd_admission *a) {
+static void walk_chain(struct hfd_admission *a) {
         for (; a->at < a->chain->n_plugins; a->at++) {
                 const struct hfd_admission_plugin *plugin = &a->chain->plugins[a->at];
                 void (*call)(void *ctx, struct hfd_admission *admission) =
@@ -51,7 +51,7 @@ static void walk(struct hfd_admission *a) {
         if (!a->validating && a->must_reinvoke && !a->reinvoked) {
                 a->reinvoked = true;
                 a->at = 0;
-                walk(a);
+                walk_chain(a);
                 return;
         }
         a->done(a, NULL);
@@ -87,7 +87,7 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
                 a->new_namespace =
                         hfd_stored_object_new(hfd_resource_namespaces(), a->of.ns, &reply->kvs[0]);
         a->of.new_namespace = a->new_namespace;
-        walk(a);
+        walk_chain(a);
 }
 
 /* Whether the namespace is another object than that of the request, and the cacher lacks it. */
@@ -125,29 +125,29 @@ static bool knows_namespace(struct hfd_admission *a) {
         return false;
 }
 
-static void begin(const struct hfd_admission_chain *chain, struct hfd_admission *a,
-                  bool validating) {
+static void begin_chain(const struct hfd_admission_chain *chain, struct hfd_admission *a,
+                        bool validating) {
         assert(chain && a->done && a->settle && a->of.resource && a->of.kind);
         a->chain = chain;
         a->validating = validating;
         a->at = 0;
         if (knows_namespace(a))
-                walk(a);
+                walk_chain(a);
 }
 
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a) {
         assert(!a->reinvoked && !a->must_reinvoke && !a->mutated);
-        begin(chain, a, false);
+        begin_chain(chain, a, false);
 }
 
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a) {
-        begin(chain, a, true);
+        begin_chain(chain, a, true);
 }
 
 void hfd_admission_next(struct hfd_admission *a) {
         assert(a->at < a->chain->n_plugins);
         a->at++;
-        walk(a);
+        walk_chain(a);
 }
 
 void hfd_admission_refuse(struct hfd_admission *a, struct hfd_response *response) {

@@ -16,7 +16,7 @@ bool hfd_admission_feed_observes(const struct hfd_resource *resource) {
 }
 
 /* Refreshes all plug-ins. 0, or what the last failing one returned. */
-static int refresh(void *ctx, struct hfd_cacher *cacher) {
+static int refresh_chain(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_admission_chain *chain = ctx;
         int result = 0;
 
@@ -38,7 +38,7 @@ int hfd_admission_feed_new(const struct hf_host *host, struct hfd_admission_chai
                                                .thread = "hf-admission",
                                                .component = "admission",
                                                .pause_max = PAUSE_MAX,
-                                               .make = refresh,
+                                               .make = refresh_chain,
                                                .ctx = chain};
 
         return hfd_feed_new(host, &config, ret_feed);

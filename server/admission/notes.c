@@ -26,7 +26,7 @@ void hfd_admission_notes_done(struct hfd_admission_notes *notes) {
 
 /* ---- the index ---- */
 
-static size_t hash(const struct hfd_note_index *index, const char *text, size_t n) {
+static size_t hash_text(const struct hfd_note_index *index, const char *text, size_t n) {
         uint64_t h = index->seed;
 
         for (size_t i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static size_t hash(const struct hfd_note_index *index, const char *text, size_t 
  */
 static uint32_t *find_place(const struct hfd_note_index *index, const char *base, const char *text,
                             size_t n, char end) {
-        size_t at = hash(index, text, n);
+        size_t at = hash_text(index, text, n);
 
         for (;; at++) {
                 uint32_t *place = &index->places[at & (index->space - 1)];

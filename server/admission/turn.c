@@ -15,7 +15,7 @@ struct turn {
         void *ctx;
 };
 
-static enum hfd_work_result run(struct hfd_work_task *task) {
+static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct turn *turn = (struct turn *)task;
 
         turn->fn(turn->ctx, task);
@@ -30,7 +30,7 @@ int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admissi
 
         if (!turn)
                 return -ENOMEM;
-        *turn = (struct turn){.task = {.step = run, .owner = hfd_work_owner(user)},
+        *turn = (struct turn){.task = {.step = run_turn, .owner = hfd_work_owner(user)},
                               .fn = fn,
                               .ctx = ctx};
         if (hfd_work_submit(pool, &turn->task))

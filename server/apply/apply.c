@@ -190,7 +190,7 @@ static int set_managers(struct apply *a) {
         return r;
 }
 
-static int apply(struct apply *a, bool force, struct hfd_apply_failure *failure) {
+static int apply_object(struct apply *a, bool force, struct hfd_apply_failure *failure) {
         const struct hfd_fields *written;
         int r = hfd_owned_by_applier(&a->scratch, a->schema, a->config, &a->set, &failure->message);
 
@@ -218,7 +218,7 @@ int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
         int r;
 
         hf__arena_init(&a.scratch);
-        r = apply(&a, force, failure);
+        r = apply_object(&a, force, failure);
         hf__arena_deinit(&a.scratch);
         hf__json_free(a.list);
         hf__json_free(a.last_applied);

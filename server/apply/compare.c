@@ -34,9 +34,9 @@ struct result {
         const struct hfd_fields *below[N_KINDS];
 };
 
-static struct result compare(struct walk *w, const struct hfd_schema *schema,
-                             const struct hf__json *old, const struct hf__json *new,
-                             unsigned depth);
+static struct result compare_values(struct walk *w, const struct hfd_schema *schema,
+                                    const struct hf__json *old, const struct hf__json *new,
+                                    unsigned depth);
 
 static void add_result(struct walk *w, const struct hfd_step *step, const struct result *result) {
         for (int k = 0; k < N_KINDS; k++)
@@ -61,7 +61,7 @@ static void compare_member(struct walk *w, const struct hfd_schema *schema, cons
 
         if (old ? old == w->old_managers : new == w->new_managers)
                 return;
-        result = compare(w, hfd_schema_of_member(schema, key), old, new, depth + 1);
+        result = compare_values(w, hfd_schema_of_member(schema, key), old, new, depth + 1);
         add_result(w, &step, &result);
 }
 
@@ -117,8 +117,8 @@ static struct result compare_elements(struct walk *w, const struct hfd_schema *s
         struct result result = {0};
 
         if ((!x || x->single) && (!y || y->single))
-                return compare(w, schema->items, x ? x->value : NULL, y ? y->value : NULL,
-                               depth + 1);
+                return compare_values(w, schema->items, x ? x->value : NULL, y ? y->value : NULL,
+                                      depth + 1);
         /* Elements that share a step are one field. If only one version has several elements with
          * this step, that field changes, and so do the fields of the other version's element. */
         if (y && y->single)
@@ -221,9 +221,9 @@ static struct result compare_contents(struct walk *w, const struct hfd_schema *s
 }
 
 /* At least one of old and new is not NULL. */
-static struct result compare(struct walk *w, const struct hfd_schema *schema,
-                             const struct hf__json *old, const struct hf__json *new,
-                             unsigned depth) {
+static struct result compare_values(struct walk *w, const struct hfd_schema *schema,
+                                    const struct hf__json *old, const struct hf__json *new,
+                                    unsigned depth) {
         enum hfd_shape shape;
 
         if (!old)

@@ -31,8 +31,8 @@ static int order_of_names(const void *a, const void *b) {
         return order == 0 ? strcmp(x->subresource, y->subresource) : order;
 }
 
-static void add(struct hfd_conflicts *conflicts, const struct hfd_manager *manager,
-                const struct hfd_fields *fields) {
+static void add_conflict(struct hfd_conflicts *conflicts, const struct hfd_manager *manager,
+                         const struct hfd_fields *fields) {
         if (!fields)
                 return;
         conflicts->at[conflicts->n] = *manager;
@@ -50,7 +50,8 @@ struct hfd_conflicts hfd_conflicts_find(struct hf__arena *scratch,
         for (size_t i = 0; conflicts.at && i < managers->n; i++) {
                 const struct hfd_manager *m = &managers->at[i];
                 if (m != self)
-                        add(&conflicts, m, hfd_fields_intersect(scratch, m->fields, changed));
+                        add_conflict(&conflicts, m,
+                                     hfd_fields_intersect(scratch, m->fields, changed));
         }
         if (conflicts.n > 1)
                 qsort(conflicts.at, conflicts.n, sizeof conflicts.at[0], order_of_names);
@@ -64,8 +65,8 @@ struct hfd_conflicts hfd_conflicts_except(struct hf__arena *scratch,
 
         rest.at = hf__arena_alloc(scratch, conflicts->n * sizeof *rest.at);
         for (size_t i = 0; rest.at && i < conflicts->n; i++)
-                add(&rest, &conflicts->at[i],
-                    hfd_fields_subtract(scratch, conflicts->at[i].fields, allowed));
+                add_conflict(&rest, &conflicts->at[i],
+                             hfd_fields_subtract(scratch, conflicts->at[i].fields, allowed));
         return rest;
 }
 

@@ -79,9 +79,9 @@ static int find_managers(struct hf__arena *scratch, const struct hf__json *live,
 /* ---- the managers after the write ---- */
 
 /* Takes the changed fields from all managers, and gives them to the writer. */
-static int transfer(struct hf__arena *scratch, const struct hfd_schema *schema,
-                    const struct hfd_changes *changes, const struct hfd_writer *writer,
-                    struct hfd_managers *managers) {
+static int transfer_fields(struct hf__arena *scratch, const struct hfd_schema *schema,
+                           const struct hfd_changes *changes, const struct hfd_writer *writer,
+                           struct hfd_managers *managers) {
         const struct hfd_manager self = manager_of(writer);
         const struct hfd_fields *written =
                 hfd_fields_union(scratch, changes->added, changes->modified);
@@ -120,9 +120,10 @@ static struct hf__json *detach_list(struct hf__json *object) {
         return list ? hf__json_detach(metadata, list) : NULL;
 }
 
-static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
-                  const struct hf__json *live, struct hf__json *object,
-                  const struct hfd_writer *writer, struct hf__json **list, bool *ret_changed) {
+static int update_managers(struct hf__arena *scratch, const struct hfd_schema *schema,
+                           const struct hf__json *live, struct hf__json *object,
+                           const struct hfd_writer *writer, struct hf__json **list,
+                           bool *ret_changed) {
         struct hfd_managers managers;
         struct hf__json *result = NULL;
         int r = find_managers(scratch, live, writer, list, &managers);
@@ -132,7 +133,7 @@ static int update(struct hf__arena *scratch, const struct hfd_schema *schema,
         const struct hfd_changes changes =
                 hfd_compare(scratch, schema, live ? live : writer->zero, object);
         *ret_changed = changes.added || changes.modified || changes.removed;
-        r = transfer(scratch, schema, &changes, writer, &managers);
+        r = transfer_fields(scratch, schema, &changes, writer, &managers);
         if (r != 0)
                 return r;
         hfd_managers_drop_empty(&managers);
@@ -212,9 +213,9 @@ static int renew_time(struct hf__json *list, const struct hfd_renewal *renewal, 
  * becomes NULL when object gets it. 0; -ENOMEM; HF_E_NOT_FOUND: the write is not such an update, or
  * that is not certain.
  */
-static int renew(const struct hfd_schema *schema, struct hf__json *live, struct hf__json *object,
-                 const struct hfd_writer *writer, bool takes_list, struct hf__json **list,
-                 bool *ret_changed) {
+static int renew_entry(const struct hfd_schema *schema, struct hf__json *live,
+                       struct hf__json *object, const struct hfd_writer *writer, bool takes_list,
+                       struct hf__json **list, bool *ret_changed) {
         const struct hf__json *of_live = hf__json_path(live, MANAGERS);
         bool is_sent = *list && !*writer->subresource;
         struct hfd_renewal renewal;
@@ -249,7 +250,7 @@ int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
         int r;
 
         *ret_changed = false;
-        r = renew(schema, live, object, writer, takes_list, &list, ret_changed);
+        r = renew_entry(schema, live, object, writer, takes_list, &list, ret_changed);
         if (r == HF_E_NOT_FOUND && hf__json_expand(live, MANAGERS) == -ENOMEM)
                 r = -ENOMEM;
         if (r != HF_E_NOT_FOUND) {
@@ -257,7 +258,7 @@ int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
                 return r;
         }
         hf__arena_init(&scratch);
-        r = update(&scratch, schema, live, object, writer, &list, ret_changed);
+        r = update_managers(&scratch, schema, live, object, writer, &list, ret_changed);
         hf__arena_deinit(&scratch);
         hf__json_free(list);
         return r;

@@ -42,7 +42,7 @@ static void prune_level(struct walk *w, const struct level *level);
 
 /* Whether a set owns the field: it is a member of the set or, if the schema names it, a part of it
  * is. */
-static bool owns(const struct hfd_field *field, bool named) {
+static bool owns_field(const struct hfd_field *field, bool named) {
         return field && (field->member || (named && field->below));
 }
 
@@ -65,7 +65,7 @@ static void prune_one(struct walk *w, const struct level *level, const struct hf
                       struct hf__json *value, const struct hfd_step *step, bool named) {
         const struct hfd_field *was = hfd_fields_find(level->last, step);
         const struct hfd_field *is = hfd_fields_find(level->owned, step);
-        bool was_owned = owns(was, named);
+        bool was_owned = owns_field(was, named);
 
         if (!was)
                 return;
@@ -75,7 +75,7 @@ static void prune_one(struct walk *w, const struct level *level, const struct hf
                               .owned = is ? is->below : NULL,
                               .was_owned = level->was_owned || was_owned,
                               .depth = level->depth + 1};
-        below.given_up = level->given_up || (below.was_owned && !owns(is, named));
+        below.given_up = level->given_up || (below.was_owned && !owns_field(is, named));
         if (below.given_up && was_owned) {
                 hf__json_free(hf__json_detach(level->container, value));
                 w->removed = true;

@@ -50,7 +50,7 @@ static const char *default_of(const struct hfd_schema *list, const char *key) {
 }
 
 /* Writes why the element at a position has no step. */
-static int refuse(struct hf__strbuf *reason, size_t position, const char *why) {
+static int refuse_shape(struct hf__strbuf *reason, size_t position, const char *why) {
         if (reason)
                 hf__strbuf_printf(reason, "element %zu: %s", position, why);
         return HF_E_INVALID;
@@ -58,8 +58,8 @@ static int refuse(struct hf__strbuf *reason, size_t position, const char *why) {
 
 static int refuse_without_keys(const struct hfd_schema *list, struct hf__strbuf *reason,
                                size_t position) {
-        (void)refuse(reason, position,
-                     "associative list with keys has an element that omits all key fields [");
+        (void)refuse_shape(reason, position,
+                           "associative list with keys has an element that omits all key fields [");
         for (size_t i = 0; reason && list->list_keys[i]; i++)
                 hf__strbuf_printf(reason, "%s\"%s\"", i > 0 ? " " : "", list->list_keys[i]);
         if (reason)
@@ -74,18 +74,19 @@ static int step_of_object(struct hf__arena *scratch, const struct hfd_schema *li
         unsigned n = 0;
 
         if (!hf__json_is_object(element->value))
-                return refuse(reason, element->position,
-                              hf__json_is_null(element->value)
-                                      ? "associative list with keys may not have a null element"
-                                      : "associative list with keys may not have non-map elements");
+                return refuse_shape(
+                        reason, element->position,
+                        hf__json_is_null(element->value)
+                                ? "associative list with keys may not have a null element"
+                                : "associative list with keys may not have non-map elements");
         for (size_t i = 0; list->list_keys[i] && n < HFD_STEP_KEYS_MAX; i++) {
                 const char *name = list->list_keys[i], *otherwise = default_of(list, name);
                 const struct hf__json *value = hf__json_get(element->value, name);
                 struct hfd_step_key *key = &found[n];
                 key->name = name;
                 if (value && !hfd_scalar_of(value, &key->value))
-                        return refuse(reason, element->position,
-                                      "associative list has a key that is no scalar");
+                        return refuse_shape(reason, element->position,
+                                            "associative list has a key that is no scalar");
                 if (!value)
                         key->value = (struct hfd_scalar){HFD_SCALAR_TEXT, {.text = otherwise}};
                 n += value || otherwise;
@@ -106,15 +107,16 @@ static int step_of_value(struct hf__arena *scratch, struct hfd_element *element,
         struct hfd_scalar *value;
 
         if (hf__json_is_object(element->value))
-                return refuse(reason, element->position,
-                              "associative list without keys has an element that's a map type");
+                return refuse_shape(reason, element->position,
+                                    "associative list without keys has an element that's a map "
+                                    "type");
         if (hf__json_is_array(element->value))
-                return refuse(reason, element->position,
-                              "not supported: associative list with lists as elements");
+                return refuse_shape(reason, element->position,
+                                    "not supported: associative list with lists as elements");
         if (hf__json_is_null(element->value))
-                return refuse(reason, element->position,
-                              "associative list without keys has an element that's an "
-                              "explicit null");
+                return refuse_shape(reason, element->position,
+                                    "associative list without keys has an element that's an "
+                                    "explicit null");
         value = hf__arena_alloc(scratch, sizeof *value);
         if (!value)
                 return -ENOMEM;

@@ -91,7 +91,7 @@ void hfd_audit_add_event(struct hfd_audit *audit, struct hfd_audit_record *recor
 /* ---- IDs ---- */
 
 /* Mixes the bits of a number (the finalizer of splitmix64). Different numbers stay different. */
-static uint64_t mix(uint64_t x) {
+static uint64_t mix_bits(uint64_t x) {
         x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
         x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
         return x ^ (x >> 31);
@@ -99,7 +99,7 @@ static uint64_t mix(uint64_t x) {
 
 void hfd_audit_make_id(struct hfd_audit *audit, char id[HFD_AUDIT_ID_MAX]) {
         uint64_t n = atomic_fetch_add_explicit(&audit->n_ids, 1, memory_order_relaxed);
-        uint64_t a = mix(audit->seed[0] + n), b = mix(audit->seed[1] ^ n);
+        uint64_t a = mix_bits(audit->seed[0] + n), b = mix_bits(audit->seed[1] ^ n);
 
         /* The fixed bits are those of a random UUID: version 4, variant 1. */
         (void)snprintf(id, HFD_AUDIT_ID_MAX, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),

@@ -21,7 +21,7 @@ struct parts {
         const char *name, *extension;
 };
 
-static struct parts split(const char *path) {
+static struct parts split_path(const char *path) {
         const char *slash = strrchr(path, '/');
         const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
         const char *end = dot ? dot : name + strlen(name);
@@ -33,7 +33,7 @@ static struct parts split(const char *path) {
 }
 
 bool hfd_audit_backup_name(const char *path, int64_t ms, char *out, size_t size) {
-        struct parts parts = split(path);
+        struct parts parts = split_path(path);
         char time[HF__MICROTIME_MAX];
 
         hf__microtime_format(ms * 1000, time); /* "2026-11-23T08:38:07.123000Z" */
@@ -45,7 +45,7 @@ bool hfd_audit_backup_name(const char *path, int64_t ms, char *out, size_t size)
 }
 
 bool hfd_audit_is_backup(const char *path, const char *name, int64_t *ret_ms) {
-        struct parts parts = split(path);
+        struct parts parts = split_path(path);
         size_t n_name = (size_t)parts.n_name, n_stamp = sizeof STAMP - 1;
         char time[HF__MICROTIME_MAX];
         int64_t usec;

@@ -176,7 +176,7 @@ static void move_away(const struct hfd_audit_file *file) {
 }
 
 /* Begins a new file, or continues the file if it cannot be moved away. 0 or -errno. */
-static int rotate(struct hfd_audit_file *file) {
+static int rotate_file(struct hfd_audit_file *file) {
         close_file(file);
         move_away(file);
         int r = open_file(file);
@@ -225,7 +225,7 @@ static int write_file(const struct hfd_audit_file *file, const char *data, size_
 
 /* Removes the n bytes that a failed write has left, so that the file has whole lines only. If that
  * is not possible, the last line is torn. */
-static void undo(struct hfd_audit_file *file, size_t n) {
+static void undo_write(struct hfd_audit_file *file, size_t n) {
         if (n == 0)
                 return;
         if (file->is_stream || ftruncate(file->fd, file->size) != 0) {
@@ -235,19 +235,19 @@ static void undo(struct hfd_audit_file *file, size_t n) {
 }
 
 /* Opens the file if it is not open, and rotates it if n bytes have no room. 0 or -errno. */
-static int prepare(struct hfd_audit_file *file, size_t n) {
+static int prepare_file(struct hfd_audit_file *file, size_t n) {
         int r = file->fd >= 0 ? 0 : open_file(file);
 
         if (r == 0 && !file->is_stream && !is_stdout(file) && file->config.max_size > 0 &&
             file->size > 0 && file->size + (int64_t)n > file->config.max_size)
-                r = rotate(file);
+                r = rotate_file(file);
         return r;
 }
 
 int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n,
                          bool (*go_on)(void *ctx), void *ctx) {
         size_t written = 0;
-        int r = prepare(file, n);
+        int r = prepare_file(file, n);
 
         if (r != 0)
                 return r;
@@ -266,7 +266,7 @@ int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n
         if (r == 0)
                 file->size += (int64_t)n;
         else
-                undo(file, written);
+                undo_write(file, written);
         return r;
 }
 

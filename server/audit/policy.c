@@ -27,7 +27,7 @@ struct hfd_audit_policy *hfd_audit_policy_unref(struct hfd_audit_policy *policy)
 }
 
 /* Whether the list has the text. An empty list is for all texts. */
-static bool covers(const struct hf__json *list, const char *text) {
+static bool list_covers(const struct hf__json *list, const char *text) {
         return !hf__json_first(list) || hf__json_has_element(list, text);
 }
 
@@ -82,7 +82,7 @@ static bool entry_matches(const struct hf__json *entry, const struct hfd_attribu
                 return false;
         if (!hf__json_first(patterns))
                 return true;
-        if (!covers(hf__json_get(entry, "resourceNames"), attributes->name))
+        if (!list_covers(hf__json_get(entry, "resourceNames"), attributes->name))
                 return false;
         for (const struct hf__json *p = hf__json_first(patterns); p; p = hf__json_next(p))
                 if (resource_matches(hf__json_text(p), attributes))
@@ -92,7 +92,7 @@ static bool entry_matches(const struct hf__json *entry, const struct hfd_attribu
 
 static bool resources_match(const struct hfd_audit_rule *rule,
                             const struct hfd_attributes *attributes) {
-        if (!attributes->is_resource || !covers(rule->namespaces, attributes->ns))
+        if (!attributes->is_resource || !list_covers(rule->namespaces, attributes->ns))
                 return false;
         if (!hf__json_first(rule->resources))
                 return true;
@@ -107,7 +107,7 @@ static bool rule_matches(const struct hfd_audit_rule *rule, const struct hfd_sub
         if (hf__json_first(rule->users) &&
             (!user || !hf__json_has_element(rule->users, user->name)))
                 return false;
-        if (!groups_match(rule->groups, user) || !covers(rule->verbs, attributes->verb))
+        if (!groups_match(rule->groups, user) || !list_covers(rule->verbs, attributes->verb))
                 return false;
         if (hf__json_first(rule->namespaces) || hf__json_first(rule->resources))
                 return resources_match(rule, attributes);

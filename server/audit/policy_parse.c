@@ -63,8 +63,8 @@ static int parse_text(const char *text, size_t n, struct hf__json **ret_json,
 /* ---- fields ---- */
 
 /* where: the path of the object with a dot at its end, or "". */
-static int refuse(struct hf_status *reterr_status, const char *where, const char *field,
-                  const char *rule) {
+static int refuse_rule(struct hf_status *reterr_status, const char *where, const char *field,
+                       const char *rule) {
         return hf_fail(reterr_status, HF_E_INVALID, "%s%.60s: %s", where, field, rule);
 }
 
@@ -76,7 +76,7 @@ static int check_fields(const struct hf__json *object, const char *where, const 
                 while (known[i] && strcmp(known[i], hf__json_key(m)) != 0)
                         i++;
                 if (!known[i])
-                        return refuse(reterr_status, where, hf__json_key(m), "unknown field");
+                        return refuse_rule(reterr_status, where, hf__json_key(m), "unknown field");
         }
         return 0;
 }
@@ -89,12 +89,12 @@ static int check_list(const struct hf__json *object, const char *where, const ch
         const struct hf__json *list = hf__json_get(object, field);
 
         if (list && !hf__json_is_null(list) && !hf__json_is_array(list))
-                return refuse(reterr_status, where, field, "must be a list");
+                return refuse_rule(reterr_status, where, field, "must be a list");
         for (const struct hf__json *e = hf__json_first(list); e; e = hf__json_next(e))
                 if (of_objects ? !hf__json_is_object(e) : !hf__json_is_string(e))
-                        return refuse(reterr_status, where, field,
-                                      of_objects ? "must be a list of objects"
-                                                 : "must be a list of strings");
+                        return refuse_rule(reterr_status, where, field,
+                                           of_objects ? "must be a list of objects"
+                                                      : "must be a list of strings");
         *ret_list = hf__json_is_array(list) ? list : NULL;
         return 0;
 }
@@ -127,7 +127,8 @@ static int parse_omit_managed_fields(const struct hf__json *object, const char *
         if (!value || hf__json_is_null(value))
                 return 0;
         if (!hf__json_is_bool(value))
-                return refuse(reterr_status, where, "omitManagedFields", "must be true or false");
+                return refuse_rule(reterr_status, where, "omitManagedFields",
+                                   "must be true or false");
         *flag = hf__json_is_true(value);
         return 0;
 }
@@ -142,7 +143,7 @@ static int parse_level(const struct hf__json *rule, const char *where, enum hfd_
                         return 0;
                 }
         if (!text)
-                return refuse(reterr_status, where, "level", "required");
+                return refuse_rule(reterr_status, where, "level", "required");
         return hf_fail(reterr_status, HF_E_INVALID,
                        "%slevel: \"%.60s\" is none of None, Metadata, Request and RequestResponse",
                        where, text);
@@ -158,11 +159,11 @@ static int check_urls(const struct hf__json *urls, const char *where,
                 if (strcmp(url, "*") == 0)
                         continue;
                 if (url[0] != '/')
-                        return refuse(reterr_status, where, "nonResourceURLs",
-                                      "a path must begin with '/'");
+                        return refuse_rule(reterr_status, where, "nonResourceURLs",
+                                           "a path must begin with '/'");
                 if (star && star[1])
-                        return refuse(reterr_status, where, "nonResourceURLs",
-                                      "'*' must be the last character of a path");
+                        return refuse_rule(reterr_status, where, "nonResourceURLs",
+                                           "'*' must be the last character of a path");
         }
         return 0;
 }
@@ -191,11 +192,11 @@ static int check_resources(const struct hf__json *entries, const char *rule_wher
                         r = check_list(e, where, "resourceNames", false, &names, reterr_status);
                 if (r == 0 && group && !hf__json_is_null(group) &&
                     (!hf__json_is_string(group) || !is_group(hf__json_text(group))))
-                        r = refuse(reterr_status, where, "group",
-                                   "must be the name of an API group, without a version");
+                        r = refuse_rule(reterr_status, where, "group",
+                                        "must be the name of an API group, without a version");
                 if (r == 0 && hf__json_first(names) && !hf__json_first(resources))
-                        r = refuse(reterr_status, where, "resourceNames",
-                                   "needs at least one resource");
+                        r = refuse_rule(reterr_status, where, "resourceNames",
+                                        "needs at least one resource");
         }
         return r;
 }
@@ -252,8 +253,8 @@ static int parse_rule(const struct hf__json *json, size_t i, struct hfd_audit_ru
                 r = check_urls(rule->urls, where, reterr_status);
         if (r == 0 && hf__json_first(rule->urls) &&
             (hf__json_first(rule->resources) || hf__json_first(rule->namespaces)))
-                r = refuse(reterr_status, where, "nonResourceURLs",
-                           "a rule is either for resources or for other paths");
+                r = refuse_rule(reterr_status, where, "nonResourceURLs",
+                                "a rule is either for resources or for other paths");
         return r;
 }
 
@@ -267,9 +268,9 @@ static int check_header(const struct hf__json *json, struct hf_status *reterr_st
         if (!hf__json_is_object(json))
                 return hf_fail(reterr_status, HF_E_INVALID, "it is not an object");
         if (!hf__json_has_text(json, "apiVersion", "audit.k8s.io/v1"))
-                return refuse(reterr_status, "", "apiVersion", "must be audit.k8s.io/v1");
+                return refuse_rule(reterr_status, "", "apiVersion", "must be audit.k8s.io/v1");
         if (!hf__json_has_text(json, "kind", "Policy"))
-                return refuse(reterr_status, "", "kind", "must be Policy");
+                return refuse_rule(reterr_status, "", "kind", "must be Policy");
         return check_fields(json, "", known, reterr_status);
 }
 
@@ -301,7 +302,7 @@ int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy *
         if (r == 0)
                 r = check_list(json, "", "rules", true, &rules, reterr_status);
         if (r == 0 && !hf__json_first(rules))
-                r = refuse(reterr_status, "", "rules", "needs at least one rule");
+                r = refuse_rule(reterr_status, "", "rules", "needs at least one rule");
         if (r != 0) {
                 hf__json_free(json);
                 return r;

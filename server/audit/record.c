@@ -112,7 +112,7 @@ void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *
 /* ---- records ---- */
 
 /* Copies a text to *at, and advances *at past its NUL. */
-static const char *store(char **at, const char *text) {
+static const char *store_text(char **at, const char *text) {
         char *copy = *at;
 
         *at = stpcpy(copy, text) + 1;
@@ -155,17 +155,17 @@ static void set_texts(struct hfd_audit_record *record, const struct hfd_audit_he
         const struct hfd_attributes *a = head->attributes;
         char *at = record->text;
 
-        record->id = store(&at, head->id);
+        record->id = store_text(&at, head->id);
         record->uri = store_uri(&at, head);
         record->agent = store_agent(&at, head->agent);
-        record->source_ips = store(&at, head->source_ips);
-        record->verb = store(&at, a->verb);
-        record->group = store(&at, a->group);
-        record->version = store(&at, head->version);
-        record->resource = store(&at, a->resource);
-        record->subresource = store(&at, a->subresource);
-        record->ns = store(&at, a->ns);
-        record->name = store(&at, a->name);
+        record->source_ips = store_text(&at, head->source_ips);
+        record->verb = store_text(&at, a->verb);
+        record->group = store_text(&at, a->group);
+        record->version = store_text(&at, head->version);
+        record->resource = store_text(&at, a->resource);
+        record->subresource = store_text(&at, a->subresource);
+        record->ns = store_text(&at, a->ns);
+        record->name = store_text(&at, a->name);
 }
 
 int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit_head *head,

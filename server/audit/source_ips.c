@@ -37,7 +37,7 @@ static bool parse_address(const char *text, size_t n, char out[INET6_ADDRSTRLEN]
                inet_ntop(family, address, out, INET6_ADDRSTRLEN);
 }
 
-static bool contains(const struct addresses *addresses, const char *text) {
+static bool contains_address(const struct addresses *addresses, const char *text) {
         for (size_t i = 0; i < addresses->n; i++)
                 if (strcmp(addresses->texts[i], text) == 0)
                         return true;
@@ -68,7 +68,7 @@ void hfd_audit_source_ips(const char *forwarded, const char *real, const char *r
 
         if (forwarded)
                 add_forwarded(&addresses, forwarded);
-        if (real && parse_address(real, strlen(real), text) && !contains(&addresses, text))
+        if (real && parse_address(real, strlen(real), text) && !contains_address(&addresses, text))
                 memcpy(addresses.texts[addresses.n++], text, sizeof text);
         if (parse_remote(remote, text) &&
             (addresses.n == 0 || strcmp(addresses.texts[addresses.n - 1], text) != 0))

@@ -180,7 +180,7 @@ static void wait_locked(struct hfd_audit_writer *writer) {
                                   writer->lost > 0 ? writer->report_at : HF_NSEC_NEVER);
 }
 
-static void *run(void *ctx) {
+static void *run_writer(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
         bool ended = false;
 
@@ -241,7 +241,7 @@ int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file
         count_in(writer);
         r = hfd_audit_file_new(host, config, &writer->file, reterr_status);
         if (r == 0) {
-                r = hf__thread_start(host, "hfd-audit", run, writer, &writer->thread);
+                r = hf__thread_start(host, "hfd-audit", run_writer, writer, &writer->thread);
                 if (r != 0)
                         hf_fail(reterr_status, r, "cannot start a thread: %s", hf_strerror(r));
         }

@@ -44,7 +44,7 @@ static size_t initial_size(const struct stat *st) {
 
 /* Doubles the buffer of *space bytes, of which n are used. Does not use realloc, which could leave
  * a copy of a key in freed memory. 0 or -ENOMEM. */
-static int grow(char **text, size_t n, size_t *space) {
+static int grow_text(char **text, size_t n, size_t *space) {
         char *grown = malloc(*space * 2);
 
         if (!grown)
@@ -83,7 +83,7 @@ static int read_descriptor(int fd, const char *path, char **ret_text,
                 if (r == 0 && n > MAX_FILE_BYTES)
                         r = hf_fail(reterr_status, HF_E_TOO_LARGE,
                                     "cannot read %s: it is larger than 1 MiB", path);
-                if (r == 0 && n + 1 == space && grow(&text, n, &space) != 0)
+                if (r == 0 && n + 1 == space && grow_text(&text, n, &space) != 0)
                         r = fail_read(path, ENOMEM, reterr_status);
         }
         if (r == 0 && memchr(text, '\0', n))

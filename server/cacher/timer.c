@@ -76,7 +76,7 @@ static void run_due_work(struct hfd_cacher *cacher, struct due_work *due) {
         hfd_store_lag_act(cacher, &due->lag);
 }
 
-static hf_nsec earliest(hf_nsec a, hf_nsec b) { return a < b ? a : b; }
+static hf_nsec earlier_time(hf_nsec a, hf_nsec b) { return a < b ? a : b; }
 
 /*
  * The timer thread. After work that was due, it checks again before it sleeps, because the lock was
@@ -97,10 +97,10 @@ static void *timer_main(void *ctx) {
                         pthread_mutex_lock(&cacher->mu);
                         continue;
                 }
-                next = earliest(next, hfd_watchers_due_locked(cacher));
-                next = earliest(next, cacher->histories.due);
-                next = earliest(next, hfd_cache_audit_due_locked(cacher));
-                next = earliest(next, hfd_reflector_due_locked(cacher));
+                next = earlier_time(next, hfd_watchers_due_locked(cacher));
+                next = earlier_time(next, cacher->histories.due);
+                next = earlier_time(next, hfd_cache_audit_due_locked(cacher));
+                next = earlier_time(next, hfd_reflector_due_locked(cacher));
                 cacher->timer_due = next;
                 (void)clock->wait(clock->ctx, &cacher->cond, &cacher->mu, next);
         }

@@ -29,7 +29,7 @@ static int64_t now_unix(const struct hfd_server *server) {
 
 /* Publishes when a certificate expires. Warns if that is near: a certificate that holdfastd can
  * renew has just been renewed, so this one is not renewed. */
-static void publish(struct hfd_server *server, const char *which, int64_t until) {
+static void publish_expiry(struct hfd_server *server, const char *which, int64_t until) {
         char text[HF__MICROTIME_MAX], label[64];
 
         (void)snprintf(label, sizeof label, "certificate=\"%s\"", which);
@@ -56,10 +56,10 @@ void hfd_certificate_expiry_note(struct hfd_server *server) {
         /* Parsing a certificate takes OpenSSL a while, and usually the two are the same. */
         bool is_generated = strcmp(server->server_cert_pem, server->pki.server_cert_pem) == 0;
 
-        publish(server, "serving",
-                is_generated ? generated : hfd_pki_valid_until(server->server_cert_pem));
-        publish(server, "client CA", hfd_pki_valid_until(server->client_ca_pem));
-        publish(server, "admin", admin);
+        publish_expiry(server, "serving",
+                       is_generated ? generated : hfd_pki_valid_until(server->server_cert_pem));
+        publish_expiry(server, "client CA", hfd_pki_valid_until(server->client_ca_pem));
+        publish_expiry(server, "admin", admin);
         /* Certificates that are in memory only are never renewed: the set is made once. */
         atomic_store(&server->renew_certificates_at,
                      config->cert_dir[0] ? first - HFD_PKI_RENEW_SECONDS : 0);

@@ -160,8 +160,8 @@ static bool has_usage(const struct hfd_signing *signing, const char *usage) {
         return false;
 }
 
-static int sign(void *ctx, const struct hfd_signing *signing, char **ret_pem,
-                struct hf_status *reterr_status) {
+static int sign_request(void *ctx, const struct hfd_signing *signing, char **ret_pem,
+                        struct hf_status *reterr_status) {
         struct hfd_cluster_ca *ca = ctx;
         struct hfd_pki_ca signer = {0};
         int r = get_ca(ca, &signer, reterr_status);
@@ -189,7 +189,7 @@ static int sign(void *ctx, const struct hfd_signing *signing, char **ret_pem,
 
 struct hfd_cluster_ca_functions hfd_cluster_ca_functions(struct hfd_cluster_ca *ca) {
         return (struct hfd_cluster_ca_functions){.root = get_root,
-                                                 .sign = sign,
+                                                 .sign = sign_request,
                                                  .valid_until = hfd_pki_valid_until,
                                                  .ctx = ca};
 }

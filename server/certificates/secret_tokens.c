@@ -8,7 +8,7 @@
 #include "base/strbuf.h"
 #include "server/service_accounts/service_accounts.h"
 
-static int issue(void *ctx, const struct hfd_secret_token *token, char **ret_text) {
+static int issue_token(void *ctx, const struct hfd_secret_token *token, char **ret_text) {
         const struct hfd_account_claims claims = {.ns = token->ns,
                                                   .account = token->account,
                                                   .account_uid = token->account_uid,
@@ -26,5 +26,5 @@ static int issue(void *ctx, const struct hfd_secret_token *token, char **ret_tex
 
 struct hfd_account_token_functions
 hfd_secret_token_functions(struct hfd_service_accounts *accounts) {
-        return (struct hfd_account_token_functions){.issue = issue, .ctx = accounts};
+        return (struct hfd_account_token_functions){.issue = issue_token, .ctx = accounts};
 }

@@ -45,9 +45,9 @@ struct check {
 };
 
 /* Prints the fault that a check has found. r: the result of the check; 0 = there is no fault. */
-static void report(struct check *check, int r, const char *format, ...)
+static void report_result(struct check *check, int r, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
-static void report(struct check *check, int r, const char *format, ...) {
+static void report_result(struct check *check, int r, const char *format, ...) {
         va_list values;
 
         if (r == 0)
@@ -70,7 +70,7 @@ static void check_directory(struct check *check, const char *flag, const char *p
                 return; /* with --storage=memory there is none */
         int r = hfd_trusted_open(path, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, &status);
 
-        report(check, r, "flag --%s: %s", flag, status.message);
+        report_result(check, r, "flag --%s: %s", flag, status.message);
         if (fd >= 0)
                 (void)close(fd);
 }
@@ -98,10 +98,10 @@ static void check_kubeconfig(struct check *check) {
         if (is_same_path(parent, check->config->data_dir))
                 return;
         int r = hfd_admin_kubeconfig_check(path, &status);
-        report(check, r, "flag --write-kubeconfig: %s", status.message);
+        report_result(check, r, "flag --write-kubeconfig: %s", status.message);
         if (r == 0 && access(parent, W_OK | X_OK) != 0)
-                report(check, -errno, "flag --write-kubeconfig: cannot write %s: %s", path,
-                       strerror(errno));
+                report_result(check, -errno, "flag --write-kubeconfig: cannot write %s: %s", path,
+                              strerror(errno));
 }
 
 /* ---- certificates and tokens ---- */
@@ -113,8 +113,8 @@ static char *read_text(struct check *check, const char *flag, const char *path) 
         char *text = NULL;
 
         if (path[0])
-                report(check, hfd_read_file(path, &text, &status), "flag --%s: %s", flag,
-                       status.message);
+                report_result(check, hfd_read_file(path, &text, &status), "flag --%s: %s", flag,
+                              status.message);
         return text;
 }
 
@@ -126,11 +126,12 @@ static void check_certificates(struct check *check) {
         struct hf_status status = {0};
 
         if (cert && key)
-                report(check, hfd_tls_check_pair(cert, key, &status),
-                       "flags --tls-cert-file and --tls-private-key-file: %s", status.message);
+                report_result(check, hfd_tls_check_pair(cert, key, &status),
+                              "flags --tls-cert-file and --tls-private-key-file: %s",
+                              status.message);
         if (client_ca)
-                report(check, hfd_tls_check_client_ca(client_ca, &status),
-                       "flag --client-ca-file: %s", status.message);
+                report_result(check, hfd_tls_check_client_ca(client_ca, &status),
+                              "flag --client-ca-file: %s", status.message);
         hfd_secret_free(cert);
         hfd_secret_free(key);
         hfd_secret_free(client_ca);
@@ -144,7 +145,7 @@ static void check_oidc(struct check *check) {
         char *text = NULL;
 
         int r = hfd_flag_read_pem(&file, &text, &status);
-        report(check, r, "%s", status.message);
+        report_result(check, r, "%s", status.message);
         free(text);
 }
 
@@ -160,12 +161,13 @@ static void check_cert_dir(struct check *check) {
         hfd_advertise_address(config->advertise_address, config->bind_address, advertised);
         int r = hfd_identity_make(config->instance, &identity);
         if (r != 0) {
-                report(check, r, "cannot make an identity for this process: %s", hf_strerror(r));
+                report_result(check, r, "cannot make an identity for this process: %s",
+                              hf_strerror(r));
                 return;
         }
         const char *const names[] = {config->bind_address, advertised, identity.host, NULL};
-        report(check, hfd_pki_check(config->cert_dir, names, &status), "flag --cert-dir: %s",
-               status.message);
+        report_result(check, hfd_pki_check(config->cert_dir, names, &status), "flag --cert-dir: %s",
+                      status.message);
 }
 
 static void check_tokens(struct check *check) {
@@ -175,8 +177,8 @@ static void check_tokens(struct check *check) {
 
         if (!path[0])
                 return;
-        report(check, hfd_auth_new(&check->host, path, &auth, &status),
-               "flag --token-auth-file: %s", status.message);
+        report_result(check, hfd_auth_new(&check->host, path, &auth, &status),
+                      "flag --token-auth-file: %s", status.message);
         hfd_auth_free(auth);
 }
 
@@ -185,8 +187,8 @@ static void check_account_keys(struct check *check) {
         struct hf_status status = {0};
         struct hfd_jwt_key_set *keys = NULL;
 
-        report(check, hfd_account_keys_read(check->config, NULL, &keys, &status), "%s",
-               status.message);
+        report_result(check, hfd_account_keys_read(check->config, NULL, &keys, &status), "%s",
+                      status.message);
         hfd_jwt_key_set_unref(keys);
 }
 
@@ -197,8 +199,8 @@ static void check_encryption(struct check *check) {
 
         if (!path[0])
                 return;
-        report(check, hfd_encryption_read(path, &encryption, &status),
-               "flag --encryption-provider-config: %s", status.message);
+        report_result(check, hfd_encryption_read(path, &encryption, &status),
+                      "flag --encryption-provider-config: %s", status.message);
         (void)hfd_encryption_unref(encryption);
 }
 
@@ -211,11 +213,11 @@ static void check_audit(struct check *check) {
 
         if (!config->audit_policy_file[0])
                 return;
-        report(check, hfd_audit_read_policy(config->audit_policy_file, &policy, &status),
-               "flag --audit-policy-file: %s", status.message);
+        report_result(check, hfd_audit_read_policy(config->audit_policy_file, &policy, &status),
+                      "flag --audit-policy-file: %s", status.message);
         hfd_audit_policy_unref(policy);
-        report(check, hfd_audit_file_check(config->audit_log_path, &status),
-               "flag --audit-log-path: %s", status.message);
+        report_result(check, hfd_audit_file_check(config->audit_log_path, &status),
+                      "flag --audit-log-path: %s", status.message);
 }
 
 /* Creates the store for etcd, which sends nothing before its first operation; or reads the header
@@ -230,7 +232,7 @@ static void check_store(struct check *check) {
                 return;
         if (config->n_etcd_servers > 0) {
                 int r = hfd_configured_store_new(&check->host, config, &store, &status);
-                report(check, r, "flags --etcd-*: %s", status.message);
+                report_result(check, r, "flags --etcd-*: %s", status.message);
                 if (r == 0)
                         store->ops->free(store);
                 return;
@@ -240,8 +242,8 @@ static void check_store(struct check *check) {
         if (strncmp(config->store_file, config->shared_dir, n) == 0 &&
             config->store_file[n] == '/' && stat(config->shared_dir, &st) != 0)
                 return;
-        report(check, hfd_sqlite_check_header(config->store_file, &status), "flag --store: %s",
-               status.message);
+        report_result(check, hfd_sqlite_check_header(config->store_file, &status),
+                      "flag --store: %s", status.message);
 }
 
 /* Prints the same message as the start would: only about the first fault in a manifest. */
@@ -251,10 +253,10 @@ static void check_manifests(struct check *check, const struct hfd_extra *extra) 
         int r = hfd_server_init(&server, check->config, extra);
 
         if (r != 0) {
-                report(check, r, "cannot start: %s", hf_strerror(r));
+                report_result(check, r, "cannot start: %s", hf_strerror(r));
                 return;
         }
-        report(check, hfd_bootstrap_phases_make(&server, &status), "%s", status.message);
+        report_result(check, hfd_bootstrap_phases_make(&server, &status), "%s", status.message);
         server.bootstrap = hf_bootstrap_free(server.bootstrap);
         hfd_server_done(&server);
 }
@@ -274,7 +276,7 @@ static void check_bind_address(struct check *check) {
         if (r == 0 && (is_v4 ? bind(fd, (struct sockaddr *)&v4, sizeof v4)
                              : bind(fd, (struct sockaddr *)&v6, sizeof v6)) != 0)
                 r = -errno;
-        report(check, r, "flag --bind-address: cannot listen on %s: %s", text, strerror(-r));
+        report_result(check, r, "flag --bind-address: cannot listen on %s: %s", text, strerror(-r));
         if (fd >= 0)
                 (void)close(fd);
 }

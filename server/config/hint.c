@@ -13,11 +13,11 @@
 
 static bool same_letter(char a, char b) { return a == b || (a == '_' && b == '-'); }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* The number of changes from a to b: replace, remove or insert a letter, or swap two neighbours.
  * Row i of the table has the distances between the first i letters of a and each beginning of b. */
-static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+static size_t edit_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
         size_t rows[3][MAX_NAME + 1];
         size_t *before = rows[0], *last = rows[1], *row = rows[2];
 
@@ -29,10 +29,10 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
                 for (size_t j = 1; j <= n_b; j++) {
                         size_t replace = last[j - 1] + !same_letter(a[i - 1], b[j - 1]);
 
-                        row[j] = least(replace, least(last[j], row[j - 1]) + 1);
+                        row[j] = smaller(replace, smaller(last[j], row[j - 1]) + 1);
                         if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) &&
                             same_letter(a[i - 2], b[j - 1]))
-                                row[j] = least(row[j], before[j - 2] + 1);
+                                row[j] = smaller(row[j], before[j - 2] + 1);
                 }
                 size_t *oldest = before;
                 before = last;
@@ -48,7 +48,7 @@ static size_t near_distance(const char *given, size_t n, const char *known) {
 
         if (n > MAX_NAME || n_known > MAX_NAME)
                 return MAX_DISTANCE + 1;
-        size_t changes = distance(given, n, known, n_known);
+        size_t changes = edit_distance(given, n, known, n_known);
         return changes <= MAX_DISTANCE && 2 * changes <= n_known ? changes : MAX_DISTANCE + 1;
 }
 

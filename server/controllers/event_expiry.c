@@ -56,7 +56,7 @@ static int expire_event(struct hfd_controller_context *context, struct hf_term *
         return hfd_object_client_ignore_stale(r);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_event(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *event;
@@ -83,7 +83,7 @@ int hfd_event_expiry_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_EVENT_EXPIRY,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_event,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->events)}},
         };

@@ -130,7 +130,7 @@ static int check_lease(struct collector *collector, struct hf_term *term, const 
         return r != 0 ? r : delete_lease(term, lease, ns, name);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_lease(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct collector *collector = ctx;
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *lease;
@@ -153,7 +153,7 @@ int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_LEASE_COLLECTOR,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_lease,
                 .ctx = &collector,
                 .sources = {{collector.context->identity_leases}},
         };

@@ -362,7 +362,8 @@ static bool is_system_namespace(const char *name) {
                strcmp(name, "kube-public") == 0 || strcmp(name, "kube-node-lease") == 0;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_namespace(void *ctx, struct hf_term *term, const char *key,
+                               hf_nsec *ret_again) {
         const struct lifecycle *lifecycle = ctx;
         bool content = *key == CONTENT_KEY;
         const char *name = key + content;
@@ -432,7 +433,7 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_NAMESPACE_LIFECYCLE,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_namespace,
                 .ctx = &lifecycle,
         };
 

@@ -292,7 +292,8 @@ static int do_next_step(struct hfd_controller_context *context, struct hf_term *
         return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_workspace(void *ctx, struct hf_term *term, const char *key,
+                               hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         struct hf__json *workspace;
         int r = hfd_object_client_get_cached(context->workspaces->informer, NULL, key, &workspace);
@@ -318,7 +319,7 @@ int hfd_workspace_initializer_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_WORKSPACE_INITIALIZER,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_workspace,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->workspaces)},
                             {hfd_needed_informer(context->namespaces), map_namespace}},

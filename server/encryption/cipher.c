@@ -83,8 +83,8 @@ static bool add_text(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const
 
 /* Encrypts plain into out, which must have room for BLOCK more bytes than plain has. Returns the
  * number of bytes written; -1 = out of memory. */
-static int encrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
-                   const char *additional, const struct hf__buf *plain, uint8_t *out) {
+static int encrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
+                         const char *additional, const struct hf__buf *plain, uint8_t *out) {
         int n = 0, n_last = 0;
 
         if (EVP_EncryptInit_ex2(ctx, cipher->algorithm, cipher->key, nonce, NULL) != 1 ||
@@ -115,8 +115,8 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
         if (ctx) {
                 memcpy(sealed->data, prefix, n_prefix);
                 memcpy(sealed->data + n_prefix, nonce, nonce_size(cipher));
-                n = encrypt(cipher, ctx, nonce, additional, plain,
-                            (uint8_t *)sealed->data + n_head);
+                n = encrypt_value(cipher, ctx, nonce, additional, plain,
+                                  (uint8_t *)sealed->data + n_head);
         }
         EVP_CIPHER_CTX_free(ctx);
         ERR_clear_error();
@@ -138,8 +138,8 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
  * the bytes, the key or the additional data is wrong; out may then have bytes that must not be
  * used.
  */
-static int decrypt(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
-                   const char *additional, const uint8_t *in, size_t n_in, uint8_t *out) {
+static int decrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
+                         const char *additional, const uint8_t *in, size_t n_in, uint8_t *out) {
         int n = 0, n_last = 0;
 
         if (EVP_DecryptInit_ex2(ctx, cipher->algorithm, cipher->key, nonce, NULL) != 1 ||
@@ -179,7 +179,7 @@ int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, con
                 ERR_clear_error();
                 return -ENOMEM;
         }
-        int n_out = decrypt(cipher, ctx, nonce, additional, in, n_in, (uint8_t *)plain->data);
+        int n_out = decrypt_value(cipher, ctx, nonce, additional, in, n_in, (uint8_t *)plain->data);
         EVP_CIPHER_CTX_free(ctx);
         ERR_clear_error();
         if (n_out < 0) {

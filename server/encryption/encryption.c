@@ -121,7 +121,7 @@ int hfd_encryption_add_identity(struct hfd_encryption_rule *rule) {
         return add_key(rule, NULL, "");
 }
 
-static bool matches(const struct entry *entry, const char *plural, const char *group) {
+static bool entry_matches(const struct entry *entry, const char *plural, const char *group) {
         bool any = strcmp(entry->plural, "*") == 0;
 
         return (any || strcmp(entry->plural, plural) == 0) &&
@@ -131,7 +131,7 @@ static bool matches(const struct entry *entry, const char *plural, const char *g
 static const struct entry *find_entry(const struct hfd_encryption_rule *rule, const char *plural,
                                       const char *group) {
         for (size_t i = 0; i < rule->n_entries; i++)
-                if (matches(&rule->entries[i], plural, group))
+                if (entry_matches(&rule->entries[i], plural, group))
                         return &rule->entries[i];
         return NULL;
 }

@@ -34,9 +34,9 @@ struct parser {
         struct hf_status *reterr_status;
 };
 
-static int refuse(const struct parser *p, const char *format, ...)
+static int refuse_config(const struct parser *p, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-static int refuse(const struct parser *p, const char *format, ...) {
+static int refuse_config(const struct parser *p, const char *format, ...) {
         char why[300];
         va_list values;
 
@@ -64,14 +64,14 @@ static void set_element(struct parser *p, const char *list, size_t i) {
 static int check_members(const struct parser *p, const struct hf__json *object,
                          const char *const *known) {
         if (!hf__json_is_object(object))
-                return refuse(p, "must be an object");
+                return refuse_config(p, "must be an object");
         for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
                 size_t i = 0;
 
                 while (known[i] && strcmp(known[i], hf__json_key(m)) != 0)
                         i++;
                 if (!known[i])
-                        return refuse(p, "unknown field \"%.80s\"", hf__json_key(m));
+                        return refuse_config(p, "unknown field \"%.80s\"", hf__json_key(m));
         }
         return 0;
 }
@@ -113,28 +113,32 @@ static int add_resource(struct parser *p, const char *text) {
         const char *group = text[n] ? text + n + 1 : "";
 
         if (n == 0 || strlen(text) >= sizeof plural)
-                return refuse(p, "\"%.100s\" is not the name of a resource", text);
+                return refuse_config(p, "\"%.100s\" is not the name of a resource", text);
         if (has_upper(text))
-                return refuse(p, "resource name should be lowercase: \"%s\"", text);
+                return refuse_config(p, "resource name should be lowercase: \"%s\"", text);
         if (strcmp(text, "*") == 0)
-                return refuse(p, "use '*.' to encrypt all the resources in core API group or *.* "
-                                 "to encrypt all resources");
+                return refuse_config(p, "use '*.' to encrypt all the resources in core API group "
+                                        "or *.* "
+                                        "to encrypt all resources");
         (void)snprintf(plural, sizeof plural, "%.*s", (int)n, text);
         bool any = strcmp(plural, "*") == 0;
         if ((strchr(plural, '*') && !any) ||
             (strchr(group, '*') && !(any && strcmp(group, "*") == 0)))
-                return refuse(p, "\"%s\": a wildcard is one of *.<group>, *. and *.*", text);
+                return refuse_config(p, "\"%s\": a wildcard is one of *.<group>, *. and *.*", text);
         if (is_leases(plural, group))
-                return refuse(p, "Leases cannot be encrypted: they have no secrets, and `holdfastd "
-                                 "release` reads them without a key");
+                return refuse_config(p, "Leases cannot be encrypted: they have no secrets, and "
+                                        "`holdfastd "
+                                        "release` reads them without a key");
         if (strcmp(group, "*") != 0 && is_misspelt(plural, group))
-                return refuse(p, "there is no resource \"%s\"", text);
+                return refuse_config(p, "there is no resource \"%s\"", text);
         const char *earlier = hfd_encryption_find_entry(p->encryption, plural, group);
         if (earlier)
-                return refuse(p, "resource \"%s\" is masked by earlier rule \"%s\"", text, earlier);
+                return refuse_config(p, "resource \"%s\" is masked by earlier rule \"%s\"", text,
+                                     earlier);
         int r = hfd_encryption_add_resource(p->rule, plural, group);
         if (r == HF_E_TOO_LARGE)
-                return refuse(p, "there are more than %d resources", HFD_ENCRYPTION_RESOURCES_MAX);
+                return refuse_config(p, "there are more than %d resources",
+                                     HFD_ENCRYPTION_RESOURCES_MAX);
         return r == 0 ? 0 : fail_memory(p);
 }
 
@@ -145,11 +149,11 @@ static int add_resources(struct parser *p, const struct hf__json *list) {
 
         (void)snprintf(parent, sizeof parent, "%s", p->place);
         if (!hf__json_is_array(list) || !hf__json_first(list))
-                return refuse(p, "at least one resource is required");
+                return refuse_config(p, "at least one resource is required");
         for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
                 set_element(p, parent, i++);
                 r = hf__json_is_string(m) ? add_resource(p, hf__json_text(m))
-                                          : refuse(p, "must be a string");
+                                          : refuse_config(p, "must be a string");
         }
         return r;
 }
@@ -164,14 +168,17 @@ static int add_decoded(struct parser *p, enum hfd_cipher_kind kind, const char *
         switch (r) {
         case 0: return 0;
         case -EINVAL:
-                return refuse(p,
-                              "secret is not of the expected length, got %zu, expected one of "
-                              "[16 24 32]",
-                              n_key);
-        case HF_E_CONFLICT: return refuse(p, "the name \"%s\" is given twice", name);
+                return refuse_config(p,
+                                     "secret is not of the expected length, got %zu, expected one "
+                                     "of "
+                                     "[16 24 32]",
+                                     n_key);
+        case HF_E_CONFLICT: return refuse_config(p, "the name \"%s\" is given twice", name);
         case HF_E_TOO_LARGE:
-                return refuse(p, "the name is longer than %d bytes, or there are more than %d keys",
-                              HFD_ENCRYPTION_NAME_MAX - 1, HFD_ENCRYPTION_KEYS_MAX);
+                return refuse_config(p,
+                                     "the name is longer than %d bytes, or there are more than %d "
+                                     "keys",
+                                     HFD_ENCRYPTION_NAME_MAX - 1, HFD_ENCRYPTION_KEYS_MAX);
         default: return fail_memory(p);
         }
 }
@@ -186,14 +193,14 @@ static int add_key(struct parser *p, enum hfd_cipher_kind kind, const struct hf_
                 return r;
         const char *name = hf__json_string(json, "name"), *secret = hf__json_string(json, "secret");
         if (!name || !*name)
-                return refuse(p, "a key must have a name");
+                return refuse_config(p, "a key must have a name");
         if (strchr(name, ':'))
-                return refuse(p, "the name \"%.100s\" must not contain a colon", name);
+                return refuse_config(p, "the name \"%.100s\" must not contain a colon", name);
         if (!secret || !*secret)
-                return refuse(p, "a key must have a secret");
+                return refuse_config(p, "a key must have a secret");
         r = hf__base64_decode(secret, strlen(secret), &key, &n_key);
         if (r == HF_E_INVALID)
-                return refuse(p, "secrets must be base64 encoded");
+                return refuse_config(p, "secrets must be base64 encoded");
         if (r != 0)
                 return fail_memory(p);
         r = add_decoded(p, kind, name, key, n_key);
@@ -211,7 +218,7 @@ static int add_keys(struct parser *p, enum hfd_cipher_kind kind, const struct hf
 
         (void)snprintf(parent, sizeof parent, "%.140s.keys", p->place);
         if (r == 0 && (!hf__json_is_array(keys) || !hf__json_first(keys)))
-                r = refuse(p, "at least one key is required");
+                r = refuse_config(p, "at least one key is required");
         for (struct hf__json *m = hf__json_first(keys); m && r == 0; m = hf__json_next(m)) {
                 set_element(p, parent, i++);
                 r = add_key(p, kind, m);
@@ -226,7 +233,7 @@ static int add_identity(struct parser *p, const struct hf__json *provider) {
                 return HF_E_INVALID;
         return hfd_encryption_add_identity(p->rule) == 0
                        ? 0
-                       : refuse(p, "there are more than %d keys", HFD_ENCRYPTION_KEYS_MAX);
+                       : refuse_config(p, "there are more than %d keys", HFD_ENCRYPTION_KEYS_MAX);
 }
 
 static int add_provider(struct parser *p, const struct hf__json *json) {
@@ -234,9 +241,9 @@ static int add_provider(struct parser *p, const struct hf__json *json) {
         char parent[PLACE_MAX];
 
         if (!provider)
-                return refuse(p, "must have one of aesgcm, aescbc and identity");
+                return refuse_config(p, "must have one of aesgcm, aescbc and identity");
         if (hf__json_next(provider))
-                return refuse(p, "has more than one provider");
+                return refuse_config(p, "has more than one provider");
         const char *name = hf__json_key(provider);
         (void)snprintf(parent, sizeof parent, "%s", p->place);
         (void)snprintf(p->place, sizeof p->place, "%.120s.%.20s", parent, name);
@@ -247,11 +254,12 @@ static int add_provider(struct parser *p, const struct hf__json *json) {
         if (strcmp(name, "identity") == 0)
                 return add_identity(p, provider);
         if (strcmp(name, "secretbox") == 0)
-                return refuse(p, "secretbox is not supported (XSalsa20 is not in OpenSSL): use "
-                                 "aesgcm");
+                return refuse_config(p,
+                                     "secretbox is not supported (XSalsa20 is not in OpenSSL): use "
+                                     "aesgcm");
         if (strcmp(name, "kms") == 0)
-                return refuse(p, "kms is not supported: use aesgcm");
-        return refuse(p, "there is no such provider: use aesgcm, aescbc or identity");
+                return refuse_config(p, "kms is not supported: use aesgcm");
+        return refuse_config(p, "there is no such provider: use aesgcm, aescbc or identity");
 }
 
 static int add_providers(struct parser *p, const struct hf__json *list) {
@@ -261,7 +269,7 @@ static int add_providers(struct parser *p, const struct hf__json *list) {
 
         (void)snprintf(parent, sizeof parent, "%s", p->place);
         if (!hf__json_is_array(list) || !hf__json_first(list))
-                return refuse(p, "at least one provider is required");
+                return refuse_config(p, "at least one provider is required");
         for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
                 set_element(p, parent, i++);
                 r = add_provider(p, m);
@@ -280,7 +288,7 @@ static int add_rule(struct parser *p, const struct hf__json *json) {
                 return r;
         r = hfd_encryption_add_rule(p->encryption, &p->rule);
         if (r == HF_E_TOO_LARGE)
-                return refuse(p, "there are more than %d rules", HFD_ENCRYPTION_RULES_MAX);
+                return refuse_config(p, "there are more than %d rules", HFD_ENCRYPTION_RULES_MAX);
         if (r != 0)
                 return fail_memory(p);
         (void)snprintf(parent, sizeof parent, "%s", p->place);
@@ -298,13 +306,13 @@ static int add_rules(struct parser *p, const struct hf__json *json) {
         int r = check_members(p, json, known);
 
         if (r == 0 && hf__json_check_unique(json, &twice) != 0)
-                return refuse(p, "the field \"%.80s\" is given twice in one object",
-                              twice ? twice : "");
+                return refuse_config(p, "the field \"%.80s\" is given twice in one object",
+                                     twice ? twice : "");
         if (r == 0 && (!hf__json_has_text(json, "apiVersion", API_VERSION) ||
                        !hf__json_has_text(json, "kind", KIND)))
-                r = refuse(p, "it is not of apiVersion " API_VERSION " and kind " KIND);
+                r = refuse_config(p, "it is not of apiVersion " API_VERSION " and kind " KIND);
         if (r == 0 && (!hf__json_is_array(list) || !hf__json_first(list)))
-                r = refuse(p, "resources: at least one rule is required");
+                r = refuse_config(p, "resources: at least one rule is required");
         for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m)) {
                 set_element(p, "resources", i++);
                 r = add_rule(p, m);

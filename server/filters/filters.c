@@ -304,7 +304,7 @@ static void call_handler(struct hfd_request_context *context) {
 
 /* Runs a request that has its seats. Thread: worker. Takes over the caller's reference to the
  * request. */
-static void run(struct hfd_request_context *context) {
+static void run_filters(struct hfd_request_context *context) {
         context->runs = true;
         hfd_request_metrics_inflight(context->filters->metrics, context->info.mutating, 1);
         call_handler(context);
@@ -316,7 +316,7 @@ static void on_granted(void *ctx) {
         struct hfd_request_context *context = ctx;
 
         hfd_http_request_ref(context->request);
-        run(context);
+        run_filters(context);
 }
 
 static void on_expired(void *ctx) {
@@ -351,7 +351,7 @@ void hfd_filters_handle(void *ctx, struct hfd_http_request *request) {
                 return;
         }
         switch (hfd_priority_enter(context, &owner, &retry_after)) {
-        case HFD_VERDICT_EXECUTE: run(context); break;
+        case HFD_VERDICT_EXECUTE: run_filters(context); break;
         case HFD_VERDICT_WAIT: /* on_decided or on_finished follows, or has been called */ break;
         case HFD_VERDICT_QUEUE_FULL:
         case HFD_VERDICT_NO_SEATS:

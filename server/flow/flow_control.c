@@ -117,7 +117,7 @@ int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder 
         return 0;
 }
 
-static int make(void *ctx, struct hfd_cacher *cacher) {
+static int make_index(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_flow_control *flow = ctx;
         struct hfd_flow_builder *builder = hfd_flow_builder_new();
         int r = builder ? 0 : -ENOMEM;
@@ -140,7 +140,7 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
                                                .thread = "hf-flow",
                                                .component = "flow-control",
                                                .pause_max = PAUSE_MAX,
-                                               .make = make,
+                                               .make = make_index,
                                                .ctx = flow};
 
         if (!flow)

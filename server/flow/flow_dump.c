@@ -82,7 +82,7 @@ static void put_row(struct dump *dump, const char *const *cells, size_t n) {
 
 /* ---- alignment ---- */
 
-static void measure(const char *cells, size_t widths[N_COLUMNS_MAX]) {
+static void measure_cells(const char *cells, size_t widths[N_COLUMNS_MAX]) {
         size_t column = 0, n = 0;
 
         for (const char *c = cells; *c; c++, n++) {
@@ -98,7 +98,7 @@ static void measure(const char *cells, size_t widths[N_COLUMNS_MAX]) {
 }
 
 /* Writes the table, and frees the cells. */
-static void align(struct dump *dump, struct hf__strbuf *text) {
+static void align_columns(struct dump *dump, struct hf__strbuf *text) {
         size_t widths[N_COLUMNS_MAX], column = 0, n = 0;
 
         for (size_t i = 0; i < N_COLUMNS_MAX; i++)
@@ -106,7 +106,7 @@ static void align(struct dump *dump, struct hf__strbuf *text) {
         if (dump->cells.error != 0 && text->error == 0)
                 text->error = dump->cells.error;
         if (dump->cells.error == 0 && dump->cells.data)
-                measure(dump->cells.data, widths);
+                measure_cells(dump->cells.data, widths);
         for (const char *c = dump->cells.error == 0 ? dump->cells.data : NULL; c && *c; c++) {
                 if (*c != '\t') {
                         hf__strbuf_putc(text, *c);
@@ -155,7 +155,7 @@ void hfd_flow_dump_levels(struct hfd_flow_levels *levels, struct hf__strbuf *tex
         put_row(&dump, header, sizeof header / sizeof header[0]);
         end_row(&dump);
         hfd_flow_levels_each(levels, dump_level, &dump);
-        align(&dump, text);
+        align_columns(&dump, text);
 }
 
 /* ---- queues ---- */
@@ -190,7 +190,7 @@ void hfd_flow_dump_queues(struct hfd_flow_levels *levels, struct hf__strbuf *tex
         put_row(&dump, header, sizeof header / sizeof header[0]);
         end_row(&dump);
         hfd_flow_levels_each(levels, dump_queues, &dump);
-        align(&dump, text);
+        align_columns(&dump, text);
 }
 
 /* ---- requests ---- */
@@ -267,5 +267,5 @@ void hfd_flow_dump_requests(struct hfd_flow_levels *levels, const struct hf_host
                 put_row(&dump, more, sizeof more / sizeof more[0]);
         end_row(&dump);
         hfd_flow_levels_each(levels, dump_requests, &dump);
-        align(&dump, text);
+        align_columns(&dump, text);
 }

@@ -105,7 +105,7 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
 }
 
 /* A larger array, whose new last element is zero. NULL = out of memory. */
-static void *grow(void *array, size_t *n, size_t size) {
+static void *grow_array(void *array, size_t *n, size_t size) {
         char *larger = realloc(array, (*n + 1) * size);
 
         if (larger)
@@ -125,7 +125,7 @@ int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf
 
         if (!hfd_flow_level_spec_read(object, &spec))
                 return 0;
-        struct level *levels = grow(index->levels, &index->n_levels, sizeof *levels);
+        struct level *levels = grow_array(index->levels, &index->n_levels, sizeof *levels);
         if (!levels)
                 return -ENOMEM;
         index->levels = levels;
@@ -139,7 +139,7 @@ int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf
 
 int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object) {
         struct hfd_flow_index *index = builder->index;
-        struct schema *schemas = grow(index->schemas, &index->n_schemas, sizeof *schemas);
+        struct schema *schemas = grow_array(index->schemas, &index->n_schemas, sizeof *schemas);
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *rules = hf__json_get(spec, "rules");
 
@@ -204,7 +204,7 @@ static bool is_catch_all(const struct schema *schema) {
         return strcmp(schema->name, HFD_FLOW_CATCH_ALL) == 0;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_schemas(const void *a, const void *b) {
         const struct schema *x = a, *y = b;
 
         if (is_catch_all(x) || is_catch_all(y))
@@ -267,7 +267,7 @@ struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
         if (r == 0 && levels)
                 r = apply_levels(index, levels);
         if (r == 0)
-                qsort(index->schemas, index->n_schemas, sizeof *index->schemas, compare);
+                qsort(index->schemas, index->n_schemas, sizeof *index->schemas, compare_schemas);
         for (size_t i = 0; i < index->n_schemas && r == 0; i++)
                 r = finish_schema(index, &index->schemas[i]);
         if (r != 0) {

@@ -133,7 +133,7 @@ static struct hfd_flow_place *place_of(struct hfd_seats *seats) {
         return (struct hfd_flow_place *)(void *)seats;
 }
 
-static hf_nsec since(hf_nsec then, hf_nsec now) { return now > then ? now - then : 0; }
+static hf_nsec span_since(hf_nsec then, hf_nsec now) { return now > then ? now - then : 0; }
 
 static void count_start(struct hfd_flow_place *place, hf_nsec waited) {
         struct hfd_flow_class *c = place->flow_class;
@@ -169,7 +169,7 @@ static void count_end(struct hfd_flow_place *place, hf_nsec started, hf_nsec now
         c->n_executing--;
         c->executing_seats -= place->width;
         hfd_histogram_observe(place->is_watch ? &c->watch_ran : &c->ran, &hfd_flow_seconds,
-                              since(started, now));
+                              span_since(started, now));
 }
 
 static void measure_demand(struct hfd_flow_level *level, hf_nsec now) {
@@ -194,12 +194,12 @@ void hfd_flow_level_decided_locked(struct hfd_flow_level *level,
         hf__mutex_assert_held(&level->mu);
         for (struct hfd_seats *m = decisions->granted; m; m = m->decided) {
                 count_wait_end(place_of(m));
-                count_start(place_of(m), since(m->arrived, now));
+                count_start(place_of(m), span_since(m->arrived, now));
                 add_report(reports, place_of(m), true);
         }
         for (struct hfd_seats *m = decisions->expired; m; m = m->decided) {
                 count_wait_end(place_of(m));
-                count_refusal(place_of(m), HFD_FLOW_TIME_OUT, since(m->arrived, now));
+                count_refusal(place_of(m), HFD_FLOW_TIME_OUT, span_since(m->arrived, now));
                 add_report(reports, place_of(m), false);
         }
         measure_demand(level, now);
@@ -294,7 +294,7 @@ bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now) {
                 hfd_queue_set_leave(&level->set, &place->seats, now, &decisions);
         if (state == HFD_SEATS_WAITING) {
                 count_wait_end(place);
-                count_refusal(place, HFD_FLOW_TIME_OUT, since(arrived, now));
+                count_refusal(place, HFD_FLOW_TIME_OUT, span_since(arrived, now));
         } else if (state == HFD_SEATS_EXECUTING) {
                 count_end(place, started, now);
         }

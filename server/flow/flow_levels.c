@@ -229,7 +229,7 @@ static struct entry *find_locked(struct hfd_flow_levels *levels, const char *nam
         return NULL;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_levels(const void *a, const void *b) {
         return strcmp(((const struct entry *)a)->level->name,
                       ((const struct entry *)b)->level->name);
 }
@@ -277,7 +277,7 @@ static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_le
         for (size_t i = 0; i < n && r == 0; i++)
                 r = put_locked(levels, &specs[i], now, reports);
         (void)reap_locked(levels); /* the limits are divided in any case */
-        qsort(levels->entries, levels->n, sizeof *levels->entries, compare);
+        qsort(levels->entries, levels->n, sizeof *levels->entries, compare_levels);
         divide_locked(levels);
         adjust_locked(levels, now, reports);
         return r;

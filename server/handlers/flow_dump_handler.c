@@ -43,7 +43,7 @@ static bool append_table(const struct hfd_flow_dump_handler *handler,
         return true;
 }
 
-static void handle(void *ctx, struct hfd_http_request *request) {
+static void handle_dump(void *ctx, struct hfd_http_request *request) {
         struct hf__strbuf body = {.max = BODY_MAX};
 
         if (hfd_read_endpoint_accepts(request)) {
@@ -65,7 +65,7 @@ int hfd_flow_dump_handler_new(const struct hf_host *host, struct hfd_flow_contro
                 return -ENOMEM;
         handler->host = host;
         handler->levels = hfd_flow_control_levels(flow);
-        int r = hfd_router_add(router, ROOT, handle, handler);
+        int r = hfd_router_add(router, ROOT, handle_dump, handler);
         if (r != 0)
                 free(handler);
         else

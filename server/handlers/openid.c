@@ -51,7 +51,8 @@ static void put_configuration(const struct hfd_openid *openid, const struct hfd_
         hf__strbuf_puts(s, "]}");
 }
 
-static void reply(struct hfd_http_request *request, const char *type, struct hf__strbuf *body) {
+static void reply_with_body(struct hfd_http_request *request, const char *type,
+                            struct hf__strbuf *body) {
         static const struct hfd_header headers[] = {{"cache-control", "public, max-age=3600"}};
         struct hf__buf *buf = hf__strbuf_to_buf(body);
 
@@ -85,7 +86,8 @@ void hfd_openid_handle(void *ctx, struct hfd_http_request *request) {
                         hfd_jwt_key_set_put(keys, &body);
                 else
                         put_configuration(openid, keys, &body);
-                reply(request, is_jwks ? "application/jwk-set+json" : "application/json", &body);
+                reply_with_body(request, is_jwks ? "application/jwk-set+json" : "application/json",
+                                &body);
         }
         hf__strbuf_done(&body);
         hfd_jwt_key_set_unref(keys);

@@ -33,7 +33,7 @@ struct part {
 };
 
 /* False: there are not exactly three parts, or the token is too long. */
-static bool split(const char *token, struct part parts[3]) {
+static bool split_token(const char *token, struct part parts[3]) {
         size_t n = strnlen(token, HFD_JWT_MAX + 1);
 
         if (n > HFD_JWT_MAX)
@@ -51,11 +51,11 @@ static bool split(const char *token, struct part parts[3]) {
 bool hfd_jwt_is_like(const char *token) {
         struct part parts[3];
 
-        return split(token, parts);
+        return split_token(token, parts);
 }
 
 /* Decodes into data, which has room. False: the text is not the one that encoding gives. */
-static bool decode(const struct part *part, void *data, size_t *ret_n) {
+static bool decode_part(const struct part *part, void *data, size_t *ret_n) {
         struct hf__strbuf again = {0};
         bool ok = hf__base64url_decode(part->text, part->n, data, ret_n);
 
@@ -90,7 +90,7 @@ static int parse_header(const struct part *part, struct hf__json **ret_header) {
         struct hf__json *header = NULL;
         size_t n;
 
-        if (part->n > HEADER_MAX / 3 * 4 || !decode(part, data, &n))
+        if (part->n > HEADER_MAX / 3 * 4 || !decode_part(part, data, &n))
                 return HF_E_UNAUTHORIZED;
         int r = parse_object(data, n, &header);
         /* These members name extensions that a reader must understand. This reader knows none. */
@@ -120,7 +120,7 @@ static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json 
 
         if (!algorithm || (!id && hf__json_get(header, "kid")) ||
             parts[2].n > HFD_JWT_SIGNATURE_MAX / 3 * 4 + 4 ||
-            !decode(&parts[2], signature, &n_signature))
+            !decode_part(&parts[2], signature, &n_signature))
                 return false;
         for (size_t i = 0; (key = hfd_jwt_key_set_at(keys, i)) != NULL; i++)
                 if (strcmp(hfd_jwt_key_algorithm(key), algorithm) == 0 &&
@@ -138,7 +138,7 @@ static int parse_claims(const struct part *part, struct hf__json **ret_claims) {
 
         if (!data)
                 return -ENOMEM;
-        if (decode(part, data, &n))
+        if (decode_part(part, data, &n))
                 r = parse_object(data, n, ret_claims);
         free(data);
         return r;
@@ -160,7 +160,7 @@ int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key
         struct part parts[3];
 
         *ret_key_id = NULL;
-        if (!split(token, parts))
+        if (!split_token(token, parts))
                 return HF_E_UNAUTHORIZED;
         int r = parse_header(&parts[0], &header);
         const char *id = hf__json_string(header, "kid");
@@ -183,7 +183,7 @@ int hfd_jwt_verify(const struct hfd_jwt_key_set *keys, const char *token,
         struct hfd_jwt_digest digest;
         struct part parts[3];
 
-        if (!split(token, parts))
+        if (!split_token(token, parts))
                 return HF_E_UNAUTHORIZED;
         size_t n = (size_t)(parts[2].text + parts[2].n - token);
         bool has_digest = hfd_jwt_digest(token, n, &digest);

@@ -29,7 +29,9 @@ static void add_text(struct hf__strbuf *out, const char *text, size_t n) {
         }
 }
 
-static void add(struct hf__strbuf *out, const char *text) { add_text(out, text, strlen(text)); }
+static void append_text(struct hf__strbuf *out, const char *text) {
+        add_text(out, text, strlen(text));
+}
 
 /* Appends text in a font, 'B' or 'I'. */
 static void add_font(struct hf__strbuf *out, char font, const char *text, size_t n) {
@@ -72,9 +74,9 @@ static void add_options(struct hf__strbuf *out, enum hfd_command command) {
                         hf__strbuf_puts(out, "[=\\fBtrue\\fR|\\fBfalse\\fR]");
                 }
                 hf__strbuf_putc(out, '\n');
-                add(out, flag.help);
+                append_text(out, flag.help);
                 hf__strbuf_puts(out, " (default: ");
-                add(out, flag.default_value);
+                append_text(out, flag.default_value);
                 hf__strbuf_puts(out, ")\n");
         }
         hf__strbuf_puts(out, ".TP\n\\fB\\-\\-help\\fR, \\fB\\-h\\fR\nprints all flags and exits\n");
@@ -126,7 +128,7 @@ static void add_commands(struct hf__strbuf *out, enum hfd_command parent) {
                         add_font(out, 'B', hfd_manual_help_commands[i].term,
                                  strlen(hfd_manual_help_commands[i].term));
                         hf__strbuf_putc(out, '\n');
-                        add(out, hfd_manual_help_commands[i].text);
+                        append_text(out, hfd_manual_help_commands[i].text);
                         hf__strbuf_putc(out, '\n');
                 }
 }
@@ -153,7 +155,7 @@ static void add_entries(struct hf__strbuf *out, enum hfd_command command, bool d
                         add_font(out, 'B', text->term, strlen(text->term));
                         hf__strbuf_putc(out, '\n');
                 }
-                add(out, text->text);
+                append_text(out, text->text);
                 hf__strbuf_putc(out, '\n');
         }
 }

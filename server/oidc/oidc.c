@@ -179,7 +179,7 @@ static void get_document(struct hfd_oidc *oidc) {
 
 /* Starts to fetch the keys, unless the last fetch was a short time ago. Returns whether a fetch is
  * under way. */
-static bool fetch(struct hfd_oidc *oidc, const char *key_id) {
+static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
         hf_nsec now = hf_now(hf_host_clock(oidc->host));
 
         pthread_mutex_lock(&oidc->mu);
@@ -201,8 +201,8 @@ static bool fetch(struct hfd_oidc *oidc, const char *key_id) {
 
 /* ---- tokens ---- */
 
-static int verify(struct hfd_oidc *oidc, const char *token, const char *key_id,
-                  struct hf__json **ret_claims, struct hf_status *reterr_status) {
+static int verify_token(struct hfd_oidc *oidc, const char *token, const char *key_id,
+                        struct hf__json **ret_claims, struct hf_status *reterr_status) {
         pthread_mutex_lock(&oidc->mu);
         struct hfd_jwt_key_set *keys = oidc->keys ? hfd_jwt_key_set_ref(oidc->keys) : NULL;
         pthread_mutex_unlock(&oidc->mu);
@@ -216,7 +216,7 @@ static int verify(struct hfd_oidc *oidc, const char *token, const char *key_id,
                                          "oidc: verify token: failed to verify signature: failed "
                                          "to verify id token signature")
                                : r;
-        if (fetch(oidc, key_id))
+        if (fetch_key(oidc, key_id))
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE,
                                "oidc: the keys of the issuer are being fetched");
         return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "%s",
@@ -225,8 +225,8 @@ static int verify(struct hfd_oidc *oidc, const char *token, const char *key_id,
                                 : "oidc: authenticator not initialized");
 }
 
-static int authenticate(void *ctx, const char *token, const struct hfd_token_use *use,
-                        struct hfd_user *ret_user) {
+static int authenticate_token(void *ctx, const char *token, const struct hfd_token_use *use,
+                              struct hfd_user *ret_user) {
         struct hfd_oidc *oidc = ctx;
         const struct hf_clock *clock = hf_host_clock(oidc->host);
         struct hf__json *unverified = NULL, *claims = NULL;
@@ -239,7 +239,7 @@ static int authenticate(void *ctx, const char *token, const struct hfd_token_use
         if (r == 0 && !hf__json_has_text(unverified, "iss", oidc->config.rules.issuer))
                 r = HF_E_UNAUTHORIZED;
         if (r == 0)
-                r = verify(oidc, token, key_id, &claims, &why);
+                r = verify_token(oidc, token, key_id, &claims, &why);
         if (r == 0)
                 r = hfd_id_token_accept(&oidc->config.rules, claims,
                                         clock->real(clock->ctx) / HF_NSEC_PER_SEC, ret_user, &why);
@@ -267,7 +267,7 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
         oidc->host = host;
         oidc->outbound = outbound;
         oidc->config = *config;
-        oidc->authenticator = (struct hfd_token_authenticator){.authenticate = authenticate,
+        oidc->authenticator = (struct hfd_token_authenticator){.authenticate = authenticate_token,
                                                                .ctx = oidc,
                                                                .any_audience = true};
         if (config->ca_pem) {
@@ -283,7 +283,7 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
 
 void hfd_oidc_start(struct hfd_oidc *oidc) {
         if (oidc)
-                (void)fetch(oidc, NULL);
+                (void)fetch_key(oidc, NULL);
 }
 
 struct hfd_oidc *hfd_oidc_free(struct hfd_oidc *oidc) {

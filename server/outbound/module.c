@@ -90,7 +90,7 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
         }
 }
 
-static int submit(struct exchange *x, uint64_t id, uint64_t *ret_id);
+static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id);
 
 static void on_done(void *ctx, const struct hf__http_result *http) {
         struct exchange *x = ctx;
@@ -99,7 +99,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
         if (end == HFD_OUTBOUND_BROKEN && http->code == 0 && x->request.may_repeat &&
             !x->repeated) {
                 x->repeated = true;
-                if (submit(x, http->id, NULL) == 0)
+                if (submit_exchange(x, http->id, NULL) == 0)
                         return;
         }
         end_exchange(x, end, http);
@@ -108,7 +108,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
 /* ---- the start ---- */
 
 /* id: the number of the request that this one repeats; 0 = it is the first. */
-static int submit(struct exchange *x, uint64_t id, uint64_t *ret_id) {
+static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id) {
         const struct hfd_outbound_request *request = &x->request;
         const char *headers[MAX_HEADERS + 1];
         size_t n = 0;
@@ -179,7 +179,7 @@ static int send_call(struct hfd_outbound_engine *engine, const struct hfd_outbou
         if (r == 0)
                 r = set_tls(x, &url);
         if (r == 0)
-                r = submit(x, 0, ret_id);
+                r = submit_exchange(x, 0, ret_id);
         if (r != 0)
                 free_exchange(x);
         return r;

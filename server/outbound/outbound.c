@@ -148,7 +148,7 @@ static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char
                 outbound->module->stop(outbound->engine);
 }
 
-static void *load(void *ctx) {
+static void *load_module(void *ctx) {
         struct hfd_outbound *outbound = ctx;
         struct hf_status status = {0};
         int r = hfd_outbound_load(outbound->module_path, &outbound->module, &status);
@@ -172,7 +172,8 @@ static int start_loader_locked(struct hfd_outbound *outbound) {
         if (outbound->has_thread)
                 (void)hf__thread_join(outbound->thread);
         outbound->has_thread = false;
-        int r = hf__thread_start(outbound->host, "hf-out-load", load, outbound, &outbound->thread);
+        int r = hf__thread_start(outbound->host, "hf-out-load_module", load_module, outbound,
+                                 &outbound->thread);
         if (r == 0) {
                 outbound->has_thread = true;
                 outbound->state = LOADING;

@@ -107,8 +107,8 @@ int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret
 }
 
 /* The item for a service; NULL = none. */
-static const struct service *match(const struct hfd_service_resolver *resolver, const char *ns,
-                                   const char *name, unsigned port) {
+static const struct service *match_service(const struct hfd_service_resolver *resolver,
+                                           const char *ns, const char *name, unsigned port) {
         char key[1024];
 
         (void)snprintf(key, sizeof key, "%s/%s:%u", ns, name, port);
@@ -123,7 +123,7 @@ static const struct service *match(const struct hfd_service_resolver *resolver, 
 int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
                         const char *name, unsigned port, const char *path,
                         struct hfd_service_address *ret_address) {
-        const struct service *service = resolver ? match(resolver, ns, name, port) : NULL;
+        const struct service *service = resolver ? match_service(resolver, ns, name, port) : NULL;
         const char *slash = path && path[0] && path[0] != '/' ? "/" : "";
 
         *ret_address = (struct hfd_service_address){0};

@@ -32,7 +32,7 @@ struct hfd_item_node {
 
 /* ---- balance ---- */
 
-static uint64_t weight(const struct hfd_item_tree *tree, uint32_t at) {
+static uint64_t subtree_weight(const struct hfd_item_tree *tree, uint32_t at) {
         return (uint64_t)NODE(tree, at).size + 1;
 }
 
@@ -62,19 +62,19 @@ static uint32_t rotate_right(struct hfd_item_tree *tree, uint32_t at) {
 
 /* Restores the invariant after one node was inserted or removed below `at`. Returns the new root of
  * the subtree. */
-static uint32_t balance(struct hfd_item_tree *tree, uint32_t at) {
+static uint32_t balance_node(struct hfd_item_tree *tree, uint32_t at) {
         struct hfd_item_node *node = &NODE(tree, at);
         uint32_t left = node->left, right = node->right;
 
-        if (weight(tree, right) > DELTA * weight(tree, left)) {
-                if (weight(tree, NODE(tree, right).left) >=
-                    GAMMA * weight(tree, NODE(tree, right).right))
+        if (subtree_weight(tree, right) > DELTA * subtree_weight(tree, left)) {
+                if (subtree_weight(tree, NODE(tree, right).left) >=
+                    GAMMA * subtree_weight(tree, NODE(tree, right).right))
                         node->right = rotate_right(tree, right);
                 return rotate_left(tree, at);
         }
-        if (weight(tree, left) > DELTA * weight(tree, right)) {
-                if (weight(tree, NODE(tree, left).right) >=
-                    GAMMA * weight(tree, NODE(tree, left).left))
+        if (subtree_weight(tree, left) > DELTA * subtree_weight(tree, right)) {
+                if (subtree_weight(tree, NODE(tree, left).right) >=
+                    GAMMA * subtree_weight(tree, NODE(tree, left).left))
                         node->left = rotate_left(tree, left);
                 return rotate_right(tree, at);
         }
@@ -208,7 +208,7 @@ static uint32_t insert_below(struct hfd_item_tree *tree, uint32_t at, size_t pla
         else
                 NODE(tree, at).right =
                         insert_below(tree, NODE(tree, at).right, place - n_left - 1, added);
-        return balance(tree, at);
+        return balance_node(tree, at);
 }
 
 void hfd_item_tree_insert(struct hfd_item_tree *tree, size_t place, struct hf__json *item) {
@@ -235,11 +235,11 @@ static uint32_t remove_below(struct hfd_item_tree *tree, uint32_t at, size_t pla
         assert(at != 0);
         if (place < n_left) {
                 node->left = remove_below(tree, node->left, place, ret_removed);
-                return balance(tree, at);
+                return balance_node(tree, at);
         }
         if (place > n_left) {
                 node->right = remove_below(tree, node->right, place - n_left - 1, ret_removed);
-                return balance(tree, at);
+                return balance_node(tree, at);
         }
         *ret_removed = at;
         if (node->left == 0 || node->right == 0)
@@ -248,7 +248,7 @@ static uint32_t remove_below(struct hfd_item_tree *tree, uint32_t at, size_t pla
         uint32_t right = remove_below(tree, node->right, 0, &next);
         NODE(tree, next).left = node->left;
         NODE(tree, next).right = right;
-        return balance(tree, next);
+        return balance_node(tree, next);
 }
 
 void hfd_item_tree_remove(struct hfd_item_tree *tree, size_t place) {

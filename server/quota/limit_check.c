@@ -26,7 +26,7 @@ struct bound {
         char text[HFD_QUANTITY_TEXT_MAX]; /* `enforced` as text */
 };
 
-static void begin(struct findings *findings) {
+static void begin_findings(struct findings *findings) {
         if (findings->n++ > 0)
                 hf__strbuf_puts(&findings->text, ", ");
 }
@@ -36,7 +36,7 @@ static void put_usage(struct findings *findings, const struct bound *bound, cons
                       const char *what, const struct hfd_quantity *value) {
         char text[HFD_QUANTITY_TEXT_MAX];
 
-        begin(findings);
+        begin_findings(findings);
         hf__strbuf_printf(&findings->text, "%s %s usage per %s is %s", most, bound->name,
                           bound->type, bound->text);
         if (!value) {
@@ -83,7 +83,7 @@ static void check_ratio(struct findings *findings, const struct bound *bound) {
                 if (!(ratio > hfd_quantity_number(&bound->enforced)))
                         return;
         }
-        begin(findings);
+        begin_findings(findings);
         hf__strbuf_printf(&findings->text, "%s max limit to request ratio per %s is %s, but ",
                           bound->name, bound->type, bound->text);
         if (no_request)
@@ -98,8 +98,8 @@ static void check_ratio(struct findings *findings, const struct bound *bound) {
 
 typedef void (*check_fn)(struct findings *findings, const struct bound *bound);
 
-static bool find(const struct hfd_pod_sums *sums, const char *name,
-                 struct hfd_quantity *ret_value) {
+static bool find_sum(const struct hfd_pod_sums *sums, const char *name,
+                     struct hfd_quantity *ret_value) {
         const struct hfd_pod_sum *sum = hfd_pod_sums_find(sums, name);
 
         if (sum)
@@ -118,8 +118,8 @@ static void check_map(const struct hf__json *item, const char *map,
                 if (!text || hfd_quantity_parse(text, &bound.enforced) != NULL)
                         continue;
                 hfd_quantity_format(&bound.enforced, bound.text);
-                bound.has_request = find(requests, bound.name, &bound.request);
-                bound.has_limit = find(limits, bound.name, &bound.limit);
+                bound.has_request = find_sum(requests, bound.name, &bound.request);
+                bound.has_limit = find_sum(limits, bound.name, &bound.limit);
                 check(findings, &bound);
         }
 }

@@ -61,8 +61,8 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void note(const struct names *set, const char *what, const char *kind,
-                 const struct hf__json *container, struct hf__strbuf *notes) {
+static void note_default(const struct names *set, const char *what, const char *kind,
+                         const struct hf__json *container, struct hf__strbuf *notes) {
         const char *name = hf__json_string(container, "name");
 
         if (set->n == 0)
@@ -92,7 +92,7 @@ static int default_map(struct hf__json *container, const struct hf__json *defaul
         if (r == 0)
                 r = add_missing(hf__json_path(container, which), defaults, &set);
         if (r == 0)
-                note(&set, what, kind, container, notes);
+                note_default(&set, what, kind, container, notes);
         free(set.of);
         return r;
 }
@@ -114,7 +114,7 @@ static int default_containers(const struct hf__json *item, struct hf__json *pod,
         return r;
 }
 
-static int annotate(struct hf__json *pod, const char *text) {
+static int annotate_pod(struct hf__json *pod, const char *text) {
         struct hf__json *annotations = hf__json_path(pod, "metadata.annotations");
         int r = 0;
 
@@ -141,7 +141,7 @@ int hfd_limit_range_default_pod(const struct hf__json *range, struct hf__json *p
         if (r == 0 && notes.error)
                 r = -ENOMEM;
         if (r == 0 && notes.n > 0)
-                r = annotate(pod, notes.data);
+                r = annotate_pod(pod, notes.data);
         hf__strbuf_done(&notes);
         return r;
 }

@@ -31,7 +31,7 @@ static const struct place *place_of(const char *name) {
         return NULL;
 }
 
-static bool says(const struct hf__json *container, const struct place *place) {
+static bool specifies_place(const struct hf__json *container, const struct place *place) {
         return hf__json_get(hf__json_get(hf__json_get(container, "resources"), place->which),
                             place->key);
 }
@@ -46,7 +46,7 @@ static size_t find_silent(const struct hf__json *pod, const struct place *place,
         for (size_t i = 0; i < 2; i++)
                 for (const struct hf__json *m = hf__json_first(hf__json_path(pod, lists[i])); m;
                      m = hf__json_next(m)) {
-                        if (says(m, place))
+                        if (specifies_place(m, place))
                                 continue;
                         const char *name = hf__json_string(m, "name");
                         if (names)

@@ -79,7 +79,7 @@ static void drop_repeated(struct hfd_pod_sums *sums) {
         sums->n = n;
 }
 
-static struct hfd_pod_sum *find(const struct hfd_pod_sums *sums, const char *name) {
+static struct hfd_pod_sum *find_sum(const struct hfd_pod_sums *sums, const char *name) {
         const struct hfd_pod_sum key = {.name = name};
 
         return sums->n > 0 ? bsearch(&key, sums->of, sums->n, sizeof *sums->of, compare_sums)
@@ -87,7 +87,7 @@ static struct hfd_pod_sum *find(const struct hfd_pod_sums *sums, const char *nam
 }
 
 const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, const char *name) {
-        const struct hfd_pod_sum *sum = find(sums, name);
+        const struct hfd_pod_sum *sum = find_sum(sums, name);
 
         return sum && sum->present ? sum : NULL;
 }
@@ -99,7 +99,7 @@ const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, con
 static struct hfd_pod_sum *read_member(struct hfd_pod_sums *sums, const struct hf__json *m,
                                        struct hfd_quantity *ret_value) {
         const char *text = hf__json_text(m);
-        struct hfd_pod_sum *sum = find(sums, hf__json_key(m));
+        struct hfd_pod_sum *sum = find_sum(sums, hf__json_key(m));
 
         if (!sum || !text || hfd_quantity_parse(text, ret_value) != NULL)
                 return NULL;
@@ -162,7 +162,7 @@ static void add_overhead(struct hfd_pod_sums *sums, const struct hf__json *map, 
         struct hfd_quantity value;
 
         for (const struct hf__json *m = hf__json_first(map); m; m = hf__json_next(m)) {
-                struct hfd_pod_sum *sum = find(sums, hf__json_key(m));
+                struct hfd_pod_sum *sum = find_sum(sums, hf__json_key(m));
                 bool limited = sum && sum->present && !hfd_quantity_is_zero(&sum->total);
                 if (sum && (limited || !only_limited) && read_member(sums, m, &value))
                         hfd_quantity_add(&sum->total, &value);

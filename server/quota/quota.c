@@ -63,7 +63,7 @@ void hfd_quota_change_done(struct hfd_quota_change *change) {
         hfd_usage_done(&change->old_usage);
 }
 
-static bool tracks(const struct hfd_quota_change *change, const char *name) {
+static bool tracks_resource(const struct hfd_quota_change *change, const char *name) {
         if (change->kind != HFD_QUOTA_OBJECTS)
                 return hfd_quota_kind_tracks(change->kind, name);
         return *name &&
@@ -135,7 +135,7 @@ static int find_limits(const struct hf__json *quota, const struct hfd_quota_chan
         size_t max = 0;
 
         for (const struct hf__json *m = hf__json_first(hard); m; m = hf__json_next(m))
-                max += tracks(change, hf__json_key(m));
+                max += tracks_resource(change, hf__json_key(m));
         if (max == 0)
                 return 0;
         limits->of = calloc(max, sizeof *limits->of);
@@ -145,7 +145,7 @@ static int find_limits(const struct hf__json *quota, const struct hfd_quota_chan
                 return r;
         for (const struct hf__json *m = hf__json_first(hard); m && r == 0; m = hf__json_next(m)) {
                 struct limit *limit = &limits->of[limits->n];
-                if (!tracks(change, hf__json_key(m)) || !read_quantity(m, &limit->hard))
+                if (!tracks_resource(change, hf__json_key(m)) || !read_quantity(m, &limit->hard))
                         continue;
                 limit->name = hf__json_key(m);
                 fill_limit(limit, change, &used, was_selected);
@@ -167,7 +167,7 @@ static bool will_count(const struct hf__json *quota, const struct hfd_quota_chan
         for (const struct hf__json *m = hf__json_first(hf__json_path(quota, "spec.hard"));
              m && !found && *ret_error == 0; m = hf__json_next(m)) {
                 const char *name = hf__json_key(m);
-                if (!tracks(change, name) || hf__json_index_find(&counted, name))
+                if (!tracks_resource(change, name) || hf__json_index_find(&counted, name))
                         continue;
                 const struct hfd_quantity rise = rise_of(change, name, was_selected);
                 found = !hfd_quantity_is_zero(&rise);
@@ -281,9 +281,9 @@ static int write_used(struct limits *limits, bool *ret_any) {
         return r;
 }
 
-static int decide(const struct hf__json *quota, const struct hfd_quota_change *change,
-                  struct limits *limits, bool was_selected, enum hfd_quota_verdict *ret_verdict,
-                  struct hf__strbuf *why) {
+static int decide_quota(const struct hf__json *quota, const struct hfd_quota_change *change,
+                        struct limits *limits, bool was_selected,
+                        enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {
         bool any = false, later;
         int r;
 
@@ -314,7 +314,7 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *chan
         bool was_selected = change->old && hfd_quota_selects(quota, change->kind, change->old);
         int r = find_limits(quota, change, was_selected, &limits);
         if (r == 0)
-                r = decide(quota, change, &limits, was_selected, ret_verdict, why);
+                r = decide_quota(quota, change, &limits, was_selected, ret_verdict, why);
         free(limits.of);
         return r;
 }

@@ -88,7 +88,7 @@ static bool needs_visit(const struct recount *recount, enum hfd_quota_kind kind)
 }
 
 /* Visits the objects of a kind. A quota with scopes counts no services. */
-static int visit(struct recount *recount, enum hfd_quota_kind kind) {
+static int visit_kind(struct recount *recount, enum hfd_quota_kind kind) {
         bool served = true;
         int r = 0;
 
@@ -110,7 +110,7 @@ static int visit(struct recount *recount, enum hfd_quota_kind kind) {
  * name such as "configmaps" also gets 0, because there are no such objects; a name with "count/"
  * gets no entry, because nothing is known about the kind. Events get no entry.
  */
-static int count(const struct recount *recount, struct total *total) {
+static int count_total(const struct recount *recount, struct total *total) {
         char group[HFD_QUOTA_NAME_MAX], plural[HFD_QUOTA_NAME_MAX];
         const struct hfd_quota_source *source = recount->source;
         bool served = true;
@@ -135,11 +135,11 @@ static int count_all(struct recount *recount) {
         for (unsigned kind = HFD_QUOTA_PODS; kind <= HFD_QUOTA_SERVICES && r == 0; kind++) {
                 visited[kind] = needs_visit(recount, (enum hfd_quota_kind)kind);
                 if (visited[kind])
-                        r = visit(recount, (enum hfd_quota_kind)kind);
+                        r = visit_kind(recount, (enum hfd_quota_kind)kind);
         }
         for (size_t i = 0; i < recount->n && r == 0; i++)
                 if (!visited[recount->totals[i].kind])
-                        r = count(recount, &recount->totals[i]);
+                        r = count_total(recount, &recount->totals[i]);
         return r;
 }
 

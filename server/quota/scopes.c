@@ -57,7 +57,7 @@ static bool is_best_effort(const struct hf__json *pod) {
 
 /* Whether a term of the list looks at pods of other namespaces. at: the path of the term in an
  * element, NULL = the element itself. */
-static bool crosses(const struct hf__json *affinity, const char *list, const char *at) {
+static bool crosses_namespaces(const struct hf__json *affinity, const char *list, const char *at) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(affinity, list)); m;
              m = hf__json_next(m)) {
                 const struct hf__json *term = at ? hf__json_get(m, at) : m,
@@ -75,9 +75,10 @@ static bool uses_other_namespaces(const struct hf__json *pod) {
 
         for (size_t i = 0; i < 2; i++) {
                 const struct hf__json *affinity = hf__json_path(pod, paths[i]);
-                if (crosses(affinity, "requiredDuringSchedulingIgnoredDuringExecution", NULL) ||
-                    crosses(affinity, "preferredDuringSchedulingIgnoredDuringExecution",
-                            "podAffinityTerm"))
+                if (crosses_namespaces(affinity, "requiredDuringSchedulingIgnoredDuringExecution",
+                                       NULL) ||
+                    crosses_namespaces(affinity, "preferredDuringSchedulingIgnoredDuringExecution",
+                                       "podAffinityTerm"))
                         return true;
         }
         return false;
@@ -86,7 +87,7 @@ static bool uses_other_namespaces(const struct hf__json *pod) {
 /* ---- scopes with values ---- */
 
 /* Whether the expression holds. value NULL: the object has none. values: the expression's. */
-static bool holds(const char *value, const char *op, const struct hf__json *values) {
+static bool operator_holds(const char *value, const char *op, const struct hf__json *values) {
         if (is_text(op, "Exists"))
                 return value != NULL;
         if (is_text(op, "DoesNotExist"))
@@ -115,10 +116,10 @@ static bool claim_holds(const struct hf__json *claim, const char *op,
         for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
                 const char *name = text_at(claim, paths[i]);
                 any = any || name;
-                if (name && holds(name, op, values))
+                if (name && operator_holds(name, op, values))
                         return true;
         }
-        return !any && holds(NULL, op, values);
+        return !any && operator_holds(NULL, op, values);
 }
 
 /* ---- all scopes ---- */
@@ -158,7 +159,8 @@ static bool has_scope(const struct subject *subject, const char *scope, const ch
         if (is_text(scope, "NotBestEffort"))
                 return !subject->best_effort;
         if (is_text(scope, "PriorityClass"))
-                return holds(text_at(subject->object, "spec.priorityClassName"), op, values);
+                return operator_holds(text_at(subject->object, "spec.priorityClassName"), op,
+                                      values);
         return is_text(scope, "CrossNamespacePodAffinity") && subject->crossing;
 }
 

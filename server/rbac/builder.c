@@ -26,7 +26,7 @@ struct hfd_rbac_builder {
 };
 
 /* Makes room for one more element. The new address, or NULL: out of memory. */
-static void *grow(void *array, size_t n, size_t *space, size_t size) {
+static void *grow_array(void *array, size_t n, size_t *space, size_t size) {
         if (n < *space)
                 return array;
         size_t more = *space ? *space * 2 : 16;
@@ -40,11 +40,11 @@ static void *grow(void *array, size_t n, size_t *space, size_t size) {
 
 /* Appends a zeroed element to an array of the index and returns it; NULL = out of memory. */
 #define APPEND(builder, member)                                                                    \
-        append((void **)&(builder)->index->member, &(builder)->index->n_##member,                  \
-               &(builder)->s_##member, sizeof *(builder)->index->member)
+        append_item((void **)&(builder)->index->member, &(builder)->index->n_##member,             \
+                    &(builder)->s_##member, sizeof *(builder)->index->member)
 
-static void *append(void **array, size_t *n, size_t *space, size_t size) {
-        void *grown = grow(*array, *n, space, size);
+static void *append_item(void **array, size_t *n, size_t *space, size_t size) {
+        void *grown = grow_array(*array, *n, space, size);
 
         if (!grown)
                 return NULL;
@@ -274,7 +274,7 @@ static void drop_repeated_grants(struct hfd_rbac_index *index) {
         index->n_grants = n;
 }
 
-static void shrink(void **array, size_t n, size_t size) {
+static void shrink_array(void **array, size_t n, size_t size) {
         void *smaller = n ? realloc(*array, n * size) : NULL;
 
         if (smaller)
@@ -303,11 +303,11 @@ struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder)
                 qsort(index->grants, index->n_grants, sizeof *index->grants, compare_grants);
         drop_repeated_grants(index);
         hfd_texts_shrink(&index->texts);
-        shrink((void **)&index->numbers, index->n_numbers, sizeof *index->numbers);
-        shrink((void **)&index->rules, index->n_rules, sizeof *index->rules);
-        shrink((void **)&index->roles, index->n_roles, sizeof *index->roles);
-        shrink((void **)&index->bindings, index->n_bindings, sizeof *index->bindings);
-        shrink((void **)&index->grants, index->n_grants, sizeof *index->grants);
+        shrink_array((void **)&index->numbers, index->n_numbers, sizeof *index->numbers);
+        shrink_array((void **)&index->rules, index->n_rules, sizeof *index->rules);
+        shrink_array((void **)&index->roles, index->n_roles, sizeof *index->roles);
+        shrink_array((void **)&index->bindings, index->n_bindings, sizeof *index->bindings);
+        shrink_array((void **)&index->grants, index->n_grants, sizeof *index->grants);
         builder->index = NULL;
         hfd_rbac_builder_free(builder);
         return index;

@@ -82,7 +82,8 @@ static const char *text_at(const struct check *check, const struct hfd_rbac_list
         return hfd_texts_at(&check->index->texts, check->index->numbers[list->at + i]);
 }
 
-static bool has(const struct check *check, const struct hfd_rbac_list *list, const char *text) {
+static bool list_has(const struct check *check, const struct hfd_rbac_list *list,
+                     const char *text) {
         for (uint32_t i = 0; i < list->n; i++)
                 if (strcmp(text_at(check, list, i), text) == 0)
                         return true;
@@ -91,7 +92,7 @@ static bool has(const struct check *check, const struct hfd_rbac_list *list, con
 
 static bool has_or_star(const struct check *check, const struct hfd_rbac_list *list,
                         const char *text) {
-        return has(check, list, "*") || has(check, list, text);
+        return list_has(check, list, "*") || list_has(check, list, text);
 }
 
 /* A rule covers "pods/log" also if it has "*", or "*" followed by "/log". */
@@ -121,7 +122,7 @@ static bool is_held_by(const struct check *check, const struct hfd_rbac_rule *he
         }
         return has_or_star(check, &held->groups, right->group) &&
                has_resource(check, &held->resources, right->resource) &&
-               (held->names.n == 0 || (right->name && has(check, &held->names, right->name)));
+               (held->names.n == 0 || (right->name && list_has(check, &held->names, right->name)));
 }
 
 static bool is_held(const struct check *check, const struct right *right) {
@@ -268,10 +269,10 @@ static void check_parts(struct check *check, const struct hf__json *rule) {
 static bool holds_all(const struct check *check, bool urls) {
         for (size_t i = 0; i < check->n_held; i++) {
                 const struct hfd_rbac_rule *held = check->held[i];
-                if (has(check, &held->verbs, "*") &&
-                    (urls ? has(check, &held->urls, "*")
-                          : held->names.n == 0 && has(check, &held->groups, "*") &&
-                                     has(check, &held->resources, "*")))
+                if (list_has(check, &held->verbs, "*") &&
+                    (urls ? list_has(check, &held->urls, "*")
+                          : held->names.n == 0 && list_has(check, &held->groups, "*") &&
+                                     list_has(check, &held->resources, "*")))
                         return true;
         }
         return false;
@@ -282,7 +283,7 @@ static size_t count_members(const struct hf__json *rule, const char *key) {
 }
 
 /* The product, or RIGHTS_MAX + 1 if it is larger than RIGHTS_MAX. */
-static size_t times(size_t a, size_t b) {
+static size_t bounded_product(size_t a, size_t b) {
         return b > 0 && a > RIGHTS_MAX / b ? RIGHTS_MAX + 1 : a * b;
 }
 
@@ -290,13 +291,14 @@ static void check_rule(struct check *check, const struct hf__json *rule) {
         size_t n_names = count_members(rule, "resourceNames"),
                n_urls = count_members(rule, "nonResourceURLs");
         size_t n =
-                times(times(times(count_members(rule, "verbs"), count_members(rule, "apiGroups")),
-                            count_members(rule, "resources")),
-                      n_names ? n_names : 1);
+                bounded_product(bounded_product(bounded_product(count_members(rule, "verbs"),
+                                                                count_members(rule, "apiGroups")),
+                                                count_members(rule, "resources")),
+                                n_names ? n_names : 1);
 
         if ((n == 0 || holds_all(check, false)) && (n_urls == 0 || holds_all(check, true)))
                 return;
-        n += times(n_urls, count_members(rule, "verbs"));
+        n += bounded_product(n_urls, count_members(rule, "verbs"));
         if (n <= RIGHTS_MAX)
                 check->n_taken += n;
         if (n > RIGHTS_MAX || check->n_taken > TAKEN_MAX)

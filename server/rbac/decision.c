@@ -57,8 +57,8 @@ static struct question make_question(const struct hfd_rbac_index *index,
 }
 
 /* Whether the list contains the number. HFD_TEXT_NONE is in no list. */
-static bool has(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
-                uint32_t number) {
+static bool list_has(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
+                     uint32_t number) {
         const uint32_t *numbers = index->numbers + list->at;
 
         if (number == HFD_TEXT_NONE)
@@ -71,7 +71,7 @@ static bool has(const struct hfd_rbac_index *index, const struct hfd_rbac_list *
 
 static bool has_or_star(const struct hfd_rbac_index *index, const struct hfd_rbac_list *list,
                         uint32_t number) {
-        return has(index, list, HFD_TEXT_STAR) || has(index, list, number);
+        return list_has(index, list, HFD_TEXT_STAR) || list_has(index, list, number);
 }
 
 bool hfd_rbac_url_covers(const char *url, const char *path) {
@@ -103,8 +103,8 @@ static bool rule_matches(const struct hfd_rbac_index *index, const struct hfd_rb
                 return urls_match(index, &rule->urls, q->path);
         return has_or_star(index, &rule->groups, q->group) &&
                (has_or_star(index, &rule->resources, q->resource) ||
-                has(index, &rule->resources, q->any_with_subresource)) &&
-               (rule->names.n == 0 || has(index, &rule->names, q->name));
+                list_has(index, &rule->resources, q->any_with_subresource)) &&
+               (rule->names.n == 0 || list_has(index, &rule->names, q->name));
 }
 
 static bool role_matches(const struct hfd_rbac_index *index, const struct hfd_rbac_role *role,

@@ -75,7 +75,7 @@ void hfd_texts_done(struct hfd_texts *texts) {
 }
 
 /* Makes room for n more bytes and one more number. */
-static int reserve(struct hfd_texts *texts, size_t n) {
+static int reserve_texts(struct hfd_texts *texts, size_t n) {
         if (n + 1 > UINT32_MAX - texts->n_bytes)
                 return -ENOMEM;
         if (texts->n_bytes + n + 1 > texts->space) {
@@ -102,7 +102,7 @@ uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n) {
 
         if (found != HFD_TEXT_NONE)
                 return found;
-        if (reserve(texts, n) != 0)
+        if (reserve_texts(texts, n) != 0)
                 return HFD_TEXT_NONE;
         uint32_t slot = find_slot(texts, text, n);
         texts->offsets[texts->n] = (uint32_t)texts->n_bytes;

@@ -29,7 +29,9 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
 }
 
 /* The handler that gets the object decodes it, so it stays as the plug-in has left it. */
-static bool settle(struct hfd_admission *a, struct hfd_response *response) { return true; }
+static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
+        return true;
+}
 
 static struct hf__json *make_options(const struct hfd_admission *a) {
         const struct unstored *it = a->ctx;
@@ -94,7 +96,7 @@ void hfd_unstored_admit(struct hfd_registry *registry, struct hfd_request *reque
         *it = (struct unstored){.registry = registry, .request = request, .done = done};
         it->a = (struct hfd_admission){.object = object,
                                        .notes = &request->notes,
-                                       .settle = settle,
+                                       .settle = settle_admission,
                                        .make_options = make_options,
                                        .done = on_mutated,
                                        .ctx = it};

@@ -43,7 +43,7 @@ int hfd_object_encryption_start(struct hfd_server *server, struct hf_status *ret
 }
 
 /* Fills the cache again. */
-static int refill(struct hfd_server *server, struct hf_status *reterr_status) {
+static int refill_cacher(struct hfd_server *server, struct hf_status *reterr_status) {
         struct hf_cancel *token = NULL;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);
 
@@ -67,7 +67,7 @@ int hfd_object_encryption_reload(struct hfd_server *server, struct hf_status *re
                 return 0;
         int r = read_file(server, &encryption, reterr_status);
         if (r == 0 && hfd_encrypted_store_set(server->store, encryption))
-                r = refill(server, reterr_status);
+                r = refill_cacher(server, reterr_status);
         (void)hfd_encryption_unref(encryption);
         return r;
 }

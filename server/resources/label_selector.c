@@ -62,7 +62,7 @@ static bool is_met(const struct hf__json *expression, const struct labels *label
         return strcmp(op, "NotIn") == 0 ? !in : in;
 }
 
-static bool contain(const struct labels *labels, const struct hf__json *wanted) {
+static bool labels_contain(const struct labels *labels, const struct hf__json *wanted) {
         for (const struct hf__json *m = hf__json_first(wanted); m; m = hf__json_next(m)) {
                 const struct hf__json *value = find_label(labels, hf__json_key(m));
                 if (!value || !hf__json_equal(value, m))
@@ -75,7 +75,7 @@ bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wa
         struct labels all;
 
         init_labels(&all, labels);
-        bool contains = contain(&all, wanted);
+        bool contains = labels_contain(&all, wanted);
         done_labels(&all);
         return contains;
 }
@@ -84,7 +84,7 @@ bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf
         struct labels all;
 
         init_labels(&all, labels);
-        bool matches = contain(&all, hf__json_get(selector, "matchLabels"));
+        bool matches = labels_contain(&all, hf__json_get(selector, "matchLabels"));
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchExpressions"));
              m && matches; m = hf__json_next(m))
                 matches = is_met(m, &all);

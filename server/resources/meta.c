@@ -176,7 +176,7 @@ static const char *const uncounted[] = {"kind", "apiVersion", "metadata", "statu
 #define N_UNCOUNTED (sizeof uncounted / sizeof uncounted[0])
 
 /* The first member from m on whose changes count; NULL = there is none. */
-static const struct hf__json *counted(const struct hf__json *m) {
+static const struct hf__json *counted_metadata(const struct hf__json *m) {
         for (; m; m = hf__json_next(m)) {
                 size_t i = 0;
                 while (i < N_UNCOUNTED && strcmp(hf__json_key(m), uncounted[i]) != 0)
@@ -212,10 +212,11 @@ static int compare_copies(const struct hf__json *old, const struct hf__json *obj
  * then nothing is copied. 0 or -ENOMEM. */
 static int compare_counted(const struct hf__json *old, const struct hf__json *object,
                            bool *ret_changed) {
-        const struct hf__json *x = counted(hf__json_first(old)),
-                              *y = counted(hf__json_first(object));
+        const struct hf__json *x = counted_metadata(hf__json_first(old)),
+                              *y = counted_metadata(hf__json_first(object));
 
-        for (; x && y; x = counted(hf__json_next(x)), y = counted(hf__json_next(y))) {
+        for (; x && y;
+             x = counted_metadata(hf__json_next(x)), y = counted_metadata(hf__json_next(y))) {
                 if (strcmp(hf__json_key(x), hf__json_key(y)) != 0)
                         return compare_copies(old, object, ret_changed);
                 if (!hf__json_equal(x, y))

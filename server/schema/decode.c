@@ -312,7 +312,8 @@ static int decode_member(struct decoder *d, const struct hfd_schema *schema,
         return decode_value(d, schema, member, place);
 }
 
-static int decode(struct decoder *d, const struct hfd_schema *schema, struct hf__json *object) {
+static int decode_object(struct decoder *d, const struct hfd_schema *schema,
+                         struct hf__json *object) {
         const struct hfd_place root = {0};
 
         assert(schema->type == HFD_SCHEMA_STRUCT && hf__json_is_object(object));
@@ -324,7 +325,7 @@ int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
                       struct hfd_strict *strict, char *reason, size_t max_reason) {
         struct decoder d = {.strict = strict, .reason = reason, .max_reason = max_reason};
 
-        return decode(&d, schema, object);
+        return decode_object(&d, schema, object);
 }
 
 int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
@@ -334,5 +335,5 @@ int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *c
                             .max_reason = max_reason,
                             .keeps_empty = true};
 
-        return decode(&d, schema, config);
+        return decode_object(&d, schema, config);
 }

@@ -3,7 +3,7 @@
  * Checks the times that clients send, and brings them into the form in which they are stored.
  *
  * Go's message for a wrong time names the first part of the text that does not fit, and the part of
- * the layout that the text should have there. So explain() has the layout in the same parts.
+ * the layout that the text should have there. So explain_time() has the layout in the same parts.
  */
 #include "server/schema/time_text.h"
 
@@ -28,7 +28,7 @@ static bool cannot_parse(const char *sent, const char *layout, const char *at, c
 }
 
 /* Finds the first part that does not fit, and writes the message. Always returns false. */
-static bool explain(const char *sent, bool micro, char *reason, size_t max_reason) {
+static bool explain_time(const char *sent, bool micro, char *reason, size_t max_reason) {
         static const char *const parts[] = {"2006", "-", "01", "-", "02", "T",
                                             "15",   ":", "04", ":", "05"};
         const char *layout = micro ? micro_layout : time_layout, *at = sent;
@@ -85,5 +85,5 @@ bool hfd_time_text_normalize(const char *sent, bool micro, char text[HF__MICROTI
                 hf__time_format(when, text);
                 return true;
         }
-        return explain(sent, micro, reason, max_reason);
+        return explain_time(sent, micro, reason, max_reason);
 }

@@ -18,7 +18,7 @@ static int add_zeros(struct hf__json *object, const struct hfd_schema *schema, u
 
 /* Makes the value that is written although it is zero. *ret_value: NULL = the type is no list, map
  * or struct. */
-static int make(const struct hfd_schema *schema, unsigned depth, struct hf__json **ret_value) {
+static int make_zero(const struct hfd_schema *schema, unsigned depth, struct hf__json **ret_value) {
         int r = 0;
 
         *ret_value = NULL;
@@ -69,7 +69,7 @@ static int add_zeros(struct hf__json *object, const struct hfd_schema *schema, u
                 struct hf__json *value = NULL;
                 if (field->flags & HFD_FIELD_POINTER || (!required && !is_struct))
                         continue;
-                r = make(field->schema, depth, &value);
+                r = make_zero(field->schema, depth, &value);
                 if (r == 0)
                         r = value ? hf__json_add(object, field->name, value)
                                   : add_scalar(object, field);

@@ -85,7 +85,7 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
 
 /* ---- reading ---- */
 
-static int refuse(struct hf_status *reterr_status, const char *why) {
+static int refuse_claims(struct hf_status *reterr_status, const char *why) {
         return hf_fail(reterr_status, HF_E_UNAUTHORIZED, "%s", why);
 }
 
@@ -135,11 +135,11 @@ static int read_of_secret(const struct hf__json *json, struct hfd_account_claims
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
                 *parts[i].text = hf__json_text(hf__json_get(json, parts[i].key));
                 if (!*parts[i].text || !**parts[i].text)
-                        return refuse(reterr_status, parts[i].why);
+                        return refuse_claims(reterr_status, parts[i].why);
         }
         if (strlen(claims.ns) > 63 ||
             !is_subject(hf__json_text(hf__json_get(json, "sub")), &claims))
-                return refuse(reterr_status, "sub claim is invalid");
+                return refuse_claims(reterr_status, "sub claim is invalid");
         *ret_claims = claims;
         return 0;
 }
@@ -164,10 +164,11 @@ int hfd_account_claims_read(const struct hf__json *json, const char *const *issu
             (secret && !read_reference(secret, &claims.secret, &claims.secret_uid)) ||
             !is_texts(claims.audiences) || !hf__json_i64(json, "exp", &claims.expires) ||
             !hf__json_i64(json, "iat", &claims.issued))
-                return refuse(reterr_status, "service account token claims could not be validated");
+                return refuse_claims(reterr_status,
+                                     "service account token claims could not be validated");
         /* Tokens are never bound to pods and nodes: nothing looks whether these still exist. */
         if (hf__json_get(own, "pod") || hf__json_get(own, "node"))
-                return refuse(reterr_status, "service account token has been invalidated");
+                return refuse_claims(reterr_status, "service account token has been invalidated");
         *ret_claims = claims;
         return 0;
 }
@@ -177,11 +178,12 @@ int hfd_account_claims_check_time(const struct hf__json *json, int64_t now,
         int64_t expires, issued, not_before;
 
         if (!hf__json_i64(json, "exp", &expires) || now >= expires)
-                return refuse(reterr_status, "service account token has expired");
+                return refuse_claims(reterr_status, "service account token has expired");
         if (hf__json_get(json, "nbf") &&
             (!hf__json_i64(json, "nbf", &not_before) || now + LEEWAY < not_before))
-                return refuse(reterr_status, "service account token is not valid yet");
+                return refuse_claims(reterr_status, "service account token is not valid yet");
         if (!hf__json_i64(json, "iat", &issued) || now + LEEWAY < issued)
-                return refuse(reterr_status, "service account token is issued in the future");
+                return refuse_claims(reterr_status,
+                                     "service account token is issued in the future");
         return 0;
 }

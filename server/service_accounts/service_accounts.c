@@ -60,8 +60,8 @@ static int copy_audiences(const struct hfd_service_accounts_config *config,
         return r;
 }
 
-static int authenticate(void *ctx, const char *token, const struct hfd_token_use *use,
-                        struct hfd_user *ret_user);
+static int authenticate_token(void *ctx, const char *token, const struct hfd_token_use *use,
+                              struct hfd_user *ret_user);
 
 int hfd_service_accounts_new(const struct hf_host *host,
                              const struct hfd_service_accounts_config *config,
@@ -87,7 +87,7 @@ int hfd_service_accounts_new(const struct hf_host *host,
                 return r;
         }
         accounts->authenticator =
-                (struct hfd_token_authenticator){.authenticate = authenticate,
+                (struct hfd_token_authenticator){.authenticate = authenticate_token,
                                                  .ctx = accounts,
                                                  .audiences = accounts->audiences};
         *ret_accounts = accounts;
@@ -237,8 +237,8 @@ static int accept_token(const struct hfd_service_accounts *accounts, const char 
         return r;
 }
 
-static int authenticate(void *ctx, const char *token, const struct hfd_token_use *use,
-                        struct hfd_user *ret_user) {
+static int authenticate_token(void *ctx, const char *token, const struct hfd_token_use *use,
+                              struct hfd_user *ret_user) {
         struct hfd_service_accounts *accounts = ctx;
         struct hf__json *json = NULL;
 

@@ -84,8 +84,8 @@ static hf_nsec operation_deadline(const struct hfd_compactor *compactor) {
         return hf_now(hf_host_clock(compactor->host)) + OPERATION_TIMEOUT;
 }
 
-static void warn(const struct hfd_compactor *compactor, const char *what,
-                 const struct hfd_store_reply *reply) {
+static void warn_of(const struct hfd_compactor *compactor, const char *what,
+                    const struct hfd_store_reply *reply) {
         if (reply->error != HF_E_CANCELED)
                 hf_log(&compactor->host->log, HF_LOG_WARNING, "compactor",
                        "%s %s, will try again: %s", what, compactor->key, reply->status.message);
@@ -96,7 +96,7 @@ static void on_compacted(void *ctx, const struct hfd_store_reply *reply) {
 
         /* HF_E_GONE: the store was already compacted at this revision or a later one. */
         if (reply->error != 0 && reply->error != HF_E_GONE)
-                warn(compactor, "cannot compact the store at the revision of", reply);
+                warn_of(compactor, "cannot compact the store at the revision of", reply);
         end_attempt(compactor);
 }
 
@@ -110,7 +110,7 @@ static void on_key_written(void *ctx, const struct hfd_store_reply *reply) {
         else if (reply->error == HF_E_CONFLICT)
                 compactor->seen = reply->n_kvs > 0 ? reply->kvs[0].mod_revision : 0;
         else
-                warn(compactor, "cannot write the compact key", reply);
+                warn_of(compactor, "cannot write the compact key", reply);
         if (reply->error != 0 || compactor->target == 0 || is_closed(compactor) ||
             compactor->store->ops->compact(compactor->store, compactor->target,
                                            operation_deadline(compactor), on_compacted,
@@ -180,7 +180,7 @@ static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
         struct record record = read_record(reply);
 
         if (reply->error != 0) {
-                warn(compactor, "cannot read the compact key", reply);
+                warn_of(compactor, "cannot read the compact key", reply);
                 end_attempt(compactor);
                 return;
         }

@@ -13,7 +13,7 @@
 
 #define OWN ".holdfast/"
 
-static void remember(struct hfd_key_prefixes *prefixes, const char *key, size_t n) {
+static void remember_prefix(struct hfd_key_prefixes *prefixes, const char *key, size_t n) {
         size_t space = sizeof prefixes->found[0];
 
         for (size_t i = 0; i < prefixes->n; i++)
@@ -34,7 +34,7 @@ void hfd_key_prefixes_add(struct hfd_key_prefixes *prefixes, const char *key) {
             (key[n] == '/' || strncmp(key + n, OWN, strlen(OWN)) == 0))
                 prefixes->has_wanted = true;
         if (own)
-                remember(prefixes, key, (size_t)(own - key));
+                remember_prefix(prefixes, key, (size_t)(own - key));
 }
 
 int hfd_key_prefixes_check(const struct hfd_key_prefixes *prefixes, const char *backup,

@@ -37,9 +37,11 @@
 #define REOPEN_MAX     (16 * HF_NSEC_PER_SEC)
 #define REOPEN_CALM    (60 * HF_NSEC_PER_SEC)
 
-static hf_nsec later(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
+static hf_nsec later_time(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
 
-static hf_nsec lengthen(hf_nsec wait, hf_nsec max) { return 2 * wait < max ? 2 * wait : max; }
+static hf_nsec lengthened_wait(hf_nsec wait, hf_nsec max) {
+        return 2 * wait < max ? 2 * wait : max;
+}
 
 /* Removes a mark that the cache has reached, and sets one if a higher revision is known. */
 static void update_mark(struct hfd_watch_lag_mark *mark, uint64_t cached, uint64_t highest,
@@ -95,18 +97,18 @@ static enum hfd_watch_lag_action next_action(const struct hfd_watch_lag *lag, hf
         if (!lag->is_open || lag->cached == 0)
                 return HFD_WATCH_LAG_WAIT;
         if (lag->behind.revision > 0) {
-                hf_nsec quiet_since = later(lag->behind.since, lag->heard_at);
+                hf_nsec quiet_since = later_time(lag->behind.since, lag->heard_at);
                 bool is_calm =
                         lag->reopen_wait == 0 || quiet_since - lag->reopened_at >= REOPEN_CALM;
                 *ret_due = quiet_since + (is_calm ? REOPEN_MIN : lag->reopen_wait);
                 return HFD_WATCH_LAG_REOPEN;
         }
         if (lag->ahead.revision > 0) {
-                *ret_due = later(lag->ahead.since, lag->progress_at) +
-                           later(lag->progress_wait, PROGRESS_MIN);
+                *ret_due = later_time(lag->ahead.since, lag->progress_at) +
+                           later_time(lag->progress_wait, PROGRESS_MIN);
                 return HFD_WATCH_LAG_WRITE_PROGRESS;
         }
-        *ret_due = later(lag->heard_at, lag->replied_at) + PROBE_INTERVAL;
+        *ret_due = later_time(lag->heard_at, lag->replied_at) + PROBE_INTERVAL;
         return HFD_WATCH_LAG_PROBE;
 }
 
@@ -120,7 +122,7 @@ hf_nsec hfd_watch_lag_due(const struct hfd_watch_lag *lag) {
 static void count_reopening(struct hfd_watch_lag *lag, hf_nsec now) {
         bool is_calm = lag->reopen_wait == 0 || now - lag->reopened_at >= REOPEN_CALM;
 
-        lag->reopen_wait = is_calm ? 2 * REOPEN_MIN : lengthen(lag->reopen_wait, REOPEN_MAX);
+        lag->reopen_wait = is_calm ? 2 * REOPEN_MIN : lengthened_wait(lag->reopen_wait, REOPEN_MAX);
         lag->reopened_at = lag->heard_at = now;
 }
 
@@ -136,7 +138,7 @@ enum hfd_watch_lag_action hfd_watch_lag_decide(struct hfd_watch_lag *lag, hf_nse
                 lag->progress_at = now;
                 /* The next one waits longer, because this one may fail. */
                 lag->progress_wait =
-                        lengthen(later(lag->progress_wait, PROGRESS_MIN), PROGRESS_MAX);
+                        lengthened_wait(later_time(lag->progress_wait, PROGRESS_MIN), PROGRESS_MAX);
         } else {
                 lag->replied_at = now;
         }

@@ -19,8 +19,8 @@ static void print_progress(void *ctx, size_t n_copied, size_t n_keys) {
         (void)fprintf(stderr, "holdfastd store copy: %zu of %zu keys\n", n_copied, n_keys);
 }
 
-static int copy(const struct hfd_copy_source *source, struct hfd_store *to,
-                const struct hfd_location *target, struct hf_status *reterr_status) {
+static int copy_store(const struct hfd_copy_source *source, struct hfd_store *to,
+                      const struct hfd_location *target, struct hf_status *reterr_status) {
         const struct hfd_copy what = {.source = source, .to = to, .on_progress = print_progress};
         struct hfd_copy_result result;
         struct hf_status why = {0};
@@ -51,7 +51,7 @@ static int read_and_copy(const struct hf_host *host, const struct hfd_config *co
         if (r == 0)
                 r = hfd_location_open(target, host, config, true, &to, reterr_status);
         if (r == 0) {
-                r = copy(&source, to, target, reterr_status);
+                r = copy_store(&source, to, target, reterr_status);
                 to->ops->free(to);
         }
         hfd_copy_source_deinit(&source);

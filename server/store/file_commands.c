@@ -19,7 +19,7 @@
 
 #define COMPACT_TIMEOUT (60 * HF_NSEC_PER_SEC)
 
-static int report(const char *command, int r, const struct hf_status *status) {
+static int report_result(const char *command, int r, const struct hf_status *status) {
         if (r != 0)
                 (void)fprintf(stderr, "holdfastd store %s: %s\n", command,
                               status->message[0] ? status->message : hf_strerror(r));
@@ -32,7 +32,7 @@ int hfd_store_backup_main(const struct hfd_config *config) {
 
         if (r == 0)
                 (void)printf("wrote %s\n", config->arguments[1]);
-        return report("backup", r, &status);
+        return report_result("backup", r, &status);
 }
 
 int hfd_store_restore_main(const struct hfd_config *config) {
@@ -44,7 +44,7 @@ int hfd_store_restore_main(const struct hfd_config *config) {
 
         if (r == 0)
                 (void)printf("restored %s\n", target);
-        return report("restore", r, &status);
+        return report_result("restore", r, &status);
 }
 
 static void print_fault(void *ctx, const char *text) { (void)puts(text); }
@@ -63,7 +63,7 @@ int hfd_store_check_main(const struct hfd_config *config) {
                             file);
         if (r == 0)
                 (void)printf("%s: nothing is wrong\n", file);
-        return report("check", r, &status);
+        return report_result("check", r, &status);
 }
 
 /* ---- compact ---- */
@@ -137,11 +137,11 @@ int hfd_store_compact_main(const struct hfd_config *config) {
         if (strncmp(text, "etcd:", 5) == 0 || strncmp(text, "sqlite:", 7) == 0)
                 r = hfd_location_parse("argument STORE", text, &location, &status);
         if (r != 0) {
-                (void)report("compact", r, &status);
+                (void)report_result("compact", r, &status);
                 return 2;
         }
         r = location.file ? compact_file(location.file, &status)
                           : compact_etcd(&location, config, &status);
         hfd_location_deinit(&location);
-        return report("compact", r, &status);
+        return report_result("compact", r, &status);
 }

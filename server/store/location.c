@@ -11,14 +11,15 @@
 #include "server/store/configured_store.h"
 
 /* The part of text after the scheme. NULL: text does not begin with the scheme, or ends with it. */
-static const char *after(const char *text, const char *scheme) {
+static const char *text_after(const char *text, const char *scheme) {
         size_t n = strlen(scheme);
 
         return strncmp(text, scheme, n) == 0 && text[n] ? text + n : NULL;
 }
 
 /* Splits the URLs at commas. */
-static int split(const char *urls, struct hfd_location *location, struct hf_status *reterr_status) {
+static int split_urls(const char *urls, struct hfd_location *location,
+                      struct hf_status *reterr_status) {
         char shown[201];
         size_t n_urls = 0;
 
@@ -39,9 +40,9 @@ static int split(const char *urls, struct hfd_location *location, struct hf_stat
 
 int hfd_location_parse(const char *name, const char *text, struct hfd_location *ret_location,
                        struct hf_status *reterr_status) {
-        const char *urls = after(text, "etcd:");
+        const char *urls = text_after(text, "etcd:");
 
-        *ret_location = (struct hfd_location){.text = text, .file = after(text, "sqlite:")};
+        *ret_location = (struct hfd_location){.text = text, .file = text_after(text, "sqlite:")};
         if (!urls && (!ret_location->file || strstr(text, "://"))) {
                 char shown[201];
 
@@ -49,7 +50,7 @@ int hfd_location_parse(const char *name, const char *text, struct hfd_location *
                                "%s: \"%s\" is neither sqlite:FILE nor etcd:URL[,URL]", name,
                                hf__redact(text, shown, sizeof shown));
         }
-        int r = urls ? split(urls, ret_location, reterr_status) : 0;
+        int r = urls ? split_urls(urls, ret_location, reterr_status) : 0;
         if (r != 0)
                 hfd_location_deinit(ret_location);
         return r;

@@ -68,8 +68,8 @@ static void run_child(const struct stamping *stamping, pid_t parent, const char 
 }
 
 /* Starts a program in the temporary directory. Its output goes to the file `log` there. */
-static int start(struct stamping *stamping, const char *log, const char *const argv[],
-                 pid_t *ret_pid) {
+static int start_command(struct stamping *stamping, const char *log, const char *const argv[],
+                         pid_t *ret_pid) {
         pid_t parent = getpid(), pid = fork();
 
         if (pid < 0)
@@ -110,10 +110,10 @@ static int await_child(struct stamping *stamping, pid_t pid, hf_nsec deadline) {
         return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static int run(struct stamping *stamping, const char *log, const char *const argv[],
-               int *ret_exit_status) {
+static int run_command(struct stamping *stamping, const char *log, const char *const argv[],
+                       int *ret_exit_status) {
         pid_t pid = -1;
-        int r = start(stamping, log, argv, &pid);
+        int r = start_command(stamping, log, argv, &pid);
 
         if (r == 0)
                 *ret_exit_status = await_child(stamping, pid, HF_NSEC_NEVER);
@@ -147,7 +147,7 @@ static int fail_program(struct stamping *stamping, const char *log, const char *
 
 /* Runs a program that must succeed. */
 static int run_well(struct stamping *stamping, const char *what, const char *const argv[]) {
-        int exit_status, r = run(stamping, "run.log", argv, &exit_status);
+        int exit_status, r = run_command(stamping, "run.log", argv, &exit_status);
 
         return r == 0 && exit_status != 0
                        ? fail_program(stamping, "run.log", argv[0], what, exit_status)
@@ -157,9 +157,9 @@ static int run_well(struct stamping *stamping, const char *what, const char *con
 /* ---- the steps ---- */
 
 /* In newer versions of etcd only etcdutl restores snapshots. */
-static int restore(struct stamping *stamping, const char *snapshot) {
+static int restore_snapshot(struct stamping *stamping, const char *snapshot) {
         const char *argv[] = {"etcdutl", "snapshot", "restore", snapshot, "--data-dir=data", NULL};
-        int exit_status, r = run(stamping, "run.log", argv, &exit_status);
+        int exit_status, r = run_command(stamping, "run.log", argv, &exit_status);
 
         if (r != 0 || exit_status == 0)
                 return r;
@@ -180,7 +180,7 @@ static int start_etcd(struct stamping *stamping) {
                                            "--log-level=error",
                                            NULL};
 
-        return start(stamping, "etcd.log", argv, &stamping->etcd);
+        return start_command(stamping, "etcd.log", argv, &stamping->etcd);
 }
 
 /* Whether the private etcd has ended. If so, sets *ret_exit_status; 1 = a signal has killed it. */
@@ -199,7 +199,7 @@ static int ask_etcd(struct stamping *stamping, const char *what, const char *con
         hf_nsec give_up = now() + START_TIMEOUT;
 
         for (;;) {
-                int exit_status, r = run(stamping, "run.log", argv, &exit_status);
+                int exit_status, r = run_command(stamping, "run.log", argv, &exit_status);
 
                 if (r != 0 || exit_status == 0)
                         return r;
@@ -266,7 +266,7 @@ static int put_epoch(struct stamping *stamping, const char *prefix) {
         return r == 0 ? ask_etcd(stamping, "write the epoch", argv) : r;
 }
 
-static int save(struct stamping *stamping, const char *temporary) {
+static int save_snapshot(struct stamping *stamping, const char *temporary) {
         const char *const argv[] = {"etcdctl", ENDPOINT, "snapshot", "save", temporary, NULL};
         int r = run_well(stamping, "take a snapshot", argv);
 
@@ -284,9 +284,9 @@ static void stop_etcd(struct stamping *stamping) {
         stamping->etcd = 0;
 }
 
-static int stamp(struct stamping *stamping, const char *snapshot, const char *temporary,
-                 const char *prefix) {
-        int r = restore(stamping, snapshot);
+static int stamp_snapshot(struct stamping *stamping, const char *snapshot, const char *temporary,
+                          const char *prefix) {
+        int r = restore_snapshot(stamping, snapshot);
 
         if (r == 0)
                 r = start_etcd(stamping);
@@ -295,7 +295,7 @@ static int stamp(struct stamping *stamping, const char *snapshot, const char *te
         if (r == 0)
                 r = put_epoch(stamping, prefix);
         if (r == 0)
-                r = save(stamping, temporary);
+                r = save_snapshot(stamping, temporary);
         stop_etcd(stamping);
         return r;
 }
@@ -327,7 +327,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
         return 0;
 }
 
-static char *absolute(const char *path) {
+static char *absolute_path(const char *path) {
         char directory[PATH_MAX], *joined = NULL;
 
         if (path[0] == '/')
@@ -375,7 +375,7 @@ static int stamp_paths(struct stamping *stamping, const char *snapshot, const ch
                 return r;
         r = make_directory(stamping);
         if (r == 0) {
-                r = stamp(stamping, snapshot, temporary, prefix);
+                r = stamp_snapshot(stamping, snapshot, temporary, prefix);
                 (void)nftw(stamping->directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
         }
         if (r == 0)
@@ -388,7 +388,7 @@ static int stamp_paths(struct stamping *stamping, const char *snapshot, const ch
 int hfd_snapshot_stamp(const char *snapshot, const char *target, const char *prefix,
                        struct hf_status *reterr_status) {
         struct stamping stamping = {.status = reterr_status};
-        char *from = absolute(snapshot), *to = absolute(target);
+        char *from = absolute_path(snapshot), *to = absolute_path(target);
         int r = from && to ? 0 : out_of_memory(&stamping);
 
         (void)sigemptyset(&stamping.signals);

@@ -2,8 +2,8 @@
 /*
  * Loads libsystemd.
  *
- * Invariant: only load() writes `library` and `loaded`, and pthread_once makes every caller wait
- * for it. So any thread may use the result without a lock.
+ * Invariant: only load_library() writes `library` and `loaded`, and pthread_once makes every caller
+ * wait for it. So any thread may use the result without a lock.
  */
 #include "server/systemd/systemd_library.h"
 
@@ -15,7 +15,7 @@ static struct hfd_systemd_library library;
 static const struct hfd_systemd_library *loaded;
 
 /* Stores the addresses through void pointers, as POSIX recommends for dlsym. */
-static void load(void) {
+static void load_library(void) {
         void *handle = dlopen("libsystemd.so.0", RTLD_NOW | RTLD_LOCAL);
 
         if (!handle)
@@ -34,6 +34,6 @@ static void load(void) {
 const struct hfd_systemd_library *hfd_systemd_library(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        (void)pthread_once(&once, load);
+        (void)pthread_once(&once, load_library);
         return loaded;
 }

@@ -28,7 +28,7 @@ static X509 *read_next_cert(BIO *bio) {
 static bool is_at_end(void) { return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE; }
 
 /* Empties the error queue if ok. OpenSSL reports the end of a text as an error. */
-static bool finish(bool ok) {
+static bool finish_pem(bool ok) {
         if (ok)
                 ERR_clear_error();
         return ok;
@@ -39,7 +39,7 @@ X509 *hfd_pem_read_cert(const char *pem) {
         X509 *cert = read_next_cert(bio);
 
         BIO_free(bio);
-        (void)finish(cert != NULL);
+        (void)finish_pem(cert != NULL);
         return cert;
 }
 
@@ -70,7 +70,7 @@ EVP_PKEY *hfd_pem_read_key(const char *pem) {
         if (bio)
                 key = PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL);
         BIO_free(bio);
-        (void)finish(key != NULL);
+        (void)finish_pem(key != NULL);
         return key;
 }
 
@@ -87,7 +87,7 @@ bool hfd_pem_use_chain(SSL_CTX *ctx, const char *pem) {
         }
         ok = ok && is_at_end();
         BIO_free(bio);
-        return finish(ok);
+        return finish_pem(ok);
 }
 
 bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem) {
@@ -95,7 +95,7 @@ bool hfd_pem_use_key(SSL_CTX *ctx, const char *pem) {
         bool ok = key && SSL_CTX_use_PrivateKey(ctx, key) == 1;
 
         EVP_PKEY_free(key);
-        return finish(ok);
+        return finish_pem(ok);
 }
 
 bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce) {
@@ -113,5 +113,5 @@ bool hfd_pem_trust(SSL_CTX *ctx, const char *pem, bool announce) {
         }
         ok = ok && n > 0 && is_at_end();
         BIO_free(bio);
-        return finish(ok);
+        return finish_pem(ok);
 }

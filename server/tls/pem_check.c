@@ -15,7 +15,7 @@
 #include "server/tls/pem.h"
 #include "server/tls/reasons.h"
 
-static bool use(SSL_CTX *ctx, enum hfd_pem_kind kind, const char *pem) {
+static bool use_pem(SSL_CTX *ctx, enum hfd_pem_kind kind, const char *pem) {
         switch (kind) {
         case HFD_PEM_CHAIN: return hfd_pem_use_chain(ctx, pem);
         case HFD_PEM_KEY: return hfd_pem_use_key(ctx, pem);
@@ -43,7 +43,7 @@ int hfd_pem_check(enum hfd_pem_kind kind, const char *name, const char *pem,
                 return hf_fail(reterr_status, -ENOMEM, "%s: out of memory", name);
         }
         int r = 0;
-        if (!use(ctx, kind, pem)) {
+        if (!use_pem(ctx, kind, pem)) {
                 const char *reason = hfd_tls_reason(ERR_peek_last_error());
                 r = hf_fail(reterr_status, HF_E_INVALID, "%s %s (%s): %s", name, texts[kind].fault,
                             reason ? reason : "OpenSSL gives no reason", texts[kind].remedy);

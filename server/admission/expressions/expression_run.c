@@ -148,7 +148,7 @@ static struct hf__cel_value make_value(struct hfd_expression_run *run,
 /* ---- expressions ---- */
 
 /* Charges what an expression and its variables have cost. false: the budget is spent. */
-static bool pay(struct hfd_expression_run *run, uint64_t cost) {
+static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
         if (cost > run->budget) {
                 run->budget = 0;
                 return false;
@@ -171,8 +171,9 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
-static int evaluate(struct hfd_expression_run *run, const struct hfd_expression *expression,
-                    struct hf__cel_value *ret_value) {
+static int evaluate_expression(struct hfd_expression_run *run,
+                               const struct hfd_expression *expression,
+                               struct hf__cel_value *ret_value) {
         struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
         uint64_t cost = 0;
         int r;
@@ -204,7 +205,7 @@ static int evaluate(struct hfd_expression_run *run, const struct hfd_expression 
         }
         cost += run->variables_cost;
         run->variables_cost = 0;
-        if (!pay(run, cost))
+        if (!pay_cost(run, cost))
                 return -EDQUOT;
         return r;
 }
@@ -224,7 +225,7 @@ int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_express
                 *ret_value = hf__cel_error_text("the variables depend on too many others");
                 r = HF_E_INVALID;
         } else {
-                r = evaluate(run, expression, ret_value);
+                r = evaluate_expression(run, expression, ret_value);
         }
         if (r == -EDQUOT) {
                 if (reterr_message)

@@ -36,8 +36,8 @@ static struct hfd_subject account_subject(struct account *account,
         return (struct hfd_subject){account->name, account->groups, 3};
 }
 
-static struct hf__cel_decision decide(struct hf__cel_run *run, const void *data,
-                                      const struct hf__cel_right *right) {
+static struct hf__cel_decision decide_right(struct hf__cel_run *run, const void *data,
+                                            const struct hf__cel_right *right) {
         static const char *const masters[] = {HFD_GROUP_MASTERS};
         const struct hfd_expression_input *input = data;
         struct hfd_attributes attributes = {.verb = right->verb,
@@ -72,7 +72,7 @@ static struct hf__cel_decision decide(struct hf__cel_run *run, const void *data,
 struct hf__cel_value hfd_rights_value(struct hf__arena *arena,
                                       struct hf__cel_authorizer *authorizer,
                                       const struct hfd_expression_input *input) {
-        *authorizer = (struct hf__cel_authorizer){.decide = decide, .data = input};
+        *authorizer = (struct hf__cel_authorizer){.decide = decide_right, .data = input};
         return hf__cel_authorizer_value(arena, authorizer);
 }
 
@@ -87,6 +87,6 @@ struct hf__cel_value hfd_rights_resource_value(struct hf__arena *arena,
                                       .ns = of->ns,
                                       .name = of->name};
 
-        *authorizer = (struct hf__cel_authorizer){.decide = decide, .data = input};
+        *authorizer = (struct hf__cel_authorizer){.decide = decide_right, .data = input};
         return hf__cel_resource_check_value(arena, authorizer, &right);
 }

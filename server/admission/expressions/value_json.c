@@ -25,7 +25,7 @@ struct walk {
         unsigned depth;
 };
 
-static int refuse(struct walk *walk, const char *text, const char *detail) {
+static int refuse_value(struct walk *walk, const char *text, const char *detail) {
         hf__strbuf_printf(walk->message, "%s%s", text, detail);
         return HF_E_INVALID;
 }
@@ -33,14 +33,14 @@ static int refuse(struct walk *walk, const char *text, const char *detail) {
 /* Counts one more part. 0 or HF_E_INVALID. */
 static int count_part(struct walk *walk) {
         if (++walk->n_parts > HFD_VALUE_PARTS_MAX)
-                return refuse(walk, "the value is too large", "");
+                return refuse_value(walk, "the value is too large", "");
         return walk->depth > HF__JSON_DEPTH_MAX - 4
-                       ? refuse(walk, "the value is nested too deeply", "")
+                       ? refuse_value(walk, "the value is nested too deeply", "")
                        : 0;
 }
 
 /* Parses text that is JSON. */
-static int parse(const char *text, size_t n, struct hf__json **ret_json) {
+static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -50,7 +50,7 @@ static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         int r;
 
         hf__strbuf_json(&quoted, text, n);
-        r = quoted.error == 0 ? parse(quoted.data, quoted.n, ret_json) : -ENOMEM;
+        r = quoted.error == 0 ? parse_json(quoted.data, quoted.n, ret_json) : -ENOMEM;
         hf__strbuf_done(&quoted);
         return r != 0 || *ret_json ? r : HF_E_INVALID;
 }
@@ -66,7 +66,7 @@ static int scalar_json(struct walk *walk, struct hf__cel_value value, struct hf_
         case HF__CEL_UINT: hf__strbuf_u64(&text, value.as.u); break;
         case HF__CEL_DOUBLE:
                 if (!isfinite(value.as.d))
-                        return refuse(walk, "the number has no form in JSON", "");
+                        return refuse_value(walk, "the number has no form in JSON", "");
                 hf__cel_double_print(&text, value.as.d);
                 break;
         case HF__CEL_TIMESTAMP:
@@ -79,10 +79,10 @@ static int scalar_json(struct walk *walk, struct hf__cel_value value, struct hf_
                 hf__strbuf_putc(&text, '"');
                 break;
         default:
-                return refuse(walk, "unsupported type ",
-                              hf__cel_type_name(hf__cel_value_type(value)));
+                return refuse_value(walk, "unsupported type ",
+                                    hf__cel_type_name(hf__cel_value_type(value)));
         }
-        r = text.error == 0 ? parse(text.data, text.n, ret_json) : -ENOMEM;
+        r = text.error == 0 ? parse_json(text.data, text.n, ret_json) : -ENOMEM;
         hf__strbuf_done(&text);
         return r;
 }
@@ -94,7 +94,7 @@ static int bytes_json(struct hf__cel_value value, struct hf__json **ret_json) {
         hf__strbuf_putc(&text, '"');
         hf__base64_encode(&text, value.as.text, value.n);
         hf__strbuf_putc(&text, '"');
-        r = text.error == 0 ? parse(text.data, text.n, ret_json) : -ENOMEM;
+        r = text.error == 0 ? parse_json(text.data, text.n, ret_json) : -ENOMEM;
         hf__strbuf_done(&text);
         return r;
 }
@@ -142,7 +142,7 @@ static int map_json(struct walk *walk, const struct hf__cel_map *map, struct hf_
                 struct hf__json *value = NULL;
 
                 if (entry.key.kind != HF__CEL_STRING || memchr(entry.key.as.text, 0, entry.key.n))
-                        r = refuse(walk, "a key of a map is not a string", "");
+                        r = refuse_value(walk, "a key of a map is not a string", "");
                 if (r == 0)
                         r = to_json(walk, entry.value, &value);
                 if (r == 0)
@@ -162,7 +162,7 @@ static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__jso
                 return r;
         walk->depth++;
         switch (value.kind) {
-        case HF__CEL_ERROR: r = refuse(walk, value.as.text, ""); break;
+        case HF__CEL_ERROR: r = refuse_value(walk, value.as.text, ""); break;
         case HF__CEL_STRING: r = string_json(value.as.text, value.n, ret_json); break;
         case HF__CEL_BYTES: r = bytes_json(value, ret_json); break;
         case HF__CEL_LIST: r = list_json(walk, value.as.list, ret_json); break;
@@ -172,7 +172,7 @@ static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__jso
         }
         walk->depth--;
         if (r == 0 && !*ret_json)
-                r = refuse(walk, "the value has no form in JSON", "");
+                r = refuse_value(walk, "the value has no form in JSON", "");
         return r;
 }
 

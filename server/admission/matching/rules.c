@@ -25,7 +25,7 @@ static unsigned operation_of(const char *text) {
         return strcmp(text, "CONNECT") == 0 ? HFD_ADMIT_CONNECT : 0;
 }
 
-static struct hfd_rule compile(const struct hf__json *json) {
+static struct hfd_rule compile_rule(const struct hf__json *json) {
         const struct hf__json *names = hf__json_get(json, "resourceNames");
         struct hfd_rule rule = {.groups = hf__json_get(json, "apiGroups"),
                                 .versions = hf__json_get(json, "apiVersions"),
@@ -51,7 +51,7 @@ int hfd_rules_new(const struct hf__json *json, struct hfd_rules **ret_rules) {
                 return -ENOMEM;
         rules->n = 0;
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m))
-                rules->items[rules->n++] = compile(m);
+                rules->items[rules->n++] = compile_rule(m);
         *ret_rules = rules;
         return 0;
 }

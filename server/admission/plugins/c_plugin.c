@@ -85,7 +85,7 @@ struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin) {
 
 /* ---- requests ---- */
 
-static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
+static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) {
         const struct hf_admission *plugin = ((struct hfd_c_plugin *)ctx)->of;
 
         return !plugin->wants ||
@@ -93,8 +93,8 @@ static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
                              of->subresource, hfd_admission_operation_name(of->operation));
 }
 
-static void refuse(struct hfd_admission *a, const char *name,
-                   const struct hf_admission_answer *answer) {
+static void refuse_request(struct hfd_admission *a, const char *name,
+                           const struct hf_admission_answer *answer) {
         int code = answer->code < 400 || answer->code > 599 ? 403 : answer->code;
         struct hfd_response response = {0};
         char message[800];
@@ -137,7 +137,8 @@ static bool take_object(struct hfd_admission *a, const char *name,
 }
 
 /* Carries out the decision of a plug-in. */
-static void act(struct hfd_admission *a, const char *name, struct hf_admission_answer *answer) {
+static void act_on_response(struct hfd_admission *a, const char *name,
+                            struct hf_admission_answer *answer) {
         struct hfd_response response = {0};
 
         answer->message[sizeof answer->message - 1] = '\0';
@@ -149,14 +150,14 @@ static void act(struct hfd_admission *a, const char *name, struct hf_admission_a
         if (!good)
                 hfd_admission_refuse(a, &response);
         else if (answer->refused)
-                refuse(a, name, answer);
+                refuse_request(a, name, answer);
         else
                 hfd_admission_next(a);
 }
 
-static void ask(struct hfd_c_plugin *plugin, struct hfd_admission *a,
-                void (*function)(void *ctx, const struct hf_admission_request *request,
-                                 struct hf_admission_answer *answer)) {
+static void ask_plugin(struct hfd_c_plugin *plugin, struct hfd_admission *a,
+                       void (*function)(void *ctx, const struct hf_admission_request *request,
+                                        struct hf_admission_answer *answer)) {
         static const char *const masters[] = {"system:masters"};
         const struct hfd_admission_attributes *of = &a->of;
         const struct hf__json *old = of->old;
@@ -194,25 +195,26 @@ static void ask(struct hfd_c_plugin *plugin, struct hfd_admission *a,
         function(plugin->of->ctx, &request, &answer);
         hf__strbuf_done(&object);
         hf__strbuf_done(&old_object);
-        act(a, plugin->of->name, &answer);
+        act_on_response(a, plugin->of->name, &answer);
 }
 
-static void mutate(void *ctx, struct hfd_admission *a) {
+static void mutate_object(void *ctx, struct hfd_admission *a) {
         struct hfd_c_plugin *plugin = ctx;
 
-        ask(plugin, a, plugin->of->mutate);
+        ask_plugin(plugin, a, plugin->of->mutate);
 }
 
-static void validate(void *ctx, struct hfd_admission *a) {
+static void validate_object(void *ctx, struct hfd_admission *a) {
         struct hfd_c_plugin *plugin = ctx;
 
-        ask(plugin, a, plugin->of->validate);
+        ask_plugin(plugin, a, plugin->of->validate);
 }
 
 struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin) {
         return (struct hfd_admission_plugin){.name = plugin->of->name,
                                              .ctx = plugin,
-                                             .wants = wants,
-                                             .mutate = plugin->of->mutate ? mutate : NULL,
-                                             .validate = plugin->of->validate ? validate : NULL};
+                                             .wants = wants_request,
+                                             .mutate = plugin->of->mutate ? mutate_object : NULL,
+                                             .validate =
+                                                     plugin->of->validate ? validate_object : NULL};
 }

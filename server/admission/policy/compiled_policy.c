@@ -112,7 +112,7 @@ static int compile_mutations(struct hfd_policy *policy, const struct hf__json *l
         return r;
 }
 
-static int compile(struct hfd_policy *policy, const struct hf__json *spec) {
+static int compile_policy(struct hfd_policy *policy, const struct hf__json *spec) {
         const struct hf__json *params = hf__json_get(spec, "paramKind");
         unsigned conditions = HFD_EXPRESSION_AUTHORIZER;
         int r;
@@ -157,7 +157,7 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
         r = policy->json ? 0 : HF_E_INVALID;
         if (r == 0) {
                 policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");
-                r = compile(policy, hf__json_get(policy->json, "spec"));
+                r = compile_policy(policy, hf__json_get(policy->json, "spec"));
         }
         if (r != 0) {
                 hfd_policy_unref(policy);

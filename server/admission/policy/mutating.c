@@ -51,7 +51,7 @@ static bool is_over(const struct mutating *m) {
 }
 
 /* The object as it is now. */
-static const struct hf__json *current(const struct mutating *m) {
+static const struct hf__json *current_object(const struct mutating *m) {
         return m->object ? m->object : m->c->a->object;
 }
 
@@ -183,7 +183,7 @@ static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mu
                 r = take_back(m, changed);
                 changed = NULL;
                 if (r == 0)
-                        r = hfd_policy_case_see(m->c, m->c->as, current(m));
+                        r = hfd_policy_case_see(m->c, m->c->as, current_object(m));
         }
         hf__json_free(changed);
         hfd_expression_run_done(&run);
@@ -194,7 +194,7 @@ static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mu
         hf__strbuf_done(&message);
 }
 
-static void evaluate(struct mutating *m, const struct hf__json *params) {
+static void evaluate_mutations(struct mutating *m, const struct hf__json *params) {
         bool reinvoked = m->c->a->reinvoked;
         bool changed = m->changed;
         char *key;
@@ -230,7 +230,7 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
         int r;
 
         m->binding = binding;
-        match = hfd_policy_case_match(m->c, &binding->matcher, current(m), &as, &message);
+        match = hfd_policy_case_match(m->c, &binding->matcher, current_object(m), &as, &message);
         if (match == HFD_MATCHER_ERROR)
                 fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
         if (match == HFD_MATCHER_YES) {
@@ -240,7 +240,7 @@ static void run_binding(struct mutating *m, const struct hfd_policy_binding *bin
                 else if (r > 0)
                         fail_policy(m, "Forbidden", "failed to configure binding: ", &message);
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(m); i++)
-                        evaluate(m, params.items[i]);
+                        evaluate_mutations(m, params.items[i]);
                 hfd_policy_params_done(&params);
         }
         m->binding = NULL;
@@ -253,14 +253,14 @@ static void run_policy(struct mutating *m, const struct hfd_policy_hook *hook) {
         enum hfd_matcher_result match;
 
         m->policy = hook->policy;
-        match = hfd_policy_case_match(m->c, &m->policy->matcher, current(m), &as, &message);
+        match = hfd_policy_case_match(m->c, &m->policy->matcher, current_object(m), &as, &message);
         if (match == HFD_MATCHER_YES &&
             hfd_policy_params_check(m->policy, m->c->cacher, &message) != 0)
                 match = HFD_MATCHER_ERROR;
         if (match == HFD_MATCHER_ERROR)
                 fail_policy(m, "Forbidden", "failed to configure policy: ", &message);
         if (match == HFD_MATCHER_YES) {
-                m->r = hfd_policy_case_see(m->c, as, current(m));
+                m->r = hfd_policy_case_see(m->c, as, current_object(m));
                 if (m->c->failure)
                         m->r = HF_E_INVALID;
                 for (size_t i = 0; i < hook->n_bindings && !is_over(m); i++)
@@ -292,7 +292,7 @@ static int load_rounds(struct mutating *m) {
                 m->rounds.again = hf__json_dup(kept->again);
         if ((kept->invoked && !m->rounds.invoked) || (kept->again && !m->rounds.again))
                 return -ENOMEM;
-        if (m->c->a->reinvoked && kept->output && !hf__json_equal(kept->output, current(m)))
+        if (m->c->a->reinvoked && kept->output && !hf__json_equal(kept->output, current_object(m)))
                 require_others(m);
         return m->r;
 }
@@ -328,7 +328,7 @@ static void refuse_conversion(const struct mutating *m, struct hfd_response *res
 }
 
 /* Passes the changed object to the admission. 0, -ENOMEM or HF_E_FORBIDDEN. */
-static int finish(struct mutating *m, struct hfd_response *response) {
+static int finish_policy(struct mutating *m, struct hfd_response *response) {
         struct hfd_admission *a = m->c->a;
 
         if (m->causes->n > 0) {
@@ -362,7 +362,7 @@ int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index
         for (size_t i = 0; i < index->n_hooks && !is_over(&m); i++)
                 run_policy(&m, &index->hooks[i]);
         if (!is_over(&m))
-                m.r = finish(&m, response);
+                m.r = finish_policy(&m, response);
         if (m.c->failure && m.r != -EAGAIN)
                 refuse_conversion(&m, response);
         hf__json_free(m.object);

@@ -101,8 +101,8 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
         return r;
 }
 
-static int merge(const struct hfd_resource *kind, struct hf__cel_value value,
-                 struct hf__json **object, struct hf__strbuf *message) {
+static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_value value,
+                               struct hf__json **object, struct hf__strbuf *message) {
         char api_version[HFD_API_VERSION_MAX];
         struct hf__json *config = NULL;
         struct hf__json *copy = NULL;
@@ -213,7 +213,8 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
         return r;
 }
 
-static int patch(struct hf__cel_value value, struct hf__json **object, struct hf__strbuf *message) {
+static int apply_patch(struct hf__cel_value value, struct hf__json **object,
+                       struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";
         struct hf__json *operations = hf__json_array();
         struct hf__json *copy = hf__json_dup(*object);
@@ -251,6 +252,6 @@ int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__c
                 hf__strbuf_puts(reterr_message, "the result of the expression has another type");
                 return HF_E_INVALID;
         }
-        return apply ? merge(kind, value, object, reterr_message)
-                     : patch(value, object, reterr_message);
+        return apply ? merge_configuration(kind, value, object, reterr_message)
+                     : apply_patch(value, object, reterr_message);
 }

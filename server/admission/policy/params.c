@@ -69,7 +69,7 @@ struct search {
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */
-static int pay(const struct search *search, uint64_t cost) {
+static int pay_cost(const struct search *search, uint64_t cost) {
         struct hfd_expression_allowance *allowance = search->allowance;
 
         if (!allowance)
@@ -91,7 +91,7 @@ static int add_object(struct search *search, struct hfd_object *object) {
                                   HFD_POLICY_PARAMS_MAX);
                 return HF_E_INVALID;
         }
-        r = pay(search, object->bytes->n / BYTES_PER_COST);
+        r = pay_cost(search, object->bytes->n / BYTES_PER_COST);
         if (r != 0)
                 return r;
         search->needs_webhook |= hfd_conversion_is_pending(search->row, object);
@@ -143,7 +143,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
                 if (!selectable)
                         r = -ENOMEM;
                 if (r == 0)
-                        r = pay(search, COST_OF_LOOK);
+                        r = pay_cost(search, COST_OF_LOOK);
                 if (r == 0 &&
                     hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
                         r = add_object(search, object);

@@ -56,9 +56,9 @@ static bool is_converted(const struct hfd_policy_case *c, const struct hfd_resou
         return as != c->a->of.resource && c->a->of.kind == c->a->of.resource;
 }
 
-static int convert(struct hfd_policy_case *c, const struct hfd_resource *as,
-                   const struct hf__json *object, struct hf__json **ret_owned,
-                   const struct hf__json **ret_object) {
+static int convert_object(struct hfd_policy_case *c, const struct hfd_resource *as,
+                          const struct hf__json *object, struct hf__json **ret_owned,
+                          const struct hf__json **ret_object) {
         int r;
 
         *ret_object = object;
@@ -83,9 +83,9 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
         forget_objects(c);
         c->as = as;
         if (r == 0)
-                r = convert(c, as, object, &c->owned_object, &c->object);
+                r = convert_object(c, as, object, &c->owned_object, &c->object);
         if (r == 0)
-                r = convert(c, as, of->old, &c->owned_old, &c->old);
+                r = convert_object(c, as, of->old, &c->owned_old, &c->old);
         return r;
 }
 

@@ -32,7 +32,7 @@ struct builder {
 };
 
 /* Makes room for one more pointer. 0 or -ENOMEM. */
-static int grow(void *array_pointer, size_t n, size_t *space) {
+static int grow_array(void *array_pointer, size_t n, size_t *space) {
         void **array = array_pointer;
         void *larger;
 
@@ -65,7 +65,7 @@ static struct hfd_policy *find_policy(const struct hfd_policy_index *old,
 
 static int add_policy(struct builder *b, const struct hfd_object *object) {
         struct hfd_policy *policy = find_policy(b->old, object);
-        int r = grow(&b->policies, b->n_policies, &b->policies_space);
+        int r = grow_array(&b->policies, b->n_policies, &b->policies_space);
 
         if (r != 0)
                 return r;
@@ -81,7 +81,7 @@ static int add_policy(struct builder *b, const struct hfd_object *object) {
 static int add_binding(struct builder *b, const struct hfd_object *object) {
         struct hfd_policy_index *index = b->index;
         struct hfd_policy_binding *binding = NULL;
-        int r = grow(&index->bindings, index->n_bindings, &b->bindings_space);
+        int r = grow_array(&index->bindings, index->n_bindings, &b->bindings_space);
 
         if (r != 0)
                 return r;

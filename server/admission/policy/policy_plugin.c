@@ -60,7 +60,7 @@ static bool is_policy(const struct hfd_admission_attributes *of) {
         return false;
 }
 
-static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
+static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) {
         struct hfd_policy_plugin *plugin = ctx;
         struct hfd_policy_index *index;
         bool wanted;
@@ -134,8 +134,8 @@ static void end_admission(struct hfd_admission *a, struct hfd_response *response
                 hfd_admission_next(a);
 }
 
-static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
-                     struct hfd_admission *a, const struct hfd_work_task *task);
+static void evaluate_policies(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                              struct hfd_admission *a, const struct hfd_work_task *task);
 
 static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct turn *turn = (struct turn *)task;
@@ -146,17 +146,17 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
                 hfd_admission_turn_refuse(HF_E_UNAVAILABLE, &response);
                 hfd_admission_refuse(turn->a, &response);
         } else {
-                evaluate(turn->plugin, turn->index, turn->a, task);
+                evaluate_policies(turn->plugin, turn->index, turn->a, task);
         }
         free(turn);
         return HFD_WORK_DONE;
 }
 
-static void resume(void *ctx) {
+static void resume_request(void *ctx) {
         struct turn turn = *(struct turn *)ctx;
 
         free(ctx);
-        evaluate(turn.plugin, turn.index, turn.a, NULL);
+        evaluate_policies(turn.plugin, turn.index, turn.a, NULL);
 }
 
 /* Starts over, as the attempt needs it. Consumes the reference to the index. */
@@ -172,7 +172,7 @@ static void start_over(struct hfd_policy_plugin *plugin, struct hfd_policy_index
                                       .index = index,
                                       .a = a};
                 if (needs == NEEDS_FORM) {
-                        hfd_admission_fetch_form(a, resume, turn);
+                        hfd_admission_fetch_form(a, resume_request, turn);
                         return;
                 }
                 if (hfd_work_submit(plugin->pool, &turn->task))
@@ -187,8 +187,8 @@ static void start_over(struct hfd_policy_plugin *plugin, struct hfd_policy_index
 }
 
 /* Evaluates the policies, now or later, and consumes the reference to the index. */
-static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
-                     struct hfd_admission *a, const struct hfd_work_task *task) {
+static void evaluate_policies(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                              struct hfd_admission *a, const struct hfd_work_task *task) {
         struct hfd_response response = {0};
         enum attempt result = try_policies(plugin, index, a, task, &response);
 
@@ -200,18 +200,18 @@ static void evaluate(struct hfd_policy_plugin *plugin, struct hfd_policy_index *
         end_admission(a, &response);
 }
 
-static void ask(void *ctx, struct hfd_admission *a) {
+static void ask_policies(void *ctx, struct hfd_admission *a) {
         struct hfd_policy_index *index = get_index(ctx);
 
         if (index)
-                evaluate(ctx, index, a, NULL);
+                evaluate_policies(ctx, index, a, NULL);
         else
                 hfd_admission_next(a);
 }
 
 /* ---- the configuration ---- */
 
-static int refresh(void *ctx) {
+static int refresh_index(void *ctx) {
         struct hfd_policy_plugin *plugin = ctx;
         struct hfd_policy_index *old = get_index(plugin);
         struct hfd_policy_index *index = NULL;
@@ -263,8 +263,8 @@ struct hfd_admission_plugin hfd_policy_plugin_of_chain(struct hfd_policy_plugin 
         return (struct hfd_admission_plugin){.name = plugin->mutating ? "MutatingAdmissionPolicy"
                                                                       : "ValidatingAdmissionPolicy",
                                              .ctx = plugin,
-                                             .wants = wants,
-                                             .mutate = plugin->mutating ? ask : NULL,
-                                             .validate = plugin->mutating ? NULL : ask,
-                                             .refresh = refresh};
+                                             .wants = wants_request,
+                                             .mutate = plugin->mutating ? ask_policies : NULL,
+                                             .validate = plugin->mutating ? NULL : ask_policies,
+                                             .refresh = refresh_index};
 }

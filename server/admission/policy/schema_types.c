@@ -29,14 +29,14 @@ struct maker {
 
 static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN); }
 
-static const struct hf__cel_type *make(struct maker *maker, const struct hfd_schema *schema);
+static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema);
 
 /* Adds a field under the name that expressions use for it. A reserved word is added under its own
  * name, too. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);
-        const struct hf__cel_type *of = make(maker, field->schema);
+        const struct hf__cel_type *of = make_type(maker, field->schema);
 
         if (!name)
                 return;
@@ -67,7 +67,7 @@ static const struct hf__cel_type *make_struct(struct maker *maker,
 
 static const struct hf__cel_type *make_container(struct maker *maker,
                                                  const struct hfd_schema *schema) {
-        const struct hf__cel_type *items = make(maker, schema->items);
+        const struct hf__cel_type *items = make_type(maker, schema->items);
         const struct hf__cel_type *type;
 
         if (schema->type == HFD_SCHEMA_LIST)
@@ -99,7 +99,7 @@ static const struct hf__cel_type *make_scalar(const struct hfd_schema *schema) {
         return dyn();
 }
 
-static const struct hf__cel_type *make(struct maker *maker, const struct hfd_schema *schema) {
+static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema) {
         const struct hf__cel_type *type;
 
         if (!schema || maker->depth == DEPTH_MAX || maker->n_parts > PARTS_MAX)
@@ -121,7 +121,7 @@ static const struct hf__cel_type *make(struct maker *maker, const struct hfd_sch
 const struct hf__cel_type *hfd_schema_type(struct hf__arena *arena, const struct hfd_schema *schema,
                                            const char *kind) {
         struct maker maker = {.arena = arena, .kind = kind};
-        const struct hf__cel_type *type = make(&maker, schema);
+        const struct hf__cel_type *type = make_type(&maker, schema);
 
         return arena->failed ? NULL : type;
 }

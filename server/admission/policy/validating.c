@@ -44,7 +44,7 @@ static bool is_over(const struct validating *v) {
 
 /* ---- what happens after a decision ---- */
 
-static void deny(struct validating *v, const char *reason, const char *message) {
+static void deny_request(struct validating *v, const char *reason, const char *message) {
         if (v->denied)
                 return;
         v->denied = true;
@@ -54,7 +54,7 @@ static void deny(struct validating *v, const char *reason, const char *message) 
                           v->binding ? v->binding->name : "", v->binding ? "'" : "", message);
 }
 
-static void warn(struct validating *v, const char *message) {
+static void add_warning(struct validating *v, const char *message) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
         hf__strbuf_printf(&text,
@@ -66,7 +66,7 @@ static void warn(struct validating *v, const char *message) {
         hf__strbuf_done(&text);
 }
 
-static void audit(struct validating *v, size_t i, const char *message) {
+static void add_audit_failure(struct validating *v, size_t i, const char *message) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
         hf__strbuf_puts(&text, "[{\"message\":");
@@ -89,11 +89,11 @@ static void audit(struct validating *v, size_t i, const char *message) {
 static void act_on_failure(struct validating *v, size_t i, const char *reason,
                            const char *message) {
         if ((v->binding->actions & HFD_POLICY_DENY) != 0)
-                deny(v, reason, message);
+                deny_request(v, reason, message);
         if ((v->binding->actions & HFD_POLICY_WARN) != 0)
-                warn(v, message);
+                add_warning(v, message);
         if ((v->binding->actions & HFD_POLICY_AUDIT) != 0)
-                audit(v, i, message);
+                add_audit_failure(v, i, message);
 }
 
 /* The evaluation has failed without a decision. The failurePolicy says whether that denies. */
@@ -110,13 +110,13 @@ static void act_on_configuration(struct validating *v, const char *what,
         if (v->policy->ignores_failure)
                 return;
         hf__strbuf_printf(&text, "failed to configure %s: %s", what, why->data ? why->data : "");
-        deny(v, "Invalid", text.error == 0 ? text.data : what);
+        deny_request(v, "Invalid", text.error == 0 ? text.data : what);
         hf__strbuf_done(&text);
 }
 
 /* ---- one evaluation of a policy ---- */
 
-static void trim(const char **text, size_t *n) {
+static void trim_space(const char **text, size_t *n) {
         while (*n > 0 && strchr(spaces, (*text)[*n - 1]))
                 (*n)--;
         while (*n > 0 && strchr(spaces, **text)) {
@@ -149,7 +149,7 @@ static bool put_message_of_expression(struct hfd_expression_run *run,
                 return false;
         text = value.as.text;
         n = value.n;
-        trim(&text, &n);
+        trim_space(&text, &n);
         if (n == 0 || n > MESSAGE_EXPRESSION_MAX || memchr(text, '\n', n) || memchr(text, 0, n))
                 return false;
         hf__strbuf_add(message, text, n);
@@ -172,12 +172,12 @@ static void fail_validation(struct validating *v, struct hfd_expression_run *run
                 hf__strbuf_done(&message);
                 return;
         }
-        trim(&text, &n);
+        trim_space(&text, &n);
         if (n == 0) {
                 hf__strbuf_puts(&message, "failed expression: ");
                 text = validation->text;
                 n = strlen(text);
-                trim(&text, &n);
+                trim_space(&text, &n);
         }
         hf__strbuf_add(&message, text, n);
         if (message.error == 0)
@@ -238,12 +238,12 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
                 if (r == HF_E_TOO_LARGE)
                         act_on_failure(v, i, "Invalid", message.error == 0 ? message.data : "");
                 else
-                        deny(v, "Invalid", message.error == 0 ? message.data : "");
+                        deny_request(v, "Invalid", message.error == 0 ? message.data : "");
         } else if (!is_over(v) && r == 0 && value.kind == HF__CEL_STRING) {
                 const char *text = value.as.text;
                 size_t n = value.n;
 
-                trim(&text, &n);
+                trim_space(&text, &n);
                 if (n > 0)
                         add_annotation(v, annotation->key, text, n);
         }
@@ -269,7 +269,7 @@ static enum hfd_match check_conditions(struct validating *v, const struct hf__js
         return match;
 }
 
-static void evaluate(struct validating *v, const struct hf__json *params) {
+static void evaluate_validations(struct validating *v, const struct hf__json *params) {
         struct hfd_expression_input input = hfd_policy_case_input(v->c, params, true);
         struct hfd_expression_run run;
         bool goes_on = true;
@@ -313,7 +313,7 @@ static void run_binding(struct validating *v, const struct hfd_policy_binding *b
                         r = HF_E_INVALID;
                 }
                 for (size_t i = 0; r == 0 && i < params.n && !is_over(v); i++)
-                        evaluate(v, params.items[i]);
+                        evaluate_validations(v, params.items[i]);
                 hfd_policy_params_done(&params);
         }
         v->binding = NULL;

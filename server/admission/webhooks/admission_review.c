@@ -137,7 +137,7 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
 
 /* ---- the response ---- */
 
-static int refuse(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
+static int refuse_review(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
         (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "received invalid webhook response: %s",
                        text);
         return HF_E_INVALID;
@@ -208,7 +208,7 @@ static int check_identity(const struct hf__json *json, const char *uid,
                 hfd_quote(found ? found : "", quoted, sizeof quoted);
                 (void)snprintf(text, sizeof text, "expected response.uid=\"%s\", got %s", uid,
                                quoted);
-                return refuse(why, text);
+                return refuse_review(why, text);
         }
         version = version ? version : "";
         kind = kind ? kind : "";
@@ -218,7 +218,7 @@ static int check_identity(const struct hf__json *json, const char *uid,
                        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, "
                        "got %.60s%s, Kind=%.60s",
                        version, strchr(version, '/') ? "" : "/", kind);
-        return refuse(why, text);
+        return refuse_review(why, text);
 }
 
 /* Parses what a webhook has sent. 0, -ENOMEM, or another error of hf__json_parse. */
@@ -261,17 +261,19 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         char text[120], quoted[60];
 
         if (!mutating && has_patch)
-                return refuse(why, "validating webhook may not return response.patch");
+                return refuse_review(why, "validating webhook may not return response.patch");
         if (!mutating && type)
-                return refuse(why, "validating webhook may not return response.patchType");
+                return refuse_review(why, "validating webhook may not return response.patchType");
         if (has_patch && !type)
-                return refuse(why, "webhook returned response.patch but not response.patchType");
+                return refuse_review(why,
+                                     "webhook returned response.patch but not response.patchType");
         if (!has_patch && type)
-                return refuse(why, "webhook returned response.patchType but not response.patch");
+                return refuse_review(why,
+                                     "webhook returned response.patchType but not response.patch");
         if (!has_patch)
                 return 0;
         if (!*type)
-                return refuse(why, "webhook returned invalid response.patchType of \"\"");
+                return refuse_review(why, "webhook returned invalid response.patchType of \"\"");
         if (!hf__json_bool(response, "allowed", false))
                 return 0; /* a validating webhook's patch is not applied */
         if (strcmp(type, "JSONPatch") == 0)
@@ -282,8 +284,8 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         return HF_E_INVALID;
 }
 
-static int parse(const void *body, size_t n, struct hf__json **ret_json,
-                 char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
+static int parse_review(const void *body, size_t n, struct hf__json **ret_json,
+                        char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;
         int r = parse_text(body, n, ret_json, &offset);
 
@@ -304,11 +306,11 @@ int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool 
                               struct hfd_admission_review_answer *ret_answer,
                               char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         struct hfd_admission_review_answer answer = {0};
-        int r = parse(body, n, &answer.json, why);
+        int r = parse_review(body, n, &answer.json, why);
         const struct hf__json *response = hf__json_get(answer.json, "response");
 
         if (r == 0 && is_absent(response))
-                r = refuse(why, "webhook response was absent");
+                r = refuse_review(why, "webhook response was absent");
         if (r == 0 && !hf__json_is_object(response))
                 r = refuse_type(why, "response", "v1.AdmissionResponse");
         if (r == 0)

@@ -29,7 +29,7 @@ static const char *type_of(const struct hfd_webhook_call *call) {
 
 /* ---- results ---- */
 
-static void finish(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
+static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
         if (call->counted)
                 atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1, memory_order_relaxed);
         call->counted = false;
@@ -40,14 +40,14 @@ static void finish(struct hfd_webhook_call *call, enum hfd_webhook_outcome outco
         call->done(call);
 }
 
-static void fail(struct hfd_webhook_call *call, int code, const char *why) {
+static void fail_call(struct hfd_webhook_call *call, int code, const char *why) {
         hfd_refusal_failed(&call->refusal, call->hook->name, why);
-        finish(call, HFD_WEBHOOK_FAILED, code);
+        finish_call(call, HFD_WEBHOOK_FAILED, code);
 }
 
 static void fail_no_memory(struct hfd_webhook_call *call) {
         hfd_response_no_memory(&call->refusal);
-        finish(call, HFD_WEBHOOK_INTERNAL, 0);
+        finish_call(call, HFD_WEBHOOK_INTERNAL, 0);
 }
 
 /* The webhook has sent a code other than 2xx. */
@@ -59,7 +59,7 @@ static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outboun
         if (why.error != 0)
                 fail_no_memory(call);
         else
-                fail(call, result->code, why.data);
+                fail_call(call, result->code, why.data);
         hf__strbuf_done(&why);
 }
 
@@ -73,14 +73,14 @@ static void on_answer(struct hfd_webhook_call *call, const struct hfd_outbound_r
         int r = hfd_admission_review_read(result->body, result->n_body, call->uid,
                                           call->webhooks->mutating, &call->answer, why);
         if (r == HF_E_INVALID) {
-                fail(call, 503, why);
+                fail_call(call, 503, why);
         } else if (r != 0) {
                 fail_no_memory(call);
         } else if (call->answer.allowed) {
-                finish(call, HFD_WEBHOOK_ALLOWED, 200);
+                finish_call(call, HFD_WEBHOOK_ALLOWED, 200);
         } else {
                 hfd_refusal_denied(&call->refusal, call->hook->name, call->answer.status);
-                finish(call, HFD_WEBHOOK_REJECTED, call->refusal.code);
+                finish_call(call, HFD_WEBHOOK_REJECTED, call->refusal.code);
         }
 }
 
@@ -93,7 +93,7 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
                 return;
         }
         (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);
-        fail(call, 503, why);
+        fail_call(call, 503, why);
 }
 
 int hfd_webhook_call_see(struct hfd_webhook_call *call) {
@@ -257,7 +257,7 @@ static int send_review(struct hfd_webhook_call *call) {
 
 static void refuse_busy(struct hfd_webhook_call *call) {
         hfd_refusal_busy(&call->refusal, call->hook->name);
-        finish(call, HFD_WEBHOOK_FAILED, 429);
+        finish_call(call, HFD_WEBHOOK_FAILED, 429);
 }
 
 /* Counts the call in the load of the webhook. False: the webhook has max_calls already. */
@@ -277,22 +277,22 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
         call->began = now(call);
         if (call->a->of.dry_run && !hook->allows_dry_run) {
                 hfd_refusal_dry_run(&call->refusal, hook->name);
-                finish(call, HFD_WEBHOOK_REJECTED, 400);
+                finish_call(call, HFD_WEBHOOK_REJECTED, 400);
                 return;
         }
         if (!hook->knows_v1) {
-                fail(call, 400,
-                     "could not create admission objects: webhook does not accept known "
-                     "AdmissionReview versions (v1)");
+                fail_call(call, 400,
+                          "could not create admission objects: webhook does not accept known "
+                          "AdmissionReview versions (v1)");
                 return;
         }
         if (!hook->url) {
-                fail(call, 500, "could not get REST client: the webhook has no address");
+                fail_call(call, 500, "could not get REST client: the webhook has no address");
                 return;
         }
         if (call->began >= call->a->of.deadline || has_client_left(call)) {
                 hfd_refusal_timeout(&call->refusal);
-                finish(call, HFD_WEBHOOK_INTERNAL, 0);
+                finish_call(call, HFD_WEBHOOK_INTERNAL, 0);
                 return;
         }
         if (!take_place(call)) {
@@ -305,7 +305,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
         if (r == HF_E_TOO_MANY)
                 refuse_busy(call);
         else if (r == HF_E_CLOSED)
-                fail(call, 503, "failed to call webhook: context canceled");
+                fail_call(call, 503, "failed to call webhook: context canceled");
         else
                 fail_no_memory(call);
 }

@@ -72,7 +72,7 @@ static struct run *run_new(struct hfd_webhooks *webhooks, struct hfd_admission *
 
 /* ---- audit annotations ---- */
 
-static void annotate(const struct run *run, const char *prefix, const char *value) {
+static void annotate_audit(const struct run *run, const char *prefix, const char *value) {
         char key[120];
 
         (void)snprintf(key, sizeof key, "%sround_%d_index_%zu", prefix, run->a->reinvoked ? 1 : 0,
@@ -91,7 +91,7 @@ static void annotate_call(const struct run *run, bool changed) {
         size_t head = value.n;
         hf__strbuf_printf(&value, ",\"mutated\":%s}", changed ? "true" : "false");
         if (value.error == 0)
-                annotate(run, "mutation.webhook.admission.k8s.io/", value.data);
+                annotate_audit(run, "mutation.webhook.admission.k8s.io/", value.data);
         if (run->call.answer.patch && value.error == 0) {
                 value.n = head;
                 value.data[head] = '\0';
@@ -99,7 +99,7 @@ static void annotate_call(const struct run *run, bool changed) {
                 hf__json_print(run->call.answer.patch, &value);
                 hf__strbuf_puts(&value, ",\"patchType\":\"JSONPatch\"}");
                 if (value.error == 0)
-                        annotate(run, "patch.webhook.admission.k8s.io/", value.data);
+                        annotate_audit(run, "patch.webhook.admission.k8s.io/", value.data);
         }
         hf__strbuf_done(&value);
 }
@@ -205,7 +205,8 @@ static bool handle_answer(struct run *run) {
         annotate_call(run, changed);
         bool refuses = hfd_webhook_call_refuses(call);
         if (!refuses && call->outcome == HFD_WEBHOOK_FAILED)
-                annotate(run, "failed-open.mutation.webhook.admission.k8s.io/", call->hook->name);
+                annotate_audit(run, "failed-open.mutation.webhook.admission.k8s.io/",
+                               call->hook->name);
         hfd_reinvocation_called(&run->reinvocation, run->i, call->hook->is_reinvocable, changed);
         if (changed)
                 hfd_admission_reinvoke(a);
@@ -235,7 +236,7 @@ static void on_called(struct hfd_webhook_call *call) {
 
 /* Describes the call of the webhook at run->i, if its rules name the request. False: response is
  * the error, or a conversion is wanted. */
-static bool describe(struct run *run, struct hfd_response *response) {
+static bool describe_change(struct run *run, struct hfd_response *response) {
         const struct hfd_webhook *hook = run->index->items[run->i];
         struct hfd_admission *a = run->a;
         const struct hfd_resource *as;
@@ -269,9 +270,9 @@ static bool describe(struct run *run, struct hfd_response *response) {
 
 /* Prepares the call of the webhook at run->i, if it applies. False: response is the error, or the
  * allowance is spent, or a conversion is wanted. */
-static bool prepare(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
-                    struct hfd_response *response) {
-        if (!run->is_described && !describe(run, response))
+static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
+                         struct hfd_response *response) {
+        if (!run->is_described && !describe_change(run, response))
                 return false;
         if (!run->is_described)
                 return true;
@@ -299,7 +300,7 @@ static void end_round(struct run *run) {
 
 static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, task); }
 
-static void resume(void *ctx) { go_on(ctx, NULL); }
+static void resume_run(void *ctx) { go_on(ctx, NULL); }
 
 /* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
  * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. */
@@ -308,7 +309,7 @@ static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effor
         int r = 0;
 
         if (hfd_forms_is_wanted(run->a->forms)) {
-                hfd_admission_fetch_form(run->a, resume, run);
+                hfd_admission_fetch_form(run->a, resume_run, run);
                 return;
         }
         if (effort->allowance.spent) {
@@ -329,7 +330,7 @@ static void go_on(struct run *run, const struct hfd_work_task *task) {
 
         while (run->i < n) {
                 bool applies = false;
-                if (!prepare(run, &effort, &applies, &response)) {
+                if (!prepare_call(run, &effort, &applies, &response)) {
                         stop_or_wait(run, &effort, &response);
                         return;
                 }

@@ -39,7 +39,7 @@ struct run {
         } items[];
 };
 
-static void end(struct run *run) {
+static void end_run(struct run *run) {
         struct hfd_admission *a = run->a;
         struct hfd_response refusal = run->refusal;
 
@@ -73,7 +73,7 @@ static void drop_pending(struct run *run) {
         bool last = --run->pending == 0;
         pthread_mutex_unlock(&run->mu);
         if (last)
-                end(run);
+                end_run(run);
 }
 
 static void on_called(struct hfd_webhook_call *call) {
@@ -130,7 +130,7 @@ static bool set_objects(struct one *one, struct hfd_response *response) {
 
 /* Describes the call of the webhook at run->at, if its rules name the request. False: response is
  * the error, or a conversion is wanted. */
-static bool describe(struct run *run, struct hfd_response *response) {
+static bool describe_change(struct run *run, struct hfd_response *response) {
         struct hfd_webhooks *webhooks = run->webhooks;
         const struct hfd_webhook *hook = run->index->items[run->at];
         struct hfd_admission *a = run->a;
@@ -157,7 +157,7 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         for (; run->index && run->at < run->index->n; run->at++) {
                 struct one *one = &run->items[run->n];
-                if (!run->is_described && !describe(run, response))
+                if (!run->is_described && !describe_change(run, response))
                         return false;
                 if (!run->is_described)
                         continue;
@@ -179,7 +179,7 @@ static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
 /* ---- the start ---- */
 
 static void run_turn(void *ctx, const struct hfd_work_task *task);
-static void resume(void *ctx);
+static void resume_run(void *ctx);
 
 /* The webhooks could not be chosen. If the allowance is spent, the choice goes on in a turn on the
  * pool; if a conversion is wanted, the choice goes on after it; otherwise response is the error. */
@@ -188,7 +188,7 @@ static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effor
         int r = 0;
 
         if (hfd_forms_is_wanted(run->a->forms)) {
-                hfd_admission_fetch_form(run->a, resume, run);
+                hfd_admission_fetch_form(run->a, resume_run, run);
                 return;
         }
         if (effort->allowance.spent) {
@@ -198,11 +198,11 @@ static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effor
                 hfd_admission_turn_refuse(r, response);
         }
         run->refusal = *response;
-        end(run);
+        end_run(run);
 }
 
 /* Chooses the webhooks and calls them. task: the turn on the pool; NULL = another thread. */
-static void start(struct run *run, const struct hfd_work_task *task) {
+static void start_calls(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};
 
@@ -216,9 +216,9 @@ static void start(struct run *run, const struct hfd_work_task *task) {
         drop_pending(run);
 }
 
-static void run_turn(void *ctx, const struct hfd_work_task *task) { start(ctx, task); }
+static void run_turn(void *ctx, const struct hfd_work_task *task) { start_calls(ctx, task); }
 
-static void resume(void *ctx) { start(ctx, NULL); }
+static void resume_run(void *ctx) { start_calls(ctx, NULL); }
 
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         struct hfd_webhooks *webhooks = ctx;
@@ -238,5 +238,5 @@ void hfd_webhooks_validate(void *ctx, struct hfd_admission *a) {
         run->webhooks = webhooks;
         run->index = index;
         run->pending = 1;
-        start(run, NULL);
+        start_calls(run, NULL);
 }

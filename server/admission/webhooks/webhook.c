@@ -214,7 +214,7 @@ bool hfd_webhook_index_wants(const struct hfd_webhook_index *index,
 }
 
 /* Makes room for n more webhooks. 0 or -ENOMEM. */
-static int grow(struct hfd_webhook_index **index, size_t n) {
+static int grow_index(struct hfd_webhook_index **index, size_t n) {
         struct hfd_webhook_index *grown =
                 realloc(*index, sizeof **index + ((*index)->n + n) * sizeof grown->items[0]);
 
@@ -238,7 +238,7 @@ static int share_configuration(struct hfd_webhook_index **index, const struct hf
         for (end = begin;
              end < old->n && strcmp(old->items[end]->configuration, hfd_object_name(object)) == 0;)
                 end++;
-        if (grow(index, end - begin) != 0)
+        if (grow_index(index, end - begin) != 0)
                 return -ENOMEM;
         for (size_t i = begin; i < end; i++) {
                 atomic_fetch_add_explicit(&old->items[i]->refs, 1, memory_order_relaxed);
@@ -257,7 +257,7 @@ static int make_configuration(struct hfd_webhook_index **index, const struct hfd
         if (r != 0)
                 return r == -ENOMEM ? r : 0;
         const struct hf__json *hooks = hf__json_get(json, "webhooks");
-        r = grow(index, hf__json_count(hooks));
+        r = grow_index(index, hf__json_count(hooks));
         for (const struct hf__json *m = hf__json_first(hooks); m && r == 0; m = hf__json_next(m)) {
                 struct hfd_webhook *hook = calloc(1, sizeof *hook);
                 if (!hook) {

@@ -46,7 +46,7 @@ struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks) {
         return index;
 }
 
-static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
+static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) {
         struct hfd_webhooks *webhooks = ctx;
 
         if (!atomic_load_explicit(&webhooks->any, memory_order_acquire) ||
@@ -58,7 +58,7 @@ static bool wants(void *ctx, const struct hfd_admission_attributes *of) {
         return wanted;
 }
 
-static int refresh(void *ctx) {
+static int refresh_index(void *ctx) {
         struct hfd_webhooks *webhooks = ctx;
         struct hfd_webhook_index *index = NULL, *old = hfd_webhooks_index(webhooks);
         const char *plural = webhooks->mutating ? "mutatingwebhookconfigurations"
@@ -83,8 +83,8 @@ struct hfd_admission_plugin hfd_webhooks_plugin(struct hfd_webhooks *webhooks) {
         return (struct hfd_admission_plugin){.name = mutating ? "MutatingAdmissionWebhook"
                                                               : "ValidatingAdmissionWebhook",
                                              .ctx = webhooks,
-                                             .wants = wants,
+                                             .wants = wants_request,
                                              .mutate = mutating ? hfd_webhooks_mutate : NULL,
                                              .validate = mutating ? NULL : hfd_webhooks_validate,
-                                             .refresh = refresh};
+                                             .refresh = refresh_index};
 }

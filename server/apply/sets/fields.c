@@ -20,7 +20,7 @@
 /* ---- building ---- */
 
 /* Doubles the space of the builder. False: memory is exhausted. */
-static bool grow(struct hfd_fields_builder *builder) {
+static bool grow_fields(struct hfd_fields_builder *builder) {
         size_t space = builder->space ? 2 * builder->space : 8;
         struct hfd_field *fields = hf__arena_alloc(builder->scratch, space * sizeof *fields);
 
@@ -35,7 +35,7 @@ static bool grow(struct hfd_fields_builder *builder) {
 
 void hfd_fields_add(struct hfd_fields_builder *builder, const struct hfd_step *step, bool member,
                     const struct hfd_fields *below) {
-        if ((!member && !below) || (builder->n == builder->space && !grow(builder)))
+        if ((!member && !below) || (builder->n == builder->space && !grow_fields(builder)))
                 return;
         builder->fields[builder->n++] = (struct hfd_field){*step, member, below};
 }
@@ -47,7 +47,7 @@ static int order_of_fields(const void *a, const void *b) {
 }
 
 /* Sorts the fields. They are often in order already, because the members of the object are. */
-static void sort(struct hfd_field *fields, size_t n) {
+static void sort_fields(struct hfd_field *fields, size_t n) {
         for (size_t i = 1; i < n; i++)
                 if (order_of_fields(&fields[i - 1], &fields[i]) > 0) {
                         qsort(fields, n, sizeof *fields, order_of_fields);
@@ -80,7 +80,7 @@ const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, si
         builder->n = level;
         if (n == 0)
                 return NULL;
-        sort(builder->fields + level, n);
+        sort_fields(builder->fields + level, n);
         n = join_equal(builder->scratch, builder->fields + level, n);
         fields = hf__arena_alloc(builder->scratch, sizeof *fields + n * sizeof fields->at[0]);
         if (!fields)
@@ -93,7 +93,8 @@ const struct hfd_fields *hfd_fields_close(struct hfd_fields_builder *builder, si
 /* ---- search ---- */
 
 /* The index of the first field, at or after `low`, whose step is not smaller than this one. */
-static size_t bisect(const struct hfd_fields *fields, size_t low, const struct hfd_step *step) {
+static size_t bisect_fields(const struct hfd_fields *fields, size_t low,
+                            const struct hfd_step *step) {
         size_t high = fields->n;
 
         while (low < high) {
@@ -112,7 +113,7 @@ static const struct hfd_field *find_from(const struct hfd_fields *fields, size_t
                                          const struct hfd_step *step) {
         if (!fields)
                 return NULL;
-        *at = bisect(fields, *at, step);
+        *at = bisect_fields(fields, *at, step);
         if (*at == fields->n || hfd_step_compare(&fields->at[*at].step, step) != 0)
                 return NULL;
         return &fields->at[*at];

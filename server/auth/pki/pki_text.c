@@ -49,7 +49,7 @@ static bool is_labelled(const struct block *block, const char *end) {
 }
 
 /* Appends the block and a newline to *text, which is zeroed from *n on and has enough space. */
-static void append(char *text, size_t *n, const struct block *block) {
+static void append_block(char *text, size_t *n, const struct block *block) {
         memcpy(text + *n, block->text, block->n);
         *n += block->n;
         text[(*n)++] = '\n';
@@ -78,10 +78,10 @@ int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_c
         }
         for (const char *at = pem; next_block(&at, &block);) {
                 if (is_labelled(&block, "PRIVATE KEY")) {
-                        append(ca.key_pem, &n_key, &block);
+                        append_block(ca.key_pem, &n_key, &block);
                         n_keys++;
                 } else if (is_labelled(&block, "CERTIFICATE")) {
-                        append(ca.cert_pem, &n_cert, &block);
+                        append_block(ca.cert_pem, &n_cert, &block);
                         n_certs++;
                 }
         }

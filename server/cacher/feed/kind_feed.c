@@ -43,12 +43,12 @@ struct hfd_kind_feed {
 };
 
 /* NULL: this server has no definitions. */
-static const struct hfd_resource *definitions(void) {
+static const struct hfd_resource *definitions_resource(void) {
         return hfd_resource_find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 }
 
 bool hfd_kind_feed_observes(const struct hfd_resource *resource) {
-        return resource == definitions();
+        return resource == definitions_resource();
 }
 
 /* ---- making a set ---- */
@@ -127,7 +127,7 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r = hfd_snapshot_take_now(feed->cacher, definitions(), &snapshot);
+        int r = hfd_snapshot_take_now(feed->cacher, definitions_resource(), &snapshot);
 
         if (r != 0)
                 return r;
@@ -170,7 +170,7 @@ static void retire_old(struct hfd_kind_feed *feed, const struct hfd_custom_set *
 }
 
 /* Does one round. Returns as make_set does. */
-static int follow(struct hfd_kind_feed *feed) {
+static int follow_kinds(struct hfd_kind_feed *feed) {
         struct hfd_custom_set *old = hfd_custom_table_set(feed->table), *set = NULL;
         uint64_t fill = 0;
         int r = make_set(feed, old, &fill, &set);
@@ -191,9 +191,9 @@ static int follow(struct hfd_kind_feed *feed) {
 
 /* ---- the feed ---- */
 
-static int make(void *ctx, struct hfd_cacher *cacher) {
+static int make_kinds(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_kind_feed *feed = ctx;
-        int r = definitions() ? follow(feed) : 0;
+        int r = definitions_resource() ? follow_kinds(feed) : 0;
 
         (void)cacher;
         if (r == 0)
@@ -210,12 +210,12 @@ int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
         *feed = (struct hfd_kind_feed){.host = host,
                                        .cacher = cacher,
                                        .table = table,
-                                       .synced = definitions() == NULL};
+                                       .synced = definitions_resource() == NULL};
         /* No pause: clients wait until what they have defined is served. */
         const struct hfd_feed_config config = {.cacher = cacher,
                                                .thread = "hf-kinds",
                                                .component = "definitions",
-                                               .make = make,
+                                               .make = make_kinds,
                                                .ctx = feed};
         int r = hfd_feed_new(host, &config, &feed->feed);
         if (r != 0)

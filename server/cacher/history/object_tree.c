@@ -41,7 +41,7 @@ static int compare_paths(const char *path, const struct hfd_object_node *node) {
 
 static uint32_t subtree_size(const struct hfd_object_node *node) { return node ? node->n : 0; }
 
-static void recount(struct hfd_object_node *node) {
+static void recount_node(struct hfd_object_node *node) {
         node->n = 1 + subtree_size(node->left) + subtree_size(node->right);
 }
 
@@ -146,11 +146,11 @@ static void split_tree(struct hfd_object_node *node, const char *path,
         } else if (compare_paths(path, node) > 0) {
                 split_tree(node->right, path, &node->right, ret_right);
                 *ret_left = node;
-                recount(node);
+                recount_node(node);
         } else {
                 split_tree(node->left, path, ret_left, &node->left);
                 *ret_right = node;
-                recount(node);
+                recount_node(node);
         }
 }
 
@@ -177,11 +177,11 @@ static struct hfd_object_node *join_trees(struct hfd_object_node *left,
                 return left ? left : right;
         if (left->priority > right->priority) {
                 left->right = join_trees(left->right, right);
-                recount(left);
+                recount_node(left);
                 return left;
         }
         right->left = join_trees(left, right->left);
-        recount(right);
+        recount_node(right);
         return right;
 }
 
@@ -199,7 +199,7 @@ static void insert_node(struct hfd_object_tree *tree, struct hfd_object_node *no
                 link = compare_paths(path, *link) < 0 ? &(*link)->left : &(*link)->right;
         }
         split_tree(*link, path, &node->left, &node->right);
-        recount(node);
+        recount_node(node);
         *link = node;
 }
 
@@ -267,7 +267,7 @@ int hfd_object_tree_append(struct hfd_object_tree *tree, struct hfd_object *obje
              link = &(*link)->right)
                 (*link)->n++;
         node->left = *link; /* all of it sorts before the new node */
-        recount(node);
+        recount_node(node);
         *link = node;
         return 0;
 }

@@ -149,7 +149,7 @@ static int check_secret(struct hfd_controller_context *context, struct hf_term *
         return r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_secret(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         const char *slash = strchr(key, '/');
         struct hf__json *secret;
@@ -220,7 +220,7 @@ int hfd_token_secrets_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_TOKEN_SECRETS,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_secret,
                 .ctx = context,
                 .sources = {{context->token_secrets},
                             {hfd_needed_informer(context->service_accounts), map_account}},

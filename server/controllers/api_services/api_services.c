@@ -47,7 +47,7 @@ static bool find_version(const struct hfd_controller_context *context, const cha
                                      ret_version->version);
 }
 
-static int create(struct hf_term *term, const struct hfd_api_version *version) {
+static int create_service(struct hf_term *term, const struct hfd_api_version *version) {
         struct hf__json *service = hfd_api_service_make(version);
         int r = service ? hfd_object_client_create(term, &api_services, NULL, service) : -ENOMEM;
 
@@ -57,8 +57,8 @@ static int create(struct hf_term *term, const struct hfd_api_version *version) {
 
 /* Writes the spec if it differs; otherwise the status if that differs. The event of the first write
  * leads to the second one. */
-static int update(struct hf_term *term, struct hf__json *service,
-                  const struct hfd_api_version *version) {
+static int update_service(struct hf_term *term, struct hf__json *service,
+                          const struct hfd_api_version *version) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         const char *name = hf__json_string(service, "metadata.name"), *part = NULL;
         char now[HF__MICROTIME_MAX];
@@ -87,7 +87,7 @@ static int delete_custom(struct hf_term *term, const struct hf__json *service) {
         return hfd_object_client_ignore_stale(r);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_service(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct hfd_controller_context *context = ctx;
         char space[HFD_API_SERVICE_NAME_MAX];
         struct hfd_api_version version;
@@ -96,11 +96,11 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         int r = hfd_object_client_get_cached(context->api_services->informer, NULL, key, &service);
 
         if (r == HF_E_NOT_FOUND)
-                return served ? create(term, &version) : 0;
+                return served ? create_service(term, &version) : 0;
         if (r == 0 && !served && hfd_api_service_is_custom(service))
                 r = delete_custom(term, service);
         else if (r == 0)
-                r = update(term, service, served ? &version : NULL);
+                r = update_service(term, service, served ? &version : NULL);
         hf__json_free(service);
         return r;
 }
@@ -170,7 +170,7 @@ static int create_all(const struct hfd_controller_context *context, struct hf_te
                 r = hfd_object_client_get(term, &api_services, NULL, name, &service);
                 hf__json_free(service);
                 if (r == HF_E_NOT_FOUND)
-                        r = create(term, &context->api_versions[i]);
+                        r = create_service(term, &context->api_versions[i]);
         }
         return r;
 }
@@ -180,7 +180,7 @@ int hfd_api_services_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_API_SERVICES,
                 .n_workers = 1,
-                .reconcile = reconcile,
+                .reconcile = reconcile_service,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->api_services)},
                             {hfd_needed_informer(context->definitions), map_definition}},

@@ -30,8 +30,8 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
         return r;
 }
 
-static int receive(struct hf_term *term, const struct hf_request *request,
-                   struct hf__json **ret_json) {
+static int receive_object(struct hf_term *term, const struct hf_request *request,
+                          struct hf__json **ret_json) {
         struct hf_status status;
         char *text = NULL;
         size_t n = 0;
@@ -52,7 +52,7 @@ int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resour
                                            .ns = ns,
                                            .name = name};
 
-        return receive(term, &request, ret_object);
+        return receive_object(term, &request, ret_object);
 }
 
 int hfd_object_client_list(struct hf_term *term, const struct hf_resource *resource, const char *ns,
@@ -63,7 +63,7 @@ int hfd_object_client_list(struct hf_term *term, const struct hf_resource *resou
                                            .ns = ns,
                                            .query = query};
 
-        return receive(term, &request, ret_list);
+        return receive_object(term, &request, ret_list);
 }
 
 /* The response is not read: the informer delivers the new version of the object. */
@@ -140,7 +140,7 @@ int hfd_object_client_patch(struct hf_term *term, const struct hf_resource *reso
                                            .subresource = subresource,
                                            .body = body.data,
                                            .n_body = body.n};
-        int r = body.error != 0 ? body.error : receive(term, &request, ret_object);
+        int r = body.error != 0 ? body.error : receive_object(term, &request, ret_object);
         hf__strbuf_done(&body);
         return r;
 }

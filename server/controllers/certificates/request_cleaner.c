@@ -50,7 +50,7 @@ static int delete_request(struct hf_term *term, const struct hf__json *request, 
                 hfd_object_client_delete(term, &requests, NULL, name, &options));
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_request(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         const struct hf_clock *clock = hf_host_clock(context->host);
         struct hf__json *request;
@@ -74,7 +74,7 @@ int hfd_request_cleaner_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_CLEANER,
                 .n_workers = 1,
-                .reconcile = reconcile,
+                .reconcile = reconcile_request,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->certificate_requests)}},
         };

@@ -97,22 +97,22 @@ static int64_t left_of(const struct hf__json *object, const char *path, int64_t 
         return then + age - now;
 }
 
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t earlier_time(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t hfd_request_time_left(const struct hf__json *request, int64_t now, int64_t valid_until) {
         const struct hf__json *approved = find_condition(request, "Approved");
         int64_t left =
                 left_of(find_condition(request, "Denied"), "lastUpdateTime", ANSWERED_KEPT, now);
 
-        left = earlier(left, left_of(find_condition(request, "Failed"), "lastUpdateTime",
-                                     ANSWERED_KEPT, now));
+        left = earlier_time(left, left_of(find_condition(request, "Failed"), "lastUpdateTime",
+                                          ANSWERED_KEPT, now));
         if (hf__json_count(hf__json_path(request, "status.conditions")) == 0)
-                left = earlier(left,
-                               left_of(request, "metadata.creationTimestamp", WAITING_KEPT, now));
+                left = earlier_time(left, left_of(request, "metadata.creationTimestamp",
+                                                  WAITING_KEPT, now));
         if (!approved)
                 return left;
         if (!has_certificate(request))
-                return earlier(left, left_of(approved, "lastUpdateTime", WAITING_KEPT, now));
-        left = earlier(left, left_of(approved, "lastUpdateTime", ANSWERED_KEPT, now));
-        return valid_until > 0 ? earlier(left, valid_until - now) : left;
+                return earlier_time(left, left_of(approved, "lastUpdateTime", WAITING_KEPT, now));
+        left = earlier_time(left, left_of(approved, "lastUpdateTime", ANSWERED_KEPT, now));
+        return valid_until > 0 ? earlier_time(left, valid_until - now) : left;
 }

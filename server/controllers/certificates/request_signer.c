@@ -112,7 +112,7 @@ static int fail_request(struct hf_term *term, struct hf__json *request, const ch
         return r == 0 ? write_status(term, name, request) : r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_request(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         char why[HFD_REQUEST_WHY_MAX];
         struct hf__json *request;
@@ -135,7 +135,7 @@ int hfd_request_signer_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_SIGNER,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_request,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->certificate_requests)}},
         };

@@ -273,7 +273,8 @@ struct cleanup {
         const struct hfd_kind_set *set;               /* borrowed */
 };
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_definition(void *ctx, struct hf_term *term, const char *key,
+                                hf_nsec *ret_again) {
         const struct hfd_controller_context *context = ((const struct cleanup *)ctx)->context;
         struct hf__json *definition;
         int r = hfd_object_client_get_cached(context->definitions->informer, NULL, key,
@@ -350,7 +351,7 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFINITION_CLEANUP,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_definition,
                 .ctx = &cleanup,
         };
 

@@ -72,7 +72,8 @@ static bool uses_kind(void *ctx, const char *group, const char *name) {
         return hfd_definition_uses_kind(ctx, group, name);
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_definition(void *ctx, struct hf_term *term, const char *key,
+                                hf_nsec *ret_again) {
         const struct hfd_controller_context *context = ctx;
         struct hf_informer *informer = context->definitions->informer;
         const struct hfd_definition_uses uses = {uses_resource, uses_kind, informer};
@@ -112,7 +113,7 @@ int hfd_definition_status_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFINITION_STATUS,
                 .n_workers = 1,
-                .reconcile = reconcile,
+                .reconcile = reconcile_definition,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->definitions), map_definition}},
         };

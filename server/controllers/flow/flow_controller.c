@@ -50,7 +50,8 @@ static size_t find_default(const struct hfd_flow_defaults *defaults, bool of_lev
 
 /* ---- writes ---- */
 
-static int create(struct hf_term *term, const struct hfd_flow_defaults *defaults, size_t i) {
+static int create_default(struct hf_term *term, const struct hfd_flow_defaults *defaults,
+                          size_t i) {
         const struct hf_resource *resource =
                 is_of_levels(defaults->get(i).plural) ? &levels : &schemas;
         struct hf__json *object = defaults->make(i);
@@ -62,8 +63,8 @@ static int create(struct hf_term *term, const struct hfd_flow_defaults *defaults
 
 /* Brings one of the server's own objects up to date, or deletes an object that an earlier version
  * of the server has left behind. */
-static int keep(struct hf_term *term, const struct hfd_flow_defaults *defaults, bool of_levels,
-                struct hf__json *object, bool *ret_written) {
+static int keep_default(struct hf_term *term, const struct hfd_flow_defaults *defaults,
+                        bool of_levels, struct hf__json *object, bool *ret_written) {
         const struct hf_resource *resource = of_levels ? &levels : &schemas;
         const char *name = hf__json_string(object, "metadata.name");
         size_t i = find_default(defaults, of_levels, name);
@@ -121,10 +122,10 @@ static int reconcile_object(struct hf_term *term, const struct hfd_controller_co
 
         if (r == HF_E_NOT_FOUND) {
                 size_t i = find_default(defaults, of_levels, name);
-                return i < defaults->n ? create(term, defaults, i) : 0;
+                return i < defaults->n ? create_default(term, defaults, i) : 0;
         }
         if (r == 0)
-                r = keep(term, defaults, of_levels, object, &written);
+                r = keep_default(term, defaults, of_levels, object, &written);
         if (r == 0 && !of_levels && !written)
                 r = set_condition(term, context, object);
         hf__json_free(object);
@@ -151,7 +152,7 @@ static int reconcile_all(struct hf_term *term, const struct hfd_controller_conte
         return r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_flow(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const char *slash = strchr(key, '/');
 
         return slash ? reconcile_object(term, ctx, strncmp(key, LEVELS "/", sizeof LEVELS) == 0,
@@ -187,7 +188,7 @@ static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defa
                                           NULL, wanted.name, &found);
                 hf__json_free(found);
                 if (r == HF_E_NOT_FOUND)
-                        r = create(term, defaults, i);
+                        r = create_default(term, defaults, i);
         }
         return r;
 }
@@ -207,7 +208,7 @@ int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
                 .name = HFD_FLOW_CONTROLLER,
                 .sources = sources,
                 .n_sources = sizeof sources / sizeof sources[0],
-                .reconcile = reconcile,
+                .reconcile = reconcile_flow,
                 .ctx = context,
         };
         int r = create_all(term, &context->flow_defaults);

@@ -43,7 +43,7 @@ static bool should_update(const struct hf__json *object) {
         return hf__json_i64(object, "metadata.generation", &generation) && generation == 1;
 }
 
-static int annotate(struct hf__json *object, const char *value) {
+static int annotate_object(struct hf__json *object, const char *value) {
         struct hf__json *annotations = hf__json_path(object, "metadata.annotations");
         int r = 0;
 
@@ -85,7 +85,7 @@ int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool
         if (read_boolean(annotation_of(object), &marked) && marked == updates) {
                 *ret_changed = false;
         } else {
-                r = annotate(object, updates ? "true" : "false");
+                r = annotate_object(object, updates ? "true" : "false");
                 *ret_changed = true;
         }
         if (r != 0 || !updates)

@@ -351,7 +351,7 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
 
 /* ---- the controller ---- */
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_object(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct job job = {.collector = ctx, .term = term};
         struct hfd_gc_node *node = &job.node;
         const char *rest;
@@ -423,7 +423,7 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_GARBAGE_COLLECTOR,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_object,
                 .ctx = collector,
         };
         int r = hfd_gc_graph_init(&collector->graph, set, context->events);

@@ -267,7 +267,7 @@ static int start_entry(const struct hfd_custom_kinds *custom, struct entry *entr
 }
 
 /* Brings the entries up to date with the informer. 0 or -errno: try again. */
-static int scan(struct hfd_custom_kinds *custom) {
+static int scan_definitions(struct hfd_custom_kinds *custom) {
         struct scan scan = {.custom = custom};
         struct entry *next;
         int r = 0;
@@ -374,7 +374,7 @@ static hf_nsec poll_delay(const struct next_set *next) {
 static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
                          hf_nsec *ret_delay) {
         struct next_set next;
-        int r = rescan ? scan(custom) : 0;
+        int r = rescan ? scan_definitions(custom) : 0;
 
         for (struct entry *entry = first_entry(custom); entry && r == 0;
              entry = next_entry(custom, entry->name))

@@ -45,7 +45,7 @@ static void add_value(struct hf_informer_values *values, char what, const char *
         (void)hf_informer_values_add(values, value);
 }
 
-static bool waits(const struct hf__json *definition) {
+static bool waits_for_cleanup(const struct hf__json *definition) {
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(definition, "status.conditions"));
              m; m = hf__json_next(m))
@@ -73,7 +73,7 @@ static void index_names(void *ctx, const char *ns, const char *name, const char 
                         add_value(values, RESOURCE, group, hf__json_text(m));
                 add_value(values, KIND, group, hf__json_string(names, "kind"));
                 add_value(values, KIND, group, hf__json_string(names, "listKind"));
-                if (waits(definition))
+                if (waits_for_cleanup(definition))
                         add_value(values, WAITS, group, "");
                 for (const struct hf__json *m =
                              hf__json_first(hf__json_path(definition, "spec.versions"));

@@ -59,7 +59,7 @@ static void keep_members(struct hf__json *object, const char *const *keys) {
         }
 }
 
-static void reduce(struct hf__json *definition) {
+static void reduce_definition(struct hf__json *definition) {
         static const char *const of_spec[] = {"group",    "names", "scope", "preserveUnknownFields",
                                               "versions", NULL},
                                  *const of_version[] = {"name", "served", "storage", NULL};
@@ -86,7 +86,7 @@ int hfd_definition_reduce(const char *object, size_t n, struct hf__buf **ret_obj
         if (r != 0)
                 return r == -ENOMEM ? r : -EPROTO;
         if (hf__json_is_object(definition))
-                reduce(definition);
+                reduce_definition(definition);
         hf__json_print(definition, &out);
         hf__json_free(definition);
         *ret_object = hf__strbuf_to_buf(&out);

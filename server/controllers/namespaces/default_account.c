@@ -41,7 +41,8 @@ static int create_account(struct hf_term *term, const char *ns) {
         return r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_namespace(void *ctx, struct hf_term *term, const char *key,
+                               hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         bool active;
         char *text;
@@ -68,7 +69,7 @@ int hfd_default_account_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFAULT_ACCOUNT,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_namespace,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->namespaces)},
                             {hfd_needed_informer(context->service_accounts), map_account}},

@@ -77,7 +77,8 @@ static int check_map(struct hfd_controller_context *context, struct hf_term *ter
         return r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_namespace(void *ctx, struct hf_term *term, const char *key,
+                               hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
         bool active;
         int r = hfd_active_namespace(context, key, &active);
@@ -104,7 +105,7 @@ int hfd_root_ca_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_ROOT_CA_PUBLISHER,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_namespace,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->namespaces)},
                             {context->root_cas, map_map}},

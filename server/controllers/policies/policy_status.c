@@ -52,7 +52,7 @@ static int make_status(const struct hfd_controller_context *context, const struc
         return r;
 }
 
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_policy(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct hfd_controller_context *context = ctx;
         struct hf__json *written = NULL;
         struct hf__json *status = NULL;
@@ -97,7 +97,7 @@ int hfd_policy_status_run(struct hf_term *term, void *ctx) {
                 .sources = &source,
                 .n_sources = 1,
                 .n_workers = 1,
-                .reconcile = reconcile,
+                .reconcile = reconcile_policy,
                 .ctx = context,
         };
 

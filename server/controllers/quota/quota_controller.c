@@ -71,8 +71,8 @@ static void first_query(const struct counting *counting, unsigned limit, struct 
 
 /* Counts objects for hfd_quota_recount. The server counts those beyond the first page, in
  * logarithmic time. */
-static int count(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
-                 bool *ret_served) {
+static int count_objects(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
+                         bool *ret_served) {
         const struct counting *counting = ctx;
         const struct hfd_kind *kind = hfd_kind_set_find(counting->set, group, plural);
         struct hf__strbuf query = {0};
@@ -115,8 +115,8 @@ static int pass_page(const struct hf__json *page, hfd_quota_each_fn each, void *
 
 /* Visits objects for hfd_quota_recount. One page is in memory at a time. All pages show the
  * revision of the first. */
-static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
-                 bool *ret_served) {
+static int visit_objects(void *ctx, const char *plural, hfd_quota_each_fn each, void *each_ctx,
+                         bool *ret_served) {
         const struct counting *counting = ctx;
         const struct hfd_kind *kind = hfd_kind_set_find(counting->set, "", plural);
         struct hf__strbuf query = {0};
@@ -144,10 +144,10 @@ static int visit(void *ctx, const char *plural, hfd_quota_each_fn each, void *ea
 /* ---- reconciling ---- */
 
 /* Recounts one quota. HF_E_CONFLICT: the quota has changed since it was listed. */
-static int recount(struct counting *counting, struct hf__json *quota) {
+static int recount_quota(struct counting *counting, struct hf__json *quota) {
         const char *name = hf__json_string(quota, "metadata.name");
-        const struct hfd_quota_source source = {.count = count,
-                                                .visit = visit,
+        const struct hfd_quota_source source = {.count = count_objects,
+                                                .visit = visit_objects,
                                                 .ctx = counting,
                                                 .now_s = counting->now_s};
         bool changed = false;
@@ -160,7 +160,7 @@ static int recount(struct counting *counting, struct hf__json *quota) {
 }
 
 /* key is the name of a namespace. */
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_quota(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct controller *controller = ctx;
         const struct hf_clock *clock = hf_host_clock(controller->context->host);
         struct counting counting = {.set = controller->set,
@@ -179,7 +179,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
                 r = HF_E_INVALID;
         for (struct hf__json *m = hf__json_first(hf__json_get(all, "items")); m && r == 0;
              m = hf__json_next(m)) {
-                r = recount(&counting, m);
+                r = recount_quota(&counting, m);
                 if (r == HF_E_CONFLICT) {
                         *ret_again = CONFLICT_DELAY;
                         r = 0;
@@ -245,7 +245,7 @@ static int run_with_set(void *ctx, struct hf_term *term, struct hfd_kind_set *se
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_RESOURCE_QUOTA,
                 .n_workers = N_WORKERS,
-                .reconcile = reconcile,
+                .reconcile = reconcile_quota,
                 .ctx = &controller,
         };
 

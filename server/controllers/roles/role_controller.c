@@ -107,7 +107,7 @@ struct run {
         bool has_others;   /* not all of these objects have been applied yet */
 };
 
-static int aggregate(const struct run *run, struct hf_term *term) {
+static int aggregate_roles(const struct run *run, struct hf_term *term) {
         struct hf__json *all = NULL;
         int r = read_roles(run->context->cluster_roles->informer, &all);
 
@@ -121,9 +121,9 @@ static int aggregate(const struct run *run, struct hf_term *term) {
 
 /* Applies only a few of the other roles at a time: there is one worker, and clients wait for
  * aggregated roles, but not for the other ones. */
-static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
+static int reconcile_role(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct run *run = ctx;
-        int r = aggregate(run, term);
+        int r = aggregate_roles(run, term);
 
         if (r == 0 && run->has_others)
                 r = hfd_role_defaults_apply_some(term, run->context->other_role, &run->next_other,
@@ -144,7 +144,7 @@ int hfd_role_controller_run(struct hf_term *term, void *ctx) {
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_CLUSTER_ROLES,
                 .n_workers = 1,
-                .reconcile = reconcile,
+                .reconcile = reconcile_role,
                 .ctx = &run,
                 .sources = {{hfd_needed_informer(context->cluster_roles), map_role}},
         };

@@ -58,7 +58,8 @@ static int append_to(struct hf__json *object, const char *key, const struct hf__
 /* Finds out whether the rules of a role cover one more rule. Asks the authorizer whether a user
  * with this role alone has the rights of the rule, so that there is only one implementation of
  * comparing rules. 0 or -ENOMEM. */
-static int covers(const struct hf__json *role, const struct hf__json *rule, bool *ret_covered) {
+static int role_covers(const struct hf__json *role, const struct hf__json *rule,
+                       bool *ret_covered) {
         static const char binding[] = "{\"roleRef\":{\"kind\":\"ClusterRole\",\"name\":\"r\"},"
                                       "\"subjects\":[{\"kind\":\"User\",\"name\":\"u\"}]}";
         const struct hfd_subject subject = {.name = "u"};
@@ -94,7 +95,7 @@ static int merge_rules(struct hf__json *object, const struct hf__json *wanted, b
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(wanted, "rules")); m && r == 0;
              m = hf__json_next(m)) {
-                r = covers(object, m, &covered);
+                r = role_covers(object, m, &covered);
                 if (r == 0 && !covered)
                         r = append_to(object, "rules", m, changed);
         }
@@ -202,7 +203,7 @@ static int apply_once(struct hf_term *term, const struct hf_resource *resource,
         return r;
 }
 
-static int apply(struct hf_term *term, const struct hf__json *wanted) {
+static int apply_default(struct hf_term *term, const struct hf__json *wanted) {
         struct hf_resource resource = {HFD_RBAC_API, "v1", plural_of(wanted)};
         int r = HF_E_CONFLICT;
 
@@ -224,7 +225,7 @@ int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn defau
                 struct hf__json *wanted = NULL;
                 r = hf__json_parse(text, n, &wanted, NULL);
                 if (r == 0)
-                        r = apply(term, wanted);
+                        r = apply_default(term, wanted);
                 hf__json_free(wanted);
                 if (r == 0)
                         ++*at;

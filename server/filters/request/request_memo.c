@@ -65,7 +65,7 @@ static size_t plain_name(const char *name) {
         return bad == 0 ? n : 0;
 }
 
-static bool knows(const struct memo *memo, const char *method, const char *path) {
+static bool knows_request(const struct memo *memo, const char *method, const char *path) {
         return strcmp(memo->method, method) == 0 &&
                strncmp(memo->text + memo->n_text, path, memo->n_prefix) == 0;
 }
@@ -74,7 +74,7 @@ size_t hfd_request_memo_find(struct hfd_http_request *request, const char **ret_
         const struct memo *memo = memo_of(request);
         const char *path = hfd_http_request_path(request);
 
-        if (!memo || !knows(memo, hfd_http_request_method(request), path))
+        if (!memo || !knows_request(memo, hfd_http_request_method(request), path))
                 return 0;
         size_t n = plain_name(path + memo->n_prefix);
         if (n == 0)

@@ -31,7 +31,7 @@ unsigned hfd_borrowing_first(const struct hfd_level_limits *limits) {
 }
 
 /* What a level gets before the others share the rest. */
-static unsigned assured(const struct hfd_level_limits *level) {
+static unsigned assured_seats(const struct hfd_level_limits *level) {
         uint64_t wanted = level->high_watermark;
 
         if (!level->is_exempt && wanted > level->nominal)
@@ -41,11 +41,11 @@ static unsigned assured(const struct hfd_level_limits *level) {
         return wanted > level->lower ? (unsigned)wanted : level->lower;
 }
 
-static double bounded(const struct hfd_level_limits *level, double fraction) {
+static double bounded_seats(const struct hfd_level_limits *level, double fraction) {
         double seats = fraction * (level->target > TARGET_MIN ? level->target : TARGET_MIN);
 
-        if (seats < assured(level))
-                return assured(level);
+        if (seats < assured_seats(level))
+                return assured_seats(level);
         return seats < level->upper ? seats : level->upper;
 }
 
@@ -54,7 +54,7 @@ static double sum_at(const struct hfd_level_limits *levels, size_t n, double fra
 
         for (size_t i = 0; i < n; i++)
                 if (!levels[i].is_exempt)
-                        sum += bounded(&levels[i], fraction);
+                        sum += bounded_seats(&levels[i], fraction);
         return sum;
 }
 
@@ -76,12 +76,12 @@ static double find_fraction(const struct hfd_level_limits *levels, size_t n, dou
 }
 
 /* The exempt levels leave less than the assured seats: the rest above `lower` shrinks evenly. */
-static void shrink(struct hfd_level_limits *level, int64_t left, int64_t lower, int64_t sum) {
+static void shrink_level(struct hfd_level_limits *level, int64_t left, int64_t lower, int64_t sum) {
         double part =
                 left > lower && sum > lower ? (double)(left - lower) / (double)(sum - lower) : 0;
 
-        level->current =
-                level->lower + (unsigned)((double)(assured(level) - level->lower) * part + 0.5);
+        level->current = level->lower +
+                         (unsigned)((double)(assured_seats(level) - level->lower) * part + 0.5);
 }
 
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
@@ -91,14 +91,15 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 struct hfd_level_limits *level = &levels[i];
                 total += level->nominal;
-                level->target = assured(level) > level->smoothed ? assured(level) : level->smoothed;
+                level->target = assured_seats(level) > level->smoothed ? assured_seats(level)
+                                                                       : level->smoothed;
                 if (level->is_exempt) {
-                        level->current = assured(level);
-                        left -= assured(level);
+                        level->current = assured_seats(level);
+                        left -= assured_seats(level);
                         continue;
                 }
                 lower += level->lower;
-                sum += assured(level);
+                sum += assured_seats(level);
                 upper += level->upper;
         }
         left += total;
@@ -109,9 +110,9 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
                 if (levels[i].is_exempt)
                         continue;
                 if (shares)
-                        levels[i].current = (unsigned)(bounded(&levels[i], fraction) + 0.5);
+                        levels[i].current = (unsigned)(bounded_seats(&levels[i], fraction) + 0.5);
                 else if (left <= sum)
-                        shrink(&levels[i], left, lower, sum);
+                        shrink_level(&levels[i], left, lower, sum);
         }
         return fraction;
 }

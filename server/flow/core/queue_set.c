@@ -104,7 +104,7 @@ static void rebase_time(struct hfd_queue_set *set) {
 }
 
 /* Call it before any change: what was true since the last call determines how far r advances. */
-static void advance(struct hfd_queue_set *set, hf_nsec now) {
+static void advance_time(struct hfd_queue_set *set, hf_nsec now) {
         hf_nsec pause = now - set->at;
 
         if (pause <= 0)
@@ -180,7 +180,7 @@ static bool has_room(const struct hfd_queue_set *set, unsigned width) {
 }
 
 /* The request starts: in no queue, or as the next one of its queue. */
-static void start(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
+static void start_seats(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
         struct hfd_seat_queue *queue = seats->queue;
 
         seats->state = HFD_SEATS_EXECUTING;
@@ -198,7 +198,7 @@ static void start(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec no
 }
 
 /* Takes a request out of its queue. Afterwards the queue must be placed or retired. */
-static void dequeue(struct hfd_queue_set *set, struct hfd_seats *seats) {
+static void dequeue_seats(struct hfd_queue_set *set, struct hfd_seats *seats) {
         struct hfd_seat_queue *queue = seats->queue;
 
         assert(seats->state == HFD_SEATS_WAITING && queue->n_waiting > 0 && set->n_waiting > 0);
@@ -211,7 +211,8 @@ static void dequeue(struct hfd_queue_set *set, struct hfd_seats *seats) {
 }
 
 /* Gives seats to waiting requests, as long as the next one has room. */
-static void dispatch(struct hfd_queue_set *set, hf_nsec now, struct hfd_decisions *decisions) {
+static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
+                            struct hfd_decisions *decisions) {
         while (set->order.first) {
                 struct hfd_seat_queue *queue = QUEUE_OF(set->order.first);
                 struct hfd_seats *seats = queue->waiting.first;
@@ -222,8 +223,8 @@ static void dispatch(struct hfd_queue_set *set, hf_nsec now, struct hfd_decision
                         set->n_blocked++;
                         return;
                 }
-                dequeue(set, seats);
-                start(set, seats, now);
+                dequeue_seats(set, seats);
+                start_seats(set, seats, now);
                 place_queue(set, queue);
                 append_decided(&decisions->granted, &decisions->granted_end, seats);
         }
@@ -235,14 +236,14 @@ static void clear_seats(struct hfd_seats *seats) { *seats = (struct hfd_seats){0
 static void give_up(struct hfd_queue_set *set, struct hfd_seats *seats) {
         struct hfd_seat_queue *queue = seats->queue;
 
-        dequeue(set, seats);
+        dequeue_seats(set, seats);
         place_queue(set, queue);
         retire_queue(set, queue);
         set->n_rejected++;
         clear_seats(seats);
 }
 
-static void finish(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
+static void finish_seats(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec now) {
         struct hfd_seat_queue *queue = seats->queue;
         hf_nsec ran = now > seats->started ? now - seats->started : 0;
 
@@ -266,7 +267,7 @@ static void finish(struct hfd_queue_set *set, struct hfd_seats *seats, hf_nsec n
 /* ---- the interface ---- */
 
 /* The configuration as the level uses it: within the limits, and with a hand that can be dealt. */
-static struct hfd_queue_config normalize(const struct hfd_queue_config *config) {
+static struct hfd_queue_config normalize_config(const struct hfd_queue_config *config) {
         struct hfd_queue_config used = *config;
 
         if (used.kind != HFD_LEVEL_QUEUE)
@@ -297,7 +298,7 @@ static int make_room(struct hfd_queue_set *set, unsigned n_queues) {
 
 int hfd_queue_set_init(struct hfd_queue_set *set, const struct hfd_queue_config *config,
                        unsigned limit, hf_nsec now) {
-        struct hfd_queue_config used = normalize(config);
+        struct hfd_queue_config used = normalize_config(config);
 
         *set = (struct hfd_queue_set){.config = used, .limit = limit, .at = now};
         return make_room(set, used.n_queues);
@@ -314,9 +315,9 @@ void hfd_queue_set_done(struct hfd_queue_set *set) {
 
 int hfd_queue_set_configure(struct hfd_queue_set *set, const struct hfd_queue_config *config,
                             hf_nsec now, struct hfd_decisions *decisions) {
-        struct hfd_queue_config used = normalize(config);
+        struct hfd_queue_config used = normalize_config(config);
 
-        advance(set, now);
+        advance_time(set, now);
         int r = make_room(set, used.n_queues);
         if (r != 0)
                 return r;
@@ -328,15 +329,15 @@ int hfd_queue_set_configure(struct hfd_queue_set *set, const struct hfd_queue_co
                 set->queues[i] = NULL;
                 free(queue);
         }
-        dispatch(set, now, decisions);
+        dispatch_queues(set, now, decisions);
         return 0;
 }
 
 void hfd_queue_set_limit(struct hfd_queue_set *set, unsigned limit, hf_nsec now,
                          struct hfd_decisions *decisions) {
-        advance(set, now);
+        advance_time(set, now);
         set->limit = limit;
-        dispatch(set, now, decisions);
+        dispatch_queues(set, now, decisions);
 }
 
 /* Takes a request out of the granted ones, if it is among them: hfd_queue_set_arrive returns its
@@ -370,7 +371,7 @@ static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats 
             has_room(set, seats->width)) { /* no other request waits, so it is the next one */
                 if (queue->next_r < set->r)
                         queue->next_r = set->r;
-                start(set, seats, now);
+                start_seats(set, seats, now);
                 return HFD_VERDICT_EXECUTE;
         }
         seats->state = HFD_SEATS_WAITING;
@@ -381,7 +382,7 @@ static enum hfd_verdict enter_queue(struct hfd_queue_set *set, struct hfd_seats 
         set->n_waiting++;
         set->waiting_seats += seats->width;
         place_queue(set, queue);
-        dispatch(set, now, decisions);
+        dispatch_queues(set, now, decisions);
         keep_verdict(decisions, seats);
         return seats->state == HFD_SEATS_EXECUTING ? HFD_VERDICT_EXECUTE : HFD_VERDICT_WAIT;
 }
@@ -392,13 +393,13 @@ enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seat
         enum hfd_verdict verdict = HFD_VERDICT_EXECUTE;
 
         assert(seats->state == HFD_SEATS_OUTSIDE && width > 0);
-        advance(set, now);
+        advance_time(set, now);
         seats->width = width;
         seats->arrived = now;
         if (set->config.kind == HFD_LEVEL_QUEUE)
                 verdict = enter_queue(set, seats, hash, now, deadline, decisions);
         else if (has_room(set, width))
-                start(set, seats, now);
+                start_seats(set, seats, now);
         else
                 verdict = HFD_VERDICT_NO_SEATS;
         if (seats->state == HFD_SEATS_OUTSIDE) {
@@ -414,19 +415,19 @@ enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_s
 
         if (state == HFD_SEATS_OUTSIDE)
                 return state;
-        advance(set, now);
+        advance_time(set, now);
         if (state == HFD_SEATS_WAITING) {
                 give_up(set, seats);
                 set->n_cancelled++;
         } else {
-                finish(set, seats, now);
+                finish_seats(set, seats, now);
         }
-        dispatch(set, now, decisions);
+        dispatch_queues(set, now, decisions);
         return state;
 }
 
 void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_decisions *decisions) {
-        advance(set, now);
+        advance_time(set, now);
         while (set->deadlines.first && set->deadlines.first->at <= now) {
                 struct hfd_seats *seats = SEATS_OF(set->deadlines.first);
                 hf_nsec arrived = seats->arrived;
@@ -436,7 +437,7 @@ void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_dec
                 set->n_timed_out++;
                 append_decided(&decisions->expired, &decisions->expired_end, seats);
         }
-        dispatch(set, now, decisions);
+        dispatch_queues(set, now, decisions);
 }
 
 void hfd_queue_set_shorten(struct hfd_queue_set *set, hf_nsec deadline) {

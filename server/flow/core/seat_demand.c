@@ -10,7 +10,7 @@ void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now) {
         *demand = (struct hfd_seat_demand){.at = now};
 }
 
-static void integrate(struct hfd_seat_demand *demand, hf_nsec now) {
+static void integrate_demand(struct hfd_seat_demand *demand, hf_nsec now) {
         if (now <= demand->at)
                 return;
         double seconds = (double)(now - demand->at) / (double)HF_NSEC_PER_SEC,
@@ -23,7 +23,7 @@ static void integrate(struct hfd_seat_demand *demand, hf_nsec now) {
 }
 
 void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec now) {
-        integrate(demand, now);
+        integrate_demand(demand, now);
         demand->seats = seats;
         if (seats > demand->highest)
                 demand->highest = seats;
@@ -31,7 +31,7 @@ void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec
 
 /* The square root by Newton's method. sqrt() may be a call into libm, which would then be one more
  * library in the memory of each instance, for this one number every 10 s. */
-static double root(double x) {
+static double square_root(double x) {
         double y = x > 1 ? x : 1;
 
         for (int i = 0; x > 0 && i < 100; i++)
@@ -40,12 +40,12 @@ static double root(double x) {
 }
 
 void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now) {
-        integrate(demand, now);
+        integrate_demand(demand, now);
         demand->high_watermark = demand->highest;
         if (demand->seconds > 0) {
                 demand->average = demand->sum / demand->seconds;
-                demand->deviation = root(demand->sum_of_squares / demand->seconds -
-                                         demand->average * demand->average);
+                demand->deviation = square_root(demand->sum_of_squares / demand->seconds -
+                                                demand->average * demand->average);
                 double envelope = demand->average + demand->deviation,
                        slow = SMOOTHING * demand->smoothed + (1 - SMOOTHING) * envelope;
                 demand->smoothed = envelope > slow ? envelope : slow;

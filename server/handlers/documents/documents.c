@@ -58,7 +58,7 @@ static struct document accept_element(const char *path, char *element) {
         return document;
 }
 
-static struct document negotiate(const char *path, const char *accept) {
+static struct document negotiate_document(const char *path, const char *accept) {
         struct document document = {.form = FORM_JSON};
         char copy[HFD_ACCEPT_MAX], *save = NULL;
 
@@ -74,8 +74,8 @@ static struct document negotiate(const char *path, const char *accept) {
 
 /* ---- the response ---- */
 
-static void respond(struct hfd_http_request *http_request, struct hfd_response *response,
-                    const char *type) {
+static void respond_with_document(struct hfd_http_request *http_request,
+                                  struct hfd_response *response, const char *type) {
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
 
         if (!response->body && response->code == 404)
@@ -97,7 +97,7 @@ static void respond_aggregated(struct hfd_custom_table *table,
 
         response.body = hfd_aggregated_discovery(table, strncmp(path, "/apis", 5) != 0, version);
         if (!response.body) {
-                respond(http_request, &response, "application/json");
+                respond_with_document(http_request, &response, "application/json");
                 return;
         }
         etag[0] = '"';
@@ -120,7 +120,8 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
         const char *method = hfd_http_request_method(http_request),
                    *path = hfd_http_request_path(http_request);
         struct hfd_response response = {.code = 200};
-        struct document document = negotiate(path, hfd_http_request_header(http_request, "accept"));
+        struct document document =
+                negotiate_document(path, hfd_http_request_header(http_request, "accept"));
 
         if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
                 hfd_response_not_allowed(&response);
@@ -137,7 +138,7 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
                                     "only the following media types are accepted: application/json",
                                     NULL);
         }
-        respond(http_request, &response, "application/json");
+        respond_with_document(http_request, &response, "application/json");
 }
 
 /* ---- the list of paths ---- */
@@ -224,5 +225,5 @@ void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request)
         if (rows)
                 response.body = make_root(rows);
         hfd_served_rows_free(rows);
-        respond(http_request, &response, "application/json");
+        respond_with_document(http_request, &response, "application/json");
 }

@@ -62,22 +62,22 @@ static void drop_members(struct hf__json *schema) {
 }
 
 /* The recursion is as deep as the definition is nested, which its validation limits. */
-static int reduce(struct hf__json *schema) {
+static int reduce_schema(struct hf__json *schema) {
         if (!hf__json_is_object(schema))
                 return 0;
         drop_members(schema);
         int r = drop_required(schema);
         for (struct hf__json *m = hf__json_first(hf__json_get(schema, "properties")); m && r == 0;
              m = hf__json_next(m))
-                r = reduce(m);
+                r = reduce_schema(m);
         if (r == 0)
-                r = reduce(hf__json_get(schema, "items"));
+                r = reduce_schema(hf__json_get(schema, "items"));
         if (r == 0)
-                r = reduce(hf__json_get(schema, "additionalProperties"));
+                r = reduce_schema(hf__json_get(schema, "additionalProperties"));
         return r;
 }
 
 int hfd_openapi_custom_v2(struct hf__json *props, bool *ret_has_fields) {
         *ret_has_fields = !hf__json_is_true(hf__json_get(props, preserve));
-        return *ret_has_fields ? reduce(props) : 0;
+        return *ret_has_fields ? reduce_schema(props) : 0;
 }

@@ -21,7 +21,8 @@ bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
                 schema->type == HFD_SCHEMA_EITHER);
 }
 
-static bool contains(const struct hfd_definitions *definitions, const struct hfd_schema *schema) {
+static bool contains_definition(const struct hfd_definitions *definitions,
+                                const struct hfd_schema *schema) {
         for (size_t i = 0; i < definitions->n; i++)
                 if (definitions->list[i].schema == schema && !definitions->list[i].is_list)
                         return true;
@@ -54,7 +55,7 @@ static void add_definition(struct hfd_definitions *definitions, const struct hfd
         if (hfd_openapi_has_reference(schema)) {
                 /* The schema of a custom resource is its own, so it is not searched for. */
                 bool own = definition.resource && definition.resource->custom;
-                if ((!own && contains(definitions, schema)) || !has_room(definitions))
+                if ((!own && contains_definition(definitions, schema)) || !has_room(definitions))
                         return;
                 definition.schema = schema;
                 definitions->list[definitions->n++] = definition;

@@ -71,7 +71,7 @@ static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
         return hf__json_get(schema, key);
 }
 
-static int publish(struct hf__json *schema, bool v2) {
+static int publish_schema(struct hf__json *schema, bool v2) {
         static const char *const names[] = {"kind", "apiVersion"};
         struct hf__json *properties = find_or_make(schema, "properties", hf__json_object),
                         *required = find_or_make(schema, "required", hf__json_array);
@@ -104,5 +104,5 @@ int hfd_openapi_publish_embedded(struct hf__json *props, bool v2) {
         if (r != 0 || !is_set(props, "x-kubernetes-embedded-resource") ||
             (v2 && is_set(props, "x-kubernetes-preserve-unknown-fields")))
                 return r;
-        return publish(props, v2);
+        return publish_schema(props, v2);
 }

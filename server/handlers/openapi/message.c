@@ -35,7 +35,7 @@ struct writer {
 
 /* ---- fields ---- */
 
-static void put(struct writer *w, const void *data, size_t n) {
+static void append_bytes(struct writer *w, const void *data, size_t n) {
         if (w->out)
                 hf__strbuf_add(w->out, data, n);
         w->total += n;
@@ -48,7 +48,7 @@ static void put_varint(struct writer *w, uint64_t value) {
         for (; value > 127; value >>= 7)
                 bytes[n++] = (char)(value | 128);
         bytes[n++] = (char)value;
-        put(w, bytes, n);
+        append_bytes(w, bytes, n);
 }
 
 static void put_tag(struct writer *w, unsigned number, unsigned wire_type) {
@@ -58,7 +58,7 @@ static void put_tag(struct writer *w, unsigned number, unsigned wire_type) {
 static void put_bytes(struct writer *w, unsigned number, const char *data, size_t n) {
         put_tag(w, number, LENGTH_DELIMITED);
         put_varint(w, n);
-        put(w, data, n);
+        append_bytes(w, data, n);
 }
 
 static void put_number(struct writer *w, unsigned number, double value) {
@@ -69,7 +69,7 @@ static void put_number(struct writer *w, unsigned number, double value) {
         for (size_t i = 0; i < sizeof bytes; i++)
                 bytes[i] = (unsigned char)(bits >> 8 * i);
         put_tag(w, number, FIXED64);
-        put(w, bytes, sizeof bytes);
+        append_bytes(w, bytes, sizeof bytes);
 }
 
 /* ---- inner messages ---- */
@@ -105,7 +105,7 @@ static struct opened begin_message(struct writer *w, unsigned number) {
 
 /* Ends an inner message. The measuring pass notes its length, and goes on with the outer
  * message. */
-static void end(struct writer *w, unsigned number, struct opened opened) {
+static void end_message(struct writer *w, unsigned number, struct opened opened) {
         size_t n = w->total;
 
         if (w->out)
@@ -125,7 +125,7 @@ static void end(struct writer *w, unsigned number, struct opened opened) {
  * break. If the bytes at p are one of these, returns its code point, and in *ret_n its bytes;
  * otherwise 0.
  */
-static unsigned unquotable(const unsigned char *p, size_t *ret_n) {
+static unsigned unquotable_length(const unsigned char *p, size_t *ret_n) {
         *ret_n = 1;
         if (*p == 0x7f)
                 return 0x7f;
@@ -151,7 +151,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
         hf__strbuf_reset(&w->yaml);
         hf__json_print(json, &text);
         for (size_t i = 0; i < text.n; i++) {
-                unsigned code = unquotable((const unsigned char *)text.data + i, &n);
+                unsigned code = unquotable_length((const unsigned char *)text.data + i, &n);
                 if (code == 0)
                         continue;
                 hf__strbuf_add(&w->yaml, text.data + done, i - done);
@@ -164,7 +164,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
                 w->error = -ENOMEM;
         struct opened any = begin_message(w, number);
         put_bytes(w, ANY_YAML, w->yaml.data ? w->yaml.data : "", w->yaml.n);
-        end(w, number, any);
+        end_message(w, number, any);
         hf__strbuf_done(&text);
 }
 
@@ -178,7 +178,7 @@ static void put_message(struct writer *w, unsigned number, const struct hfd_mess
         struct opened inner = begin_message(w, number);
 
         put_contents(w, message, json);
-        end(w, number, inner);
+        end_message(w, number, inner);
 }
 
 /* Appends one value of a field. Leaves it out if it has another type than the field. */
@@ -225,7 +225,7 @@ static void put_field(struct writer *w, const struct hfd_message_field *field,
 }
 
 /* Whether a value selects this field of a oneof. */
-static bool fits(const struct hfd_message_field *field, const struct hf__json *json) {
+static bool field_fits(const struct hfd_message_field *field, const struct hf__json *json) {
         switch ((enum hfd_message_when)field->when) {
         case HFD_WHEN_ANY: break;
         case HFD_WHEN_REFERENCE: return hf__json_get(json, "$ref") != NULL;
@@ -257,14 +257,14 @@ static void put_pair(struct writer *w, unsigned number, const struct hfd_message
                 put_message(w, PAIR_VALUE, values, member);
         else
                 put_yaml(w, PAIR_VALUE, member);
-        end(w, number, pair);
+        end_message(w, number, pair);
 }
 
 static void put_contents(struct writer *w, const struct hfd_message *message,
                          const struct hf__json *json) {
         if (message->is_oneof) {
                 for (size_t i = 0; i < message->n_fields; i++)
-                        if (fits(&message->fields[i], json)) {
+                        if (field_fits(&message->fields[i], json)) {
                                 put_field(w, &message->fields[i], json);
                                 return;
                         }

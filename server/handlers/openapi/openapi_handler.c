@@ -102,7 +102,7 @@ static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) 
 }
 
 /* Redirects the client to the URL with the document's current hash. */
-static void redirect(struct request *request, const struct hfd_document *document) {
+static void redirect_request(struct request *request, const struct hfd_document *document) {
         struct hf__strbuf url = {0};
 
         hfd_openapi_put_document_path(&url, request->rows, &request->document);
@@ -132,7 +132,7 @@ static void send_document(struct request *request, const struct hfd_document *do
 
         if (with_hash && (n_hash != HFD_DOCUMENT_HASH_DIGITS ||
                           strncmp(hash, document->etag + 1, n_hash) != 0)) {
-                redirect(request, document);
+                redirect_request(request, document);
         } else if (seen && strcmp(seen, document->etag) == 0) {
                 hfd_http_request_reply(http_request, 304, NULL, headers, 3, NULL);
         } else if (document->packed && hfd_gzip_is_accepted(http_request)) {
@@ -179,7 +179,7 @@ static void serve_new(struct request *request) {
 
 /* ---- on the pool ---- */
 
-static void refuse(struct request *request, int r) {
+static void refuse_request(struct request *request, int r) {
         struct hfd_response response = {0};
 
         hfd_large_work_refuse(r, &response);
@@ -193,7 +193,7 @@ static enum hfd_work_result make_step(struct hfd_work_task *task) {
 
         if (hfd_work_is_cancelled(request->handler->registry->work, task) ||
             atomic_load_explicit(&context->departure.gone, memory_order_relaxed))
-                refuse(request, HF_E_CANCELED);
+                refuse_request(request, HF_E_CANCELED);
         else if (!serve_cached(request)) /* another request may have made it meanwhile */
                 serve_new(request);
         return HFD_WORK_DONE;
@@ -206,14 +206,14 @@ static void make_on_pool(struct request *request) {
                 (struct hfd_work_task){.step = make_step, .owner = hfd_work_owner(context->user)};
         int r = hfd_large_work_submit(request->handler->registry, &request->task, true);
         if (r != 0)
-                refuse(request, r);
+                refuse_request(request, r);
 }
 
 /* ---- the request ---- */
 
 /* Chooses the form of the document by the header Accept, which the index ignores, as in
  * kube-apiserver. False: the client accepts none. */
-static bool negotiate(struct request *request) {
+static bool negotiate_type(struct request *request) {
         const char *accept = hfd_http_request_header(request->http_request, "accept");
         struct hfd_openapi_document *document = &request->document;
         struct hfd_media_type types[HFD_ACCEPT_TYPES];
@@ -244,7 +244,7 @@ static bool find_document(struct request *request) {
         } else if (!hfd_openapi_find(request->rows, hfd_http_request_path(request->http_request),
                                      &request->document)) {
                 hfd_response_no_such_resource(&response);
-        } else if (!negotiate(request)) { /* without a Status, as in kube-apiserver */
+        } else if (!negotiate_type(request)) { /* without a Status, as in kube-apiserver */
                 hfd_http_request_reply(request->http_request, 406, NULL, &vary, 1, NULL);
                 return false;
         } else {
@@ -255,7 +255,7 @@ static bool find_document(struct request *request) {
 }
 
 /* Frees request. */
-static void serve(struct request *request) {
+static void serve_document(struct request *request) {
         if (!find_document(request)) {
                 free_request(request);
         } else if (hfd_document_key(request->rows, &request->document, &request->key) != 0) {
@@ -281,5 +281,5 @@ void hfd_openapi_handle(void *ctx, struct hfd_http_request *http_request) {
                 return;
         }
         *request = (struct request){.handler = handler, .http_request = http_request, .rows = rows};
-        serve(request);
+        serve_document(request);
 }

@@ -355,7 +355,7 @@ static void serve_unstored(struct hfd_rest_request *rest) {
                 serve_review(rest);
 }
 
-static void refuse(struct hfd_rest_request *rest, const struct hfd_response *response) {
+static void refuse_request(struct hfd_rest_request *rest, const struct hfd_response *response) {
         hfd_rest_respond(rest->http_request, &rest->request, response, NULL);
         hfd_rest_free(rest);
 }
@@ -370,7 +370,7 @@ static void on_admitted(struct hfd_request *request, struct hf__json *object,
 
         hfd_audited_annotations(rest->http_request, notes->annotations.data, notes->annotations.n);
         if (refusal) {
-                refuse(rest, refusal);
+                refuse_request(rest, refusal);
                 return;
         }
         hf__json_print(object, &body);
@@ -384,7 +384,7 @@ static void on_admitted(struct hfd_request *request, struct hf__json *object,
                 return;
         }
         hfd_response_no_memory(&response);
-        refuse(rest, &response);
+        refuse_request(rest, &response);
         hfd_response_done(&response);
 }
 
@@ -406,7 +406,7 @@ static void admit_unstored(struct hfd_rest_request *rest) {
                 hfd_unstored_admit(rest->registry, request, object, on_admitted);
                 return;
         }
-        refuse(rest, &response);
+        refuse_request(rest, &response);
         hfd_response_done(&response);
 }
 

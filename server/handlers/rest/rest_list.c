@@ -205,7 +205,7 @@ static enum hfd_work_result finish_well(struct hfd_rest_list *list) {
         return end_list(list);
 }
 
-static enum hfd_work_result step(struct hfd_work_task *task) {
+static enum hfd_work_result step_list(struct hfd_work_task *task) {
         struct hfd_rest_list *list = (struct hfd_rest_list *)task;
         const struct hfd_request *request = &list->rest->request;
         bool copies = request->format == HFD_AS_JSON && !request->protobuf &&
@@ -243,7 +243,7 @@ bool hfd_rest_list_prepare(struct hfd_rest_request *rest) {
         assert(rest->request.verb == HFD_LIST && !rest->list);
         if (!list)
                 return false;
-        list->task = (struct hfd_work_task){.step = step, .owner = rest->request.owner};
+        list->task = (struct hfd_work_task){.step = step_list, .owner = rest->request.owner};
         list->pool = rest->registry->work;
         rest->list = list;
         rest->request.abandoned = &list->gone;

@@ -52,7 +52,8 @@ static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNIN
 
 /* Makes a compressed copy, if the client accepts one and the body is large enough for it. NULL
  * (also if memory is short): the caller sends the body unchanged. */
-static struct hf__buf *pack(struct hfd_http_request *http_request, const struct hf__buf *body) {
+static struct hf__buf *pack_body(struct hfd_http_request *http_request,
+                                 const struct hf__buf *body) {
         if (!body || body->n < HFD_GZIP_MIN || body->n > HFD_REST_PRETTY_MAX ||
             !hfd_gzip_is_accepted(http_request))
                 return NULL;
@@ -144,7 +145,7 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
         n += hfd_rest_deprecation_header(request, deprecation, headers + n);
         n += hfd_rest_warnings(mistakes, request ? request->notes.warnings.data : NULL, &warnings,
                                headers + n);
-        struct hf__buf *packed = pack(http_request, form->body);
+        struct hf__buf *packed = pack_body(http_request, form->body);
         if (packed) {
                 memcpy(headers + n, gzip_headers, sizeof gzip_headers);
                 n += sizeof gzip_headers / sizeof gzip_headers[0];

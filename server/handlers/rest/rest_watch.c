@@ -29,8 +29,8 @@ struct wait {
 };
 
 /* Takes ownership of rest. */
-static void refuse(struct hfd_watch_stream *stream, struct hfd_rest_request *rest,
-                   struct hfd_response *response) {
+static void refuse_watch(struct hfd_watch_stream *stream, struct hfd_rest_request *rest,
+                         struct hfd_response *response) {
         assert(response->code != 0);
         hfd_rest_respond(rest->http_request, NULL, response, NULL);
         hfd_response_done(response);
@@ -40,7 +40,7 @@ static void refuse(struct hfd_watch_stream *stream, struct hfd_rest_request *res
 
 /* The response begins. Takes ownership of rest, whose memory is freed at once: the watch may run
  * for hours. */
-static void respond(struct hfd_watch_stream *stream, struct hfd_rest_request *rest) {
+static void respond_to_watch(struct hfd_watch_stream *stream, struct hfd_rest_request *rest) {
         struct hfd_header headers[2] = {{"cache-control", "no-cache, private"}};
         char warning[HFD_REST_WARNING_MAX];
         size_t n = 1 + hfd_rest_deprecation_header(&rest->request, warning, headers + 1);
@@ -63,7 +63,7 @@ static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request
         bool has_initial = stream->initial != NULL, may = hfd_watch_guard_track(stream, rest);
 
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
-        respond(stream, rest);
+        respond_to_watch(stream, rest);
         atomic_store(&stream->watcher, watcher);
         /* The client may have left, or the right have gone, before there was a watcher. */
         if (!has_begin || !may || atomic_load(&stream->gone) || atomic_load(&stream->revoked))
@@ -84,12 +84,12 @@ static void begin_watch(struct hfd_watch_stream *stream, struct hfd_rest_request
 
         if (hfd_watch_stream_prepare_conversion(stream, &rest->request) != 0) {
                 hfd_response_no_memory(&response);
-                refuse(stream, rest, &response);
+                refuse_watch(stream, rest, &response);
                 return;
         }
         if (!hfd_registry_watch(rest->registry, &rest->request, &hfd_watch_stream_sink, stream,
                                 &response, &watcher)) {
-                refuse(stream, rest, &response);
+                refuse_watch(stream, rest, &response);
                 return;
         }
         bool has_begin = hfd_watch_initial_take(stream, &rest->request, watcher) == 0;
@@ -117,7 +117,7 @@ static void on_state_ready(struct hfd_consistent_read *read) {
         if (outcome == 0)
                 begin_watch(stream, rest);
         else
-                refuse(stream, rest, &response);
+                refuse_watch(stream, rest, &response);
 }
 
 /* As in Kubernetes: without a resourceVersion the initial events are a consistent read; "0" accepts
@@ -130,7 +130,7 @@ static void wait_for_state(struct hfd_watch_stream *stream, struct hfd_rest_requ
 
         if (!wait) {
                 hfd_response_no_memory(&response);
-                refuse(stream, rest, &response);
+                refuse_watch(stream, rest, &response);
                 return;
         }
         wait->stream = stream;

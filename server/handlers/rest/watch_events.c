@@ -148,7 +148,7 @@ int hfd_watch_stream_prepare_conversion(struct hfd_watch_stream *stream,
 
 /* ---- the task ---- */
 
-static enum hfd_work_result step(struct hfd_work_task *task) {
+static enum hfd_work_result step_events(struct hfd_work_task *task) {
         struct hfd_watch_stream *stream = (struct hfd_watch_stream *)task;
 
         if (atomic_load(&stream->ended)) {
@@ -195,7 +195,7 @@ struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *res
 
         if (!stream)
                 return NULL;
-        stream->task = (struct hfd_work_task){.step = step, .owner = rest->request.owner};
+        stream->task = (struct hfd_work_task){.step = step_events, .owner = rest->request.owner};
         stream->registry = rest->registry;
         stream->http_request = hfd_http_request_ref(http_request);
         hfd_watch_form_of(&rest->request, &stream->form);

@@ -64,9 +64,9 @@ static struct hf__buf *make_json(const struct check *check, bool is_list, bool s
 }
 
 /* Responds in the format of the request. object: the same as an object, for other formats. */
-static void respond(struct hfd_registry *registry, const struct hfd_request *request,
-                    const struct check *check, struct hfd_object *object,
-                    struct hfd_response *response) {
+static void respond_with_status(struct hfd_registry *registry, const struct hfd_request *request,
+                                const struct check *check, struct hfd_object *object,
+                                struct hfd_response *response) {
         bool is_list = request->verb == HFD_LIST, selected = true;
         struct hf__buf *body;
         int r = 0;
@@ -103,7 +103,7 @@ void hfd_component_status(struct hfd_registry *registry, const struct hfd_reques
                 object = hfd_object_new(request->resource, NAME, 0, json);
         hf__buf_unref(json);
         if (object)
-                respond(registry, request, &check, object, response);
+                respond_with_status(registry, request, &check, object, response);
         else
                 hfd_response_no_memory(response);
         hfd_object_unref(object);

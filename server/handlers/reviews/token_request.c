@@ -75,7 +75,7 @@ static int64_t wanted_seconds(const struct job *job) {
 }
 
 /* Fills in what the client has left out, and the status. 0 or -ENOMEM. */
-static int complete(struct job *job, const char *token, int64_t now, int64_t seconds) {
+static int complete_request(struct job *job, const char *token, int64_t now, int64_t seconds) {
         char created[HF__MICROTIME_MAX], expires[HF__MICROTIME_MAX];
 
         hf__time_format(now, created);
@@ -116,7 +116,7 @@ static void refuse_length(struct job *job) {
         end_job(job, &response);
 }
 
-static void issue(struct job *job) {
+static void issue_token(struct job *job) {
         struct hfd_response response = {0};
         struct hf__strbuf token = {.secret = true};
         int64_t now = hfd_service_accounts_now(job->request.accounts),
@@ -139,7 +139,7 @@ static void issue(struct job *job) {
                 return;
         }
         if (r == 0)
-                r = complete(job, token.data, now, seconds);
+                r = complete_request(job, token.data, now, seconds);
         hf__strbuf_done(&token);
         if (r == 0)
                 hfd_response_ok(&response, 201,
@@ -151,7 +151,7 @@ static void issue(struct job *job) {
 }
 
 static enum hfd_work_result issue_step(struct hfd_work_task *task) {
-        issue((struct job *)((char *)task - offsetof(struct job, task)));
+        issue_token((struct job *)((char *)task - offsetof(struct job, task)));
         return HFD_WORK_DONE;
 }
 
@@ -226,7 +226,7 @@ static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
 }
 
 /* Reads the object that the token shall be bound to. */
-static void bind(struct job *job) {
+static void bind_token(struct job *job) {
         const char *version = text_at(job, "spec.boundObjectRef.apiVersion"),
                    *kind = text_at(job, "spec.boundObjectRef.kind"),
                    *name = text_at(job, "spec.boundObjectRef.name");
@@ -278,7 +278,7 @@ static void on_account(struct hfd_request *get, const struct hfd_response *got) 
         } else if (complete_audiences(job) != 0) {
                 end_job_no_memory(job);
         } else if (hf__json_is_object(hf__json_path(job->object, "spec.boundObjectRef"))) {
-                bind(job);
+                bind_token(job);
         } else {
                 issue_on_pool(job);
         }

@@ -461,16 +461,16 @@ static size_t h2_fill(struct hfd_connection *connection, char *out) {
 /* ---- the protocol ---- */
 
 /* Streams and frames are made and freed for each request, on this thread. */
-static void *allocate(size_t n, void *ctx) { return hf__blocks_get(n); }
-static void release(void *memory, void *ctx) { hf__blocks_put(memory); }
+static void *allocate_memory(size_t n, void *ctx) { return hf__blocks_get(n); }
+static void release_memory(void *memory, void *ctx) { hf__blocks_put(memory); }
 static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
-static void *reallocate(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
+static void *reallocate_memory(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
 
 static int make_session(struct hfd_connection *connection, struct h2 *h2) {
-        static nghttp2_mem memory = {.malloc = allocate,
-                                     .free = release,
+        static nghttp2_mem memory = {.malloc = allocate_memory,
+                                     .free = release_memory,
                                      .calloc = allocate_zeroed,
-                                     .realloc = reallocate};
+                                     .realloc = reallocate_memory};
         nghttp2_session_callbacks *callbacks = NULL;
         nghttp2_option *option = NULL;
         int r = -ENOMEM;

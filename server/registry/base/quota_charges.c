@@ -113,8 +113,9 @@ void hfd_quota_charges_committed(const struct hfd_quota_charges *charges, struct
 /* ---- decisions ---- */
 
 /* Decides for one quota. 0, -ENOMEM or HF_E_TOO_LARGE. */
-static int decide(struct hfd_quota_charge *charge, const struct hfd_quota_change *change,
-                  const char *prefix, enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {
+static int decide_charge(struct hfd_quota_charge *charge, const struct hfd_quota_change *change,
+                         const char *prefix, enum hfd_quota_verdict *ret_verdict,
+                         struct hf__strbuf *why) {
         struct hf__json *json = hfd_object_parse(charge->object);
         char key[HFD_KEY_MAX];
         int r = json ? hfd_quota_charge(json, change, ret_verdict, why) : -ENOMEM;
@@ -149,7 +150,7 @@ int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
                 enum hfd_quota_verdict verdict;
                 if (!charge->object || strcmp(charge->object->path, path) == 0)
                         continue;
-                r = decide(charge, change, prefix, &verdict, &decision->why);
+                r = decide_charge(charge, change, prefix, &verdict, &decision->why);
                 if (r == 0 && verdict == HFD_QUOTA_REFUSED)
                         decision->refuses = charge;
                 decision->n_changed += charge->stored != NULL;

@@ -99,7 +99,7 @@ static void end_no_memory(struct hfd_shared_job *job) {
 
 /* Finds or claims a conversion for each object that needs one and has none. False: out of memory;
  * the caller must publish a failure of the conversions that are claimed. */
-static bool claim(struct hfd_shared_job *job) {
+static bool claim_job(struct hfd_shared_job *job) {
         struct hfd_shared_table *shared = shared_of(job);
         bool good = true;
 
@@ -183,7 +183,7 @@ static enum hfd_work_result run_woken(struct hfd_work_task *task) {
 }
 
 /* Continues jobs on the pool: there may be as many as watches, and each delivers its events. */
-static void wake(struct hfd_shared_job *woken) {
+static void wake_job(struct hfd_shared_job *woken) {
         while (woken) {
                 struct hfd_shared_job *job = woken;
                 woken = job->next_waiter;
@@ -194,7 +194,7 @@ static void wake(struct hfd_shared_job *woken) {
 }
 
 /* Ends the conversions that the job has claimed. failure NULL: job->mine are the results. */
-static void publish(struct hfd_shared_job *job, const struct hfd_response *failure) {
+static void publish_job(struct hfd_shared_job *job, const struct hfd_response *failure) {
         struct hfd_shared_table *shared = shared_of(job);
         struct hfd_shared_conversion *garbage = NULL;
         struct hfd_shared_job *woken = NULL;
@@ -216,13 +216,13 @@ static void publish(struct hfd_shared_job *job, const struct hfd_response *failu
                 hfd_object_unref(job->mine[i]);
         job->n_mine = 0;
         hfd_shared_free_garbage(garbage);
-        wake(woken);
+        wake_job(woken);
 }
 
 static void on_mine(void *ctx, const struct hfd_response *failure) {
         struct hfd_shared_job *job = ctx;
 
-        publish(job, failure);
+        publish_job(job, failure);
         if (failure)
                 end_job(job, failure);
         else
@@ -244,7 +244,7 @@ static bool call_mine(struct hfd_shared_job *job) {
                 return true;
         if (!hfd_convert_start(job->registry, &convert))
                 return false;
-        publish(job, NULL);
+        publish_job(job, NULL);
         return true;
 }
 
@@ -273,7 +273,7 @@ static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *pla
 }
 
 /* What the job does next. FAILED: *ret_failure is a copy of the failure; NULL = out of memory. */
-static enum outcome look(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
+static enum outcome look_at_job(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
         struct hfd_shared_table *shared = shared_of(job);
         struct hfd_shared_conversion *garbage = NULL;
         enum outcome outcome = DONE;
@@ -305,16 +305,16 @@ static void go_on(struct hfd_shared_job *job) {
         enum outcome outcome = AGAIN;
 
         while (outcome == AGAIN) {
-                if (!claim(job)) {
+                if (!claim_job(job)) {
                         hfd_response_no_memory(&no_memory);
-                        publish(job, &no_memory);
+                        publish_job(job, &no_memory);
                         hfd_response_done(&no_memory);
                         end_no_memory(job);
                         return;
                 }
                 if (!call_mine(job))
                         return;
-                outcome = look(job, &failure);
+                outcome = look_at_job(job, &failure);
         }
         if (outcome == DONE)
                 end_job(job, NULL);

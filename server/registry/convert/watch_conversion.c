@@ -165,7 +165,7 @@ static bool begin_delivery(struct hfd_watch_conversion *c) {
         return false;
 }
 
-static void fail(struct hfd_watch_conversion *c, const struct hfd_response *failure) {
+static void fail_watch(struct hfd_watch_conversion *c, const struct hfd_response *failure) {
         pthread_mutex_lock(&c->mu);
         c->failed = true;
         drop_items(c);
@@ -174,7 +174,7 @@ static void fail(struct hfd_watch_conversion *c, const struct hfd_response *fail
 }
 
 /* Delivers the batch, and leaves the state DELIVERING. False: as begin_delivery. */
-static bool deliver(struct hfd_watch_conversion *c) {
+static bool deliver_events(struct hfd_watch_conversion *c) {
         bool good = true;
 
         if (!begin_delivery(c))
@@ -187,11 +187,11 @@ static bool deliver(struct hfd_watch_conversion *c) {
         }
         drop_batch(c);
         if (!good)
-                fail(c, NULL);
+                fail_watch(c, NULL);
         return true;
 }
 
-static void run(struct hfd_watch_conversion *c) {
+static void run_conversion(struct hfd_watch_conversion *c) {
         while (take_batch(c)) {
                 const struct hfd_convert convert = {.row = c->row,
                                                     .objects = c->objects,
@@ -200,7 +200,7 @@ static void run(struct hfd_watch_conversion *c) {
                                                     .owner = c->owner,
                                                     .done = on_converted,
                                                     .ctx = c};
-                if (!hfd_shared_convert(c->registry, &convert, &c->turn) || !deliver(c))
+                if (!hfd_shared_convert(c->registry, &convert, &c->turn) || !deliver_events(c))
                         return;
         }
 }
@@ -212,11 +212,11 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
                 if (!begin_delivery(c))
                         return;
                 drop_batch(c);
-                fail(c, failure);
-        } else if (!deliver(c)) {
+                fail_watch(c, failure);
+        } else if (!deliver_events(c)) {
                 return;
         }
-        run(c);
+        run_conversion(c);
 }
 
 /* ---- the watch's side ---- */
@@ -237,7 +237,7 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
         }
         pthread_mutex_unlock(&c->mu);
         if (starts)
-                run(c);
+                run_conversion(c);
         return good;
 }
 

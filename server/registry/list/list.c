@@ -134,7 +134,7 @@ static bool is_large_page(const struct hfd_request *request, const struct hfd_li
 }
 
 /* Ends the read. The objects have the version of the request. */
-static void respond(struct hfd_read *read, struct hfd_list_page *page) {
+static void respond_with_page(struct hfd_read *read, struct hfd_list_page *page) {
         struct hfd_request *request = read->request;
         struct hfd_response response = {0};
         struct hf__strbuf meta = {0};
@@ -171,7 +171,7 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
 
         free(converted);
         if (!failure) {
-                respond(read, &page);
+                respond_with_page(read, &page);
                 return;
         }
         struct hfd_response response = *failure;
@@ -206,7 +206,7 @@ static void respond_converted(struct hfd_read *read, struct hfd_list_page *page)
 
         if (!converted) {
                 page->failed = true;
-                respond(read, page);
+                respond_with_page(read, page);
                 return;
         }
         *converted = (struct converted_page){.read = read, .page = *page};
@@ -232,7 +232,7 @@ static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
                 free(read);
                 on_objects(request, page->objects, page->n, page->revision);
         } else if (page->failed || page->n == 0 || !hfd_read_needs_version(request)) {
-                respond(read, page);
+                respond_with_page(read, page);
         } else if (is_too_large(page)) {
                 refuse_too_large(read, page);
         } else {

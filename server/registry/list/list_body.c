@@ -141,7 +141,7 @@ static void count_chunk(struct hfd_list_body *body, struct hf__buf *chunk) {
         body->cursor = body->measured;
 }
 
-static int measure(struct hfd_list_body *body) {
+static int measure_body(struct hfd_list_body *body) {
         struct hf__buf *chunk;
         int r = hfd_rendering_next(body->rendering, &body->measured, &chunk);
 
@@ -206,7 +206,7 @@ int hfd_list_body_next(struct hfd_list_body *body, struct hf__buf **ret_piece, b
         *ret_piece = NULL;
         *ret_ended = body->state == ENDED;
         switch (body->state) {
-        case MEASURE: return measure(body);
+        case MEASURE: return measure_body(body);
         case HEAD:
                 *ret_piece = body->head;
                 body->head = NULL;

@@ -161,7 +161,7 @@ static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd
 
 /* Consumes the reference to object, which has the version of the request or needs none; NULL:
  * there is no such object. */
-static void respond(struct hfd_read *read, struct hfd_object *object) {
+static void respond_with_object(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
         const struct hfd_request *request = read->request;
         char meta[64];
@@ -188,7 +188,7 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
 
         read->object = NULL;
         if (!failure) {
-                respond(read, object);
+                respond_with_object(read, object);
                 return;
         }
         struct hfd_response response = *failure;
@@ -215,7 +215,7 @@ static void finish_get(struct hfd_read *read, struct hfd_object *object) {
         }
         object = read->object;
         read->object = NULL;
-        respond(read, object);
+        respond_with_object(read, object);
 }
 
 static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {

@@ -162,7 +162,7 @@ struct hf__json *hfd_part_parse_got(struct hfd_part *part) {
 
 /* ---- admission ---- */
 
-static bool settle(struct hfd_admission *a, struct hfd_response *response) {
+static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         const struct hfd_part *part = a->ctx;
         const struct hfd_resource *kind = part->outer->resource;
         char reason[400];
@@ -193,7 +193,7 @@ static void on_validated(struct hfd_admission *a, const struct hfd_response *ref
                 hfd_part_run(part, part->outer->n_body, part->admitted);
 }
 
-static void validate(struct hfd_part *part) {
+static void validate_part(struct hfd_part *part) {
         part->on_pool = false; /* it may end on another thread */
         part->admission.done = on_validated;
         hfd_admission_validate(part->registry->admission, &part->admission);
@@ -206,7 +206,7 @@ static void on_mutated(struct hfd_admission *a, const struct hfd_response *refus
         if (refusal)
                 hfd_part_finish(part, refusal);
         else
-                hfd_part_run(part, part->outer->n_body, validate);
+                hfd_part_run(part, part->outer->n_body, validate_part);
 }
 
 static struct hfd_admission_attributes attributes_of(const struct hfd_part *part,
@@ -245,7 +245,7 @@ void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struc
                 return;
         }
         *a = (struct hfd_admission){.notes = &part->outer->notes,
-                                    .settle = settle,
+                                    .settle = settle_admission,
                                     .make_options = make_options,
                                     .done = on_mutated,
                                     .ctx = part};
@@ -291,7 +291,7 @@ static bool read_body(struct hfd_part *part, struct hfd_response *response) {
 }
 
 /* Reads the body, and begins what the part does. */
-static void begin(struct hfd_part *part) {
+static void begin_part(struct hfd_part *part) {
         const struct hfd_request *outer = part->outer;
         struct hfd_response response = {0};
 
@@ -339,5 +339,5 @@ void hfd_part_serve(struct hfd_registry *registry, struct hfd_request *request,
         /* These belong to the struct of the caller, which contains only the outer request. */
         part->inner.read_space = NULL;
         part->inner.pass_reads = NULL;
-        hfd_part_run(part, request->n_body, begin);
+        hfd_part_run(part, request->n_body, begin_part);
 }

@@ -36,13 +36,15 @@ static void on_done(struct hfd_request *inner, const struct hfd_response *respon
 
 /* ---- eviction ---- */
 
-static void evict(struct hfd_part *part) {
+static void evict_pod(struct hfd_part *part) {
         struct hf__json *options = hf__json_get(part->body, "deleteOptions");
 
         hfd_part_send(part, HFD_DELETE_OBJECT, options, on_done);
 }
 
-void hfd_eviction_serve(struct hfd_part *part) { hfd_part_admit(part, &part->body, NULL, evict); }
+void hfd_eviction_serve(struct hfd_part *part) {
+        hfd_part_admit(part, &part->body, NULL, evict_pod);
+}
 
 /* ---- binding ---- */
 

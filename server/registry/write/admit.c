@@ -78,7 +78,7 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
         return false;
 }
 
-static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
+static void refuse_write(struct hfd_write *w, const struct hfd_response *refusal) {
         if (!w->current || w->fresh) {
                 hfd_write_reply_copy(w, refusal);
                 return;
@@ -95,7 +95,7 @@ static void refuse(struct hfd_write *w, const struct hfd_response *refusal) {
 }
 
 /* Restores the metadata that no plug-in may change. 0 or -ENOMEM. */
-static int restore(struct hfd_write_admission *admission) {
+static int restore_object(struct hfd_write_admission *admission) {
         struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
         int r = 0;
 
@@ -149,7 +149,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
         a->object = NULL;
         hide_revision(w);
         if (refusal) {
-                refuse(w, refusal);
+                refuse_write(w, refusal);
         } else if (admission->validates_next) {
                 admission->validates_next = false;
                 if (complete_objects(w) != 0) {
@@ -158,7 +158,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
                 }
                 hfd_write_await(w);
                 hfd_admission_validate(w->registry->admission, a);
-        } else if (!a->validating && a->mutated && restore(admission) != 0) {
+        } else if (!a->validating && a->mutated && restore_object(admission) != 0) {
                 hfd_write_reply_no_memory(w);
         } else {
                 resume(w);
@@ -167,7 +167,7 @@ static void on_admitted(struct hfd_admission *a, const struct hfd_response *refu
 
 /* ---- requests to admission ---- */
 
-static bool settle(struct hfd_admission *a, struct hfd_response *response) {
+static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         struct hfd_write_admission *admission = a->ctx;
 
         return hfd_write_body_settle(admission->w, a->object, response);
@@ -283,7 +283,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         admission->a.of = *of;
         admission->a.object = w->object;
         admission->a.notes = &w->request->notes;
-        admission->a.settle = settle;
+        admission->a.settle = settle_admission;
         admission->a.convert = convert_form;
         admission->a.convert_objects = convert_params;
         admission->a.make_options = make_options;
@@ -293,7 +293,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
 }
 
 /* Keeps the metadata that no plug-in may change. 0 or -ENOMEM. */
-static int keep(struct hfd_write_admission *admission) {
+static int keep_object(struct hfd_write_admission *admission) {
         const struct hf__json *meta = hf__json_get(admission->w->object, "metadata");
         int r;
 
@@ -317,7 +317,7 @@ bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write
                 return !ended;
         if (!make_admission(w, &of, resume))
                 return false;
-        if (keep(w->admission) != 0) {
+        if (keep_object(w->admission) != 0) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }

@@ -28,8 +28,8 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
 }
 
 /* True: *object has the version of row. False: resume follows, or the response was sent. */
-static bool convert(struct hfd_write *w, const struct hfd_resource *row, struct hfd_object **object,
-                    void (*resume)(struct hfd_write *w)) {
+static bool convert_object(struct hfd_write *w, const struct hfd_resource *row,
+                           struct hfd_object **object, void (*resume)(struct hfd_write *w)) {
         const struct hfd_convert job = {.row = row,
                                         .objects = object,
                                         .n = 1,
@@ -59,7 +59,7 @@ bool hfd_write_convert_current(struct hfd_write *w) {
         if (w->request->verb == HFD_DELETE_OBJECT && !hfd_write_admit_wants(w))
                 return true;
         w->converted = hfd_object_ref(w->current);
-        return convert(w, row, &w->converted, hfd_write_attempt);
+        return convert_object(w, row, &w->converted, hfd_write_attempt);
 }
 
 bool hfd_write_form_current(struct hfd_write *w) {
@@ -131,7 +131,7 @@ void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write
                 return;
         }
         w->next = next;
-        if (convert(w, stored, &w->to_store, finish_stored))
+        if (convert_object(w, stored, &w->to_store, finish_stored))
                 finish_stored(w);
 }
 
@@ -141,6 +141,6 @@ void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
                              void (*next)(struct hfd_write *w)) {
         assert(!w->to_show);
         w->to_show = hfd_object_ref(object);
-        if (convert(w, w->request->resource, &w->to_show, next))
+        if (convert_object(w, w->request->resource, &w->to_show, next))
                 next(w);
 }

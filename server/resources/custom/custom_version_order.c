@@ -24,7 +24,7 @@ static bool read_number(const char **at, unsigned long *ret_number) {
 }
 
 /* "v1", "v1beta1". False: it has another form. */
-static bool parse(const char *text, struct version *ret_version) {
+static bool parse_version(const char *text, struct version *ret_version) {
         struct version version = {.stability = 2};
 
         if (*text++ != 'v' || !read_number(&text, &version.major))
@@ -50,7 +50,7 @@ static int compare_numbers(unsigned long a, unsigned long b) {
 
 int hfd_version_order(const char *a, const char *b) {
         struct version x = {0}, y = {0};
-        bool is_x = parse(a, &x), is_y = parse(b, &y);
+        bool is_x = parse_version(a, &x), is_y = parse_version(b, &y);
 
         if (!is_x || !is_y) {
                 if (is_x != is_y)

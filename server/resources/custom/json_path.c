@@ -17,7 +17,8 @@
 #define KEY_MAX   256
 #define STEPS_MAX 64
 
-static const struct hf__json *evaluate(const struct hf__json *json, const char *path, int n_steps);
+static const struct hf__json *evaluate_path(const struct hf__json *json, const char *path,
+                                            int n_steps);
 
 /* Reads a name up to one of `ends`, without its backslashes. NULL: too long, or empty. */
 static const char *read_name(const char *at, const char *ends, char name[KEY_MAX]) {
@@ -67,7 +68,7 @@ static bool passes_filter(const struct hf__json *element, const char *filter, si
         while (at < end && !strchr("=!<> ", *at) && n_path < sizeof path - 1)
                 path[n_path++] = *at++;
         path[n_path] = '\0';
-        const struct hf__json *value = evaluate(element, path, 0);
+        const struct hf__json *value = evaluate_path(element, path, 0);
         at += skip_spaces(at);
         if (at >= end)
                 return value != NULL;
@@ -89,7 +90,7 @@ static const struct hf__json *evaluate_each(const struct hf__json *json, const c
         for (const struct hf__json *e = hf__json_first(json); e; e = hf__json_next(e)) {
                 if (filter && !passes_filter(e, filter, n_filter))
                         continue;
-                const struct hf__json *found = evaluate(e, rest, n_steps);
+                const struct hf__json *found = evaluate_path(e, rest, n_steps);
                 if (found)
                         return found;
         }
@@ -117,7 +118,7 @@ static const struct hf__json *evaluate_bracket(const struct hf__json *json, cons
                 at = read_name(at + 1, quote, name);
                 if (!at || at[0] != *quote || at[1] != ']' || !hf__json_is_object(json))
                         return NULL;
-                return evaluate(hf__json_get(json, name), at + 2, n_steps);
+                return evaluate_path(hf__json_get(json, name), at + 2, n_steps);
         }
         if (strncmp(at, "*]", 2) == 0)
                 return evaluate_each(json, NULL, 0, at + 2, n_steps);
@@ -130,11 +131,12 @@ static const struct hf__json *evaluate_bracket(const struct hf__json *json, cons
         long index = strtol(at, &end, 10);
         if (end == at || *end != ']')
                 return NULL;
-        return evaluate(element_at(json, index), end + 1, n_steps);
+        return evaluate_path(element_at(json, index), end + 1, n_steps);
 }
 
 /* json NULL: there is no value at the steps so far. */
-static const struct hf__json *evaluate(const struct hf__json *json, const char *path, int n_steps) {
+static const struct hf__json *evaluate_path(const struct hf__json *json, const char *path,
+                                            int n_steps) {
         char name[KEY_MAX];
 
         if (!json || !*path)
@@ -152,9 +154,9 @@ static const struct hf__json *evaluate(const struct hf__json *json, const char *
         path = read_name(path + 1, ".[", name);
         if (!path || !hf__json_is_object(json))
                 return NULL;
-        return evaluate(hf__json_get(json, name), path, n_steps + 1);
+        return evaluate_path(hf__json_get(json, name), path, n_steps + 1);
 }
 
 const struct hf__json *hfd_json_path_first(const struct hf__json *json, const char *path) {
-        return evaluate(json, path, 0);
+        return evaluate_path(json, path, 0);
 }

@@ -162,8 +162,8 @@ static bool check_result(const struct hf__cel_type *type, enum hfd_expression_re
 }
 
 /* Compiles the text of an expression. 0 or -ENOMEM. */
-static int compile(struct hfd_expressions *set, struct hfd_expression *expression,
-                   unsigned features, enum hfd_expression_result result) {
+static int compile_expression(struct hfd_expressions *set, struct hfd_expression *expression,
+                              unsigned features, enum hfd_expression_result result) {
         const struct scope *scope = scope_of(set, features);
         struct hf__strbuf message = {.max = 16384};
         int r;
@@ -205,7 +205,7 @@ int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsig
         if (!expression->text)
                 return -ENOMEM;
         set->all = expression;
-        r = compile(set, expression, features, result);
+        r = compile_expression(set, expression, features, result);
         if (r == 0)
                 *ret_expression = expression;
         return r;
@@ -229,7 +229,7 @@ static const struct hf__cel_type *seen_as(struct hf__arena *arena,
 }
 
 /* Makes room for one more variable. false: out of memory. */
-static bool grow(struct hfd_expressions *set) {
+static bool grow_set(struct hfd_expressions *set) {
         size_t space = set->n_variables < 8 ? 8 : 2 * set->n_variables;
         struct hfd_expression_variable *variables;
         struct hf__cel_field *fields;
@@ -266,7 +266,7 @@ int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, 
                 return r;
         copy = hf__arena_text(&set->arena, name, strlen(name));
         type = hf__arena_alloc(&set->arena, sizeof *type);
-        if (!copy || !type || !grow(set))
+        if (!copy || !type || !grow_set(set))
                 return -ENOMEM;
         set->variables[set->n_variables] =
                 (struct hfd_expression_variable){.name = copy, .expression = expression};

@@ -119,8 +119,8 @@ static const struct hf__json *check_answer(const struct hf__json *answer, const 
 
 /* ---- one object ---- */
 
-static bool differs(const struct pair *pair, const char *path, const char *name,
-                    struct hf__strbuf *why) {
+static bool member_differs(const struct pair *pair, const char *path, const char *name,
+                           struct hf__strbuf *why) {
         const char *in = text_of(pair->original, path), *out = text_of(pair->converted, path);
 
         if (strcmp(in, out) == 0)
@@ -154,9 +154,9 @@ static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
                                   pair->index, pair->row->kind, text_of(pair->converted, "kind"));
                 return false;
         }
-        return !differs(pair, "metadata.name", "name", why) &&
-               !differs(pair, "metadata.namespace", "namespace", why) &&
-               !differs(pair, "metadata.uid", "UID", why);
+        return !member_differs(pair, "metadata.name", "name", why) &&
+               !member_differs(pair, "metadata.namespace", "namespace", why) &&
+               !member_differs(pair, "metadata.uid", "UID", why);
 }
 
 static const char *type_name(const struct hf__json *json) {

@@ -226,7 +226,7 @@ static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
         return normal;
 }
 
-static void pack(struct hfd_object *object) {
+static void pack_object(struct hfd_object *object) {
         struct hf__buf *packed = hfd_pack(object->bytes);
 
         if (!packed)
@@ -257,7 +257,7 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
                 if (!object->bytes)
                         object = hfd_object_unref(object);
                 else if (resource->is_packed)
-                        pack(object);
+                        pack_object(object);
         }
         hf__buf_unref(normal);
         return object;
@@ -401,7 +401,7 @@ bool hfd_object_deleting(const struct hfd_object *object) {
 }
 
 /* Parses the served bytes. 0 or an error of hf__json_parse. */
-static int parse(const struct hfd_object *object, struct hf__json **ret_json) {
+static int parse_object(const struct hfd_object *object, struct hf__json **ret_json) {
         struct hf__buf *bytes = hfd_unpack(object->bytes);
         int r = bytes ? hf__json_parse(bytes->data, bytes->n, ret_json, NULL) : -ENOMEM;
 
@@ -413,7 +413,7 @@ struct hf__json *hfd_object_parse(const struct hfd_object *object) {
         struct hf__json *json = NULL;
 
         assert(object->bytes);
-        return parse(object, &json) == 0 ? json : NULL;
+        return parse_object(object, &json) == 0 ? json : NULL;
 }
 
 /* Copies a member of whole into selectable, if it exists. 0 or -ENOMEM. */
@@ -432,7 +432,7 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         struct hf__json *whole = NULL, *selectable = hf__json_object();
-        int r = parse(object, &whole);
+        int r = parse_object(object, &whole);
 
         if (!selectable || r == -ENOMEM)
                 r = -ENOMEM;

@@ -181,7 +181,8 @@ static bool put_answer(struct hf__strbuf *s, const struct hfd_resource *resource
 }
 
 /* Ends a conversion. Consumes s and json. */
-static int finish(struct hf__strbuf *s, struct hf__json *json, bool known, struct hf__buf **ret) {
+static int finish_message(struct hf__strbuf *s, struct hf__json *json, bool known,
+                          struct hf__buf **ret) {
         int r = known ? 0 : HF_E_INVALID;
 
         if (r == 0) {
@@ -193,7 +194,7 @@ static int finish(struct hf__strbuf *s, struct hf__json *json, bool known, struc
         return r;
 }
 
-static int parse(const struct hf__buf *text, struct hf__json **ret_json) {
+static int parse_text(const struct hf__buf *text, struct hf__json **ret_json) {
         int r = hf__json_parse(text->data, text->n, ret_json, NULL);
 
         return r == 0 || r == -ENOMEM ? r : HF_E_INVALID;
@@ -203,19 +204,19 @@ int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__b
                          struct hf__buf **ret_answer) {
         struct hf__strbuf s = {0};
         struct hf__json *json;
-        int r = parse(text, &json);
+        int r = parse_text(text, &json);
 
         if (r != 0)
                 return r;
         bool known = put_answer(&s, resource, json);
-        return finish(&s, json, known, ret_answer);
+        return finish_message(&s, json, known, ret_answer);
 }
 
 int hfd_protobuf_convert_frame(const struct hfd_resource *resource, const struct hf__buf *text,
                                struct hf__buf **ret_frame) {
         struct hf__strbuf s = {0};
         struct hf__json *json;
-        int r = parse(text, &json);
+        int r = parse_text(text, &json);
 
         if (r != 0)
                 return r;
@@ -223,5 +224,5 @@ int hfd_protobuf_convert_frame(const struct hfd_resource *resource, const struct
         size_t start = begin_frame(&s, type ? type : "");
         bool known = put_answer(&s, resource, hf__json_get(json, "object"));
         end_frame(&s, 0, start);
-        return finish(&s, json, known, ret_frame);
+        return finish_message(&s, json, known, ret_frame);
 }

@@ -152,7 +152,7 @@ int hfd_requirement_parse_label(struct hfd_requirement *requirement, char *text)
 }
 
 /* Removes the backslashes of a field's value in place. 0, or HF_E_INVALID with the reason. */
-static int unescape(char *value, char *reason, size_t max_reason) {
+static int unescape_value(char *value, char *reason, size_t max_reason) {
         const char *in = value;
         char *out = value;
 
@@ -198,7 +198,7 @@ int hfd_requirement_parse_field(struct hfd_requirement *requirement, char *term,
         if (!requirement->values)
                 return -ENOMEM;
         requirement->values[requirement->n_values++] = value;
-        return unescape(value, reason, max_reason);
+        return unescape_value(value, reason, max_reason);
 }
 
 /* ---- a parsed requirement ---- */
@@ -219,7 +219,7 @@ static bool has_value(const struct hfd_requirement *requirement, const char *val
 }
 
 /* As in Kubernetes, a label that is absent or not a number satisfies neither < nor >. */
-static bool compares(const struct hfd_requirement *requirement, const char *value) {
+static bool compares_true(const struct hfd_requirement *requirement, const char *value) {
         if (!value || !is_number(value))
                 return false;
         long long number = strtoll(value, NULL, 10);
@@ -236,7 +236,7 @@ bool hfd_requirement_holds(const struct hfd_requirement *requirement, const char
         case HFD_NOT_EQUALS:
         case HFD_NOT_IN: return !value || !has_value(requirement, value);
         case HFD_GREATER:
-        case HFD_LESS: return compares(requirement, value);
+        case HFD_LESS: return compares_true(requirement, value);
         }
         return false;
 }

@@ -98,7 +98,7 @@ static int parse_requirements(struct hfd_selector *selector, const struct hfd_re
 }
 
 /* Gives back the unused space, because a watch keeps its selector for long. */
-static void fit(struct hfd_selector *selector) {
+static void fit_selector(struct hfd_selector *selector) {
         if (selector->n == 0) {
                 bool fields = selector->fields;
                 hfd_selector_done(selector); /* only empty requirements */
@@ -129,7 +129,7 @@ int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource 
                 hfd_selector_done(&selector);
                 return r;
         }
-        fit(&selector);
+        fit_selector(&selector);
         *ret_selector = selector;
         return 0;
 }

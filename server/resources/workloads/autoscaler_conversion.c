@@ -208,7 +208,7 @@ static struct hf__json *annotations_of(const struct hf__json *object) {
 }
 
 /* Writes an annotation, and frees the value. 0 or -ENOMEM. */
-static int annotate(struct hf__json *object, const char *name, struct hf__json *value) {
+static int annotate_object(struct hf__json *object, const char *name, struct hf__json *value) {
         struct hf__strbuf text = {0};
         int r = 0;
 
@@ -274,7 +274,7 @@ static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
                 found = found || cpu;
         }
         if (r == 0 && hf__json_first(others))
-                return annotate(object, METRICS, others);
+                return annotate_object(object, METRICS, others);
         hf__json_free(others);
         return r;
 }
@@ -291,7 +291,7 @@ static int show_current(struct hf__json *object, struct hf__json *metrics) {
                         r = hf__json_set(object, "status." CPU_CURRENT, hf__json_dup(cpu));
         }
         if (r == 0 && hf__json_first(current))
-                return annotate(object, CURRENT, current);
+                return annotate_object(object, CURRENT, current);
         hf__json_free(current);
         return r;
 }
@@ -308,9 +308,9 @@ static int from_stored(struct hf__json *object) {
         if (r == 0)
                 r = show_current(object, hf__json_get(status, "currentMetrics"));
         if (r == 0 && behavior)
-                r = annotate(object, BEHAVIOR, change_case(behavior, true));
+                r = annotate_object(object, BEHAVIOR, change_case(behavior, true));
         if (r == 0 && hf__json_first(conditions))
-                r = annotate(object, CONDITIONS, hf__json_dup(conditions));
+                r = annotate_object(object, CONDITIONS, hf__json_dup(conditions));
         hf__json_remove(object, "spec.metrics");
         hf__json_remove(object, "spec.behavior");
         hf__json_remove(object, "status.currentMetrics");

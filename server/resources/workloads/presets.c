@@ -84,7 +84,7 @@ static int set_requests(struct hf__json *containers) {
 }
 
 /* Copies a member from the old version if the update leaves it out. */
-static int keep(struct hf__json *object, const struct hf__json *old, const char *path) {
+static int keep_preset(struct hf__json *object, const struct hf__json *old, const char *path) {
         const struct hf__json *had = hf__json_path(old, path);
 
         return had && !hf__json_path(object, path) ? hf__json_set(object, path, hf__json_dup(had))
@@ -146,7 +146,7 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         if (r == 0 && !old)
                 r = set_gated(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
-                r = keep(object, old, kept[i]);
+                r = keep_preset(object, old, kept[i]);
         if (r == 0 && !hf__json_string(object, "status.qosClass"))
                 r = hf__json_set_string(object, "status.qosClass", hfd_pod_qos_class(spec));
         return r;

@@ -13,7 +13,7 @@ struct reader {
         const char *end;
 };
 
-static bool take(struct reader *r, char c) {
+static bool take_char(struct reader *r, char c) {
         if (r->at == r->end || *r->at != c)
                 return false;
         r->at++;
@@ -36,10 +36,10 @@ static bool take_number(struct reader *r, int min, int max, int *ret_number) {
 static bool skip_name(struct reader *r) {
         const char *start = r->at;
 
-        if (take(r, '<')) {
+        if (take_char(r, '<')) {
                 while (r->at < r->end && *r->at != '>')
                         r->at++;
-                return take(r, '>');
+                return take_char(r, '>');
         }
         while (r->at < r->end &&
                ((*r->at >= 'A' && *r->at <= 'Z') || (*r->at >= 'a' && *r->at <= 'z')))
@@ -49,19 +49,19 @@ static bool skip_name(struct reader *r) {
 
 /* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
-        bool negative = take(r, '-');
+        bool negative = take_char(r, '-');
         int hours;
         int minutes = 0;
         int seconds = 0;
 
         if (!negative)
-                take(r, '+');
+                take_char(r, '+');
         if (!take_number(r, 0, max_hours, &hours))
                 return false;
-        if (take(r, ':')) {
+        if (take_char(r, ':')) {
                 if (!take_number(r, 0, 59, &minutes))
                         return false;
-                if (take(r, ':') && !take_number(r, 0, 59, &seconds))
+                if (take_char(r, ':') && !take_number(r, 0, 59, &seconds))
                         return false;
         }
         *ret_seconds = (hours * 3600 + minutes * 60 + seconds) * (negative ? -1 : 1);
@@ -70,20 +70,20 @@ static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
 
 static bool take_day(struct reader *r, struct hfd_zone_day *day) {
         *day = (struct hfd_zone_day){.time = 2 * 3600};
-        if (!take(r, ','))
+        if (!take_char(r, ','))
                 return false;
-        if (take(r, 'M')) {
+        if (take_char(r, 'M')) {
                 day->form = 'M';
-                if (!take_number(r, 1, 12, &day->month) || !take(r, '.') ||
-                    !take_number(r, 1, 5, &day->week) || !take(r, '.') ||
+                if (!take_number(r, 1, 12, &day->month) || !take_char(r, '.') ||
+                    !take_number(r, 1, 5, &day->week) || !take_char(r, '.') ||
                     !take_number(r, 0, 6, &day->day))
                         return false;
         } else {
-                day->form = take(r, 'J') ? 'J' : 0;
+                day->form = take_char(r, 'J') ? 'J' : 0;
                 if (!take_number(r, day->form == 'J' ? 1 : 0, 365, &day->day))
                         return false;
         }
-        return !take(r, '/') || take_time(r, 167, &day->time);
+        return !take_char(r, '/') || take_time(r, 167, &day->time);
 }
 
 bool hfd_zone_rule_parse(const char *text, size_t n, struct hfd_zone_rule *ret_rule) {

@@ -40,7 +40,7 @@ static bool is_plain(const char *name) {
         return strncmp(name, "./", 2) != 0 && !strstr(name, "//") && !strstr(name, "/./");
 }
 
-static const struct hfd_zone *find(const char *name) {
+static const struct hfd_zone *find_zone(const char *name) {
         const struct hfd_zone *zone = NULL;
 
         pthread_mutex_lock(&zones_mu);
@@ -52,7 +52,7 @@ static const struct hfd_zone *find(const char *name) {
 }
 
 /* Reads the file of a zone. NULL: there is no such file, or it is not a valid zone. */
-static struct hfd_zone *load(const char *name) {
+static struct hfd_zone *load_zone(const char *name) {
         char path[sizeof FOLDER + NAME_MAX_BYTES];
         struct hfd_zone *zone = NULL;
         struct stat st;
@@ -77,7 +77,7 @@ static struct hfd_zone *load(const char *name) {
 
 /* Keeps the zone. Two threads that read one zone at the same time keep it twice, which does no
  * harm. false: it was not kept. */
-static bool keep(const char *name, struct hfd_zone *zone) {
+static bool keep_zone(const char *name, struct hfd_zone *zone) {
         struct entry *entry = calloc(1, sizeof *entry);
         bool kept = false;
 
@@ -107,16 +107,16 @@ static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, in
                 return false;
         memcpy(text, name, n);
         text[n] = 0;
-        zone = find(text);
+        zone = find_zone(text);
         if (zone) {
                 *ret_offset = hfd_zone_offset(zone, seconds);
                 return true;
         }
-        loaded = load(text);
+        loaded = load_zone(text);
         if (!loaded)
                 return false;
         *ret_offset = hfd_zone_offset(loaded, seconds);
-        if (!is_plain(text) || !keep(text, loaded))
+        if (!is_plain(text) || !keep_zone(text, loaded))
                 hfd_zone_free(loaded);
         return true;
 }

@@ -9,7 +9,7 @@
 
 #include "base/redact.h"
 
-static int refuse(const char *url, const char *why, struct hf_status *reterr_status) {
+static int refuse_url(const char *url, const char *why, struct hf_status *reterr_status) {
         char shown[257];
 
         return hf_fail(reterr_status, HF_E_INVALID, "etcd endpoint %s: %s",
@@ -58,19 +58,19 @@ int hfd_grpc_endpoint_parse(const char *url, struct hfd_grpc_endpoint *ret_endpo
         size_t n_scheme = endpoint.tls ? 8 : 7, n = strlen(url);
 
         if (!endpoint.tls && strncmp(url, "http://", 7) != 0)
-                return refuse(url, "must begin with http:// or https://", reterr_status);
+                return refuse_url(url, "must begin with http:// or https://", reterr_status);
         if (n >= HFD_GRPC_ENDPOINT_MAX)
-                return refuse(url, "is too long", reterr_status);
+                return refuse_url(url, "is too long", reterr_status);
         if (url[n - 1] == '/')
                 n--;
         memcpy(endpoint.url, url, n); /* the rest is zero */
         if (n <= n_scheme || strpbrk(endpoint.url + n_scheme, "/?#@ "))
-                return refuse(url, "must be <scheme>://<host>:<port> and nothing more",
-                              reterr_status);
+                return refuse_url(url, "must be <scheme>://<host>:<port> and nothing more",
+                                  reterr_status);
         *ret_endpoint = endpoint;
         ret_endpoint->authority = ret_endpoint->url + n_scheme;
         return split_authority(ret_endpoint)
                        ? 0
-                       : refuse(url, "must be <scheme>://<host>:<port> and nothing more",
-                                reterr_status);
+                       : refuse_url(url, "must be <scheme>://<host>:<port> and nothing more",
+                                    reterr_status);
 }

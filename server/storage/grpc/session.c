@@ -281,16 +281,16 @@ bool hfd_grpc_session_is_over(const struct hfd_grpc_connection *connection) {
 
 /* Memory for nghttp2. It allocates streams and frames for each call, on this thread, so the thread
  * keeps freed blocks for the next calls (base/blocks.h). */
-static void *allocate(size_t n, void *ctx) { return hf__blocks_get(n); }
-static void release(void *memory, void *ctx) { hf__blocks_put(memory); }
+static void *allocate_memory(size_t n, void *ctx) { return hf__blocks_get(n); }
+static void release_memory(void *memory, void *ctx) { hf__blocks_put(memory); }
 static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
-static void *reallocate(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
+static void *reallocate_memory(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
 
 int hfd_grpc_session_new(struct hfd_grpc_connection *connection) {
-        static nghttp2_mem memory = {.malloc = allocate,
-                                     .free = release,
+        static nghttp2_mem memory = {.malloc = allocate_memory,
+                                     .free = release_memory,
                                      .calloc = allocate_zeroed,
-                                     .realloc = reallocate};
+                                     .realloc = reallocate_memory};
         const nghttp2_settings_entry settings[] = {
                 {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
                 {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW},

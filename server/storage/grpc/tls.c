@@ -32,7 +32,7 @@ struct hfd_grpc_tls {
 static const unsigned char alpn_h2[] = "\x02h2";
 
 /* HF_E_INVALID, with OpenSSL's reason. Leaves the error queue empty. */
-static int refuse(const char *what, const char *fix, struct hf_status *reterr_status) {
+static int refuse_file(const char *what, const char *fix, struct hf_status *reterr_status) {
         const char *reason = hfd_tls_reason(ERR_peek_last_error());
 
         ERR_clear_error();
@@ -43,13 +43,13 @@ static int refuse(const char *what, const char *fix, struct hf_status *reterr_st
 static int load_client(SSL_CTX *ctx, const char *cert_pem, const char *key_pem,
                        struct hf_status *reterr_status) {
         if (!hfd_pem_use_chain(ctx, cert_pem))
-                return refuse("the client certificate for etcd is not usable",
-                              "give a PEM file that begins with the client's certificate",
-                              reterr_status);
+                return refuse_file("the client certificate for etcd is not usable",
+                                   "give a PEM file that begins with the client's certificate",
+                                   reterr_status);
         if (!hfd_pem_use_key(ctx, key_pem) || SSL_CTX_check_private_key(ctx) != 1)
-                return refuse("the client key for etcd is not usable",
-                              "give the unencrypted private key of the client certificate",
-                              reterr_status);
+                return refuse_file("the client key for etcd is not usable",
+                                   "give the unencrypted private key of the client certificate",
+                                   reterr_status);
         return 0;
 }
 
@@ -59,11 +59,11 @@ static int load_credentials(SSL_CTX *ctx, const char *ca_pem, const char *cert_p
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "etcd needs the client certificate and its key, or neither");
         if (ca_pem && !hfd_pem_trust(ctx, ca_pem, false))
-                return refuse("the CA of etcd is not usable",
-                              "give one or more CA certificates in PEM form", reterr_status);
+                return refuse_file("the CA of etcd is not usable",
+                                   "give one or more CA certificates in PEM form", reterr_status);
         if (!ca_pem && SSL_CTX_set_default_verify_paths(ctx) != 1)
-                return refuse("the system's CAs are not usable", "give the CA of etcd",
-                              reterr_status);
+                return refuse_file("the system's CAs are not usable", "give the CA of etcd",
+                                   reterr_status);
         return cert_pem ? load_client(ctx, cert_pem, key_pem, reterr_status) : 0;
 }
 

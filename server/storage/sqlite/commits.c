@@ -21,7 +21,7 @@ static bool is_too_much(size_t n_writes, size_t n_bytes) {
 }
 
 /* Moves the writes of `next` to the end of those of `commits`. False: out of memory. */
-static bool append(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next) {
+static bool append_commits(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next) {
         struct hfd_sqlite_kvs *all = &commits->writes;
         size_t n = all->n + next->writes.n;
 
@@ -49,7 +49,7 @@ void hfd_sqlite_commits_add(struct hfd_sqlite_commits *commits, struct hfd_sqlit
                 if (next->writes.kvs[i].value)
                         next->n_bytes += next->writes.kvs[i].value->n;
         if (follows && !is_too_much(old.writes.n + next->writes.n, old.n_bytes + next->n_bytes) &&
-            append(commits, next))
+            append_commits(commits, next))
                 return;
         if (is_too_much(next->writes.n, next->n_bytes))
                 hfd_sqlite_commits_deinit(next); /* the watcher reads them from the file */

@@ -100,7 +100,8 @@ static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_statu
                                path);
         case SQLITE_CORRUPT:
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "%s is damaged: move it away, and make a new file from a backup with "
+                               "%s is damaged: move it away, and make a new file from a backup "
+                               "with "
                                "holdfastd store restore (holdfastd store check says what is wrong)",
                                path);
         case SQLITE_READONLY:
@@ -204,7 +205,7 @@ static int read_pragma(struct hfd_sqlite_db *db, const char *text, int64_t *ret_
         return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int exec(struct hfd_sqlite_db *db, const char *text) {
+static int exec_text(struct hfd_sqlite_db *db, const char *text) {
         return hfd_sqlite.exec(db->handle, text, NULL, NULL, NULL);
 }
 
@@ -218,7 +219,7 @@ static int create_schema(struct hfd_sqlite_db *db) {
         if (getrandom(&history, sizeof history, 0) != (ssize_t)sizeof history)
                 return SQLITE_ERROR;
         history = (history >> 1) | 1; /* not 0, and positive in SQLite */
-        int code = exec(db, "BEGIN IMMEDIATE");
+        int code = exec_text(db, "BEGIN IMMEDIATE");
         if (code == SQLITE_OK)
                 code = read_pragma(db, "PRAGMA user_version", &version);
         if (code == SQLITE_OK && version == 0) {
@@ -227,11 +228,11 @@ static int create_schema(struct hfd_sqlite_db *db) {
                                "INSERT INTO meta VALUES('history', %lld)",
                                HFD_SQLITE_APPLICATION_ID, HFD_SQLITE_SCHEMA_VERSION,
                                (long long)history);
-                code = exec(db, schema_text);
+                code = exec_text(db, schema_text);
                 if (code == SQLITE_OK)
-                        code = exec(db, text);
+                        code = exec_text(db, text);
         }
-        return code == SQLITE_OK ? exec(db, "COMMIT") : code;
+        return code == SQLITE_OK ? exec_text(db, "COMMIT") : code;
 }
 
 /* Checks that the file is a store, or empty, before anything is written to it. */
@@ -249,8 +250,8 @@ static int check_owner(struct hfd_sqlite_db *db, const char *path, bool *ret_emp
         return hfd_sqlite_check_numbers(application, version, path, reterr_status);
 }
 
-static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
-                     struct hf_status *reterr_status) {
+static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool create,
+                                struct hf_status *reterr_status) {
         bool empty = false;
 
         (void)hfd_sqlite.extended_result_codes(db->handle, 1);
@@ -260,8 +261,9 @@ static int configure(struct hfd_sqlite_db *db, const char *path, bool create,
                 return r;
         if (empty && !create)
                 return hf_fail(reterr_status, HF_E_INVALID, "%s is empty", path);
-        return exec(db, "PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
-                        "PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF") == SQLITE_OK
+        return exec_text(db,
+                         "PRAGMA synchronous=FULL; PRAGMA cache_size=-1024;"
+                         "PRAGMA journal_size_limit=8388608; PRAGMA foreign_keys=OFF") == SQLITE_OK
                        ? 0
                        : fail_open(db, path, reterr_status);
 }
@@ -293,7 +295,7 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
         int r = check_owner(db, path, &empty, reterr_status);
 
         /* The vacuum mode is part of the file, and must be set before its first table. */
-        if (r == 0 && empty && exec(db, "PRAGMA auto_vacuum=INCREMENTAL") != SQLITE_OK)
+        if (r == 0 && empty && exec_text(db, "PRAGMA auto_vacuum=INCREMENTAL") != SQLITE_OK)
                 r = fail_open(db, path, reterr_status);
         if (r == 0)
                 r = set_wal(db, path, reterr_status);
@@ -334,7 +336,7 @@ int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                       &db->handle) != SQLITE_OK)
                 r = fail_open(db, path, reterr_status);
         else
-                r = configure(db, path, create, reterr_status);
+                r = configure_connection(db, path, create, reterr_status);
         if (r != 0)
                 hfd_sqlite_db_close(db);
         return r;

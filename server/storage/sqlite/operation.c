@@ -41,8 +41,8 @@ static struct hfd_sqlite_op *new_op(enum hfd_sqlite_op_kind kind, size_t n, hfd_
         return op;
 }
 
-static int start(struct hfd_store *store, struct hfd_sqlite_op *op,
-                 enum hfd_sqlite_queue_kind which, hf_nsec deadline) {
+static int start_op(struct hfd_store *store, struct hfd_sqlite_op *op,
+                    enum hfd_sqlite_queue_kind which, hf_nsec deadline) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
         struct hfd_sqlite_queue *queue = &sqlite->queues[which];
         bool wake = false;
@@ -81,7 +81,7 @@ int hfd_sqlite_start_get(struct hfd_store *store, const char *key, bool urgent, 
                 return -ENOMEM;
         op->key = memcpy(op + 1, key, n);
         op->urgent = urgent;
-        return start(store, op, HFD_SQLITE_READS, deadline);
+        return start_op(store, op, HFD_SQLITE_READS, deadline);
 }
 
 int hfd_sqlite_start_list(struct hfd_store *store, const char *prefix, const char *start_key,
@@ -99,7 +99,7 @@ int hfd_sqlite_start_list(struct hfd_store *store, const char *prefix, const cha
         op->revision = revision;
         op->limit = limit;
         op->keys_only = keys_only;
-        return start(store, op, HFD_SQLITE_LISTS, deadline);
+        return start_op(store, op, HFD_SQLITE_LISTS, deadline);
 }
 
 int hfd_sqlite_start_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
@@ -109,14 +109,14 @@ int hfd_sqlite_start_compact(struct hfd_store *store, uint64_t revision, hf_nsec
         if (!op)
                 return -ENOMEM;
         op->revision = revision;
-        return start(store, op, HFD_SQLITE_WRITES, deadline);
+        return start_op(store, op, HFD_SQLITE_WRITES, deadline);
 }
 
 int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn done,
                               void *ctx) {
         struct hfd_sqlite_op *op = new_op(HFD_SQLITE_REVISION, 0, done, ctx);
 
-        return op ? start(store, op, HFD_SQLITE_READS, deadline) : -ENOMEM;
+        return op ? start_op(store, op, HFD_SQLITE_READS, deadline) : -ENOMEM;
 }
 
 /* ---- transactions ---- */
@@ -187,7 +187,7 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
                 return -ENOMEM;
         copy_txn(op, txn);
         op->n_bytes = hfd_txn_bytes(txn);
-        return start(store, op, HFD_SQLITE_WRITES, deadline);
+        return start_op(store, op, HFD_SQLITE_WRITES, deadline);
 }
 
 /* ---- taking and answering ---- */

@@ -324,8 +324,9 @@ static void note_written(struct hfd_sqlite_db *db, int64_t id, uint64_t created,
                 db->written = NULL;
 }
 
-static int insert(struct hfd_sqlite_db *db, int64_t id, const struct hfd_sqlite_current *current,
-                  const struct hfd_op *op, struct hf_status *reterr_status) {
+static int insert_version(struct hfd_sqlite_db *db, int64_t id,
+                          const struct hfd_sqlite_current *current, const struct hfd_op *op,
+                          struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_INSERT);
         bool put = op->kind == HFD_PUT;
         uint64_t created = put && current->exists ? current->created : revision_of(id);
@@ -362,7 +363,7 @@ int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
                 if (i > 0 || !first->key || strcmp(first->key, txn->ops[i].key) != 0)
                         r = read_current(db, txn->ops[i].key, &current, reterr_status);
                 if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))
-                        r = insert(db, id++, &current, &txn->ops[i], reterr_status);
+                        r = insert_version(db, id++, &current, &txn->ops[i], reterr_status);
                 if (r != 0)
                         return r;
         }

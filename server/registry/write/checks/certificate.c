@@ -279,7 +279,7 @@ void hfd_write_certificate_validate(struct hfd_write *w, const struct hf__json *
 
 /* ---- rights ---- */
 
-static bool may(const struct hfd_request *request, const char *verb, const char *name) {
+static bool may_use(const struct hfd_request *request, const char *verb, const char *name) {
         const struct hfd_attributes attributes = {.verb = verb,
                                                   .group = GROUP,
                                                   .resource = "signers",
@@ -299,7 +299,7 @@ static bool may_use_signer(const struct hfd_request *request, const char *verb,
         char any[SIGNER_MAX + 3];
 
         (void)snprintf(any, sizeof any, "%.*s/*", (int)strcspn(signer, "/"), signer);
-        return !request->requester || may(request, verb, signer) || may(request, verb, any);
+        return !request->requester || may_use(request, verb, signer) || may_use(request, verb, any);
 }
 
 /* Whether the write changes the certificate or the conditions: 0, 1 or -ENOMEM. */

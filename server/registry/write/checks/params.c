@@ -120,8 +120,8 @@ static bool may_read(const struct hfd_write *w, const struct params *params, con
  * Responds 422. If old is perhaps not the newest version of the object, starts an attempt on the
  * newest one instead, because its params may be those of the request.
  */
-static void refuse(struct hfd_write *w, const struct hf__json *old, const char *field,
-                   struct hf__strbuf *why) {
+static void refuse_params(struct hfd_write *w, const struct hf__json *old, const char *field,
+                          struct hf__strbuf *why) {
         struct hfd_response response = {0};
         struct hfd_causes causes;
 
@@ -163,7 +163,7 @@ static bool check_policy(struct hfd_write *w, const struct hf__json *old) {
                           "(kind=%s, apiVersion=%s)",
                           params.kind ? params.kind : "",
                           params.api_version ? params.api_version : "");
-        refuse(w, old, "spec.paramKind", &why);
+        refuse_params(w, old, "spec.paramKind", &why);
         hf__strbuf_done(&why);
         return false;
 }
@@ -238,7 +238,7 @@ static bool check_binding(struct hfd_write *w, const struct hf__json *old) {
         bool may = may_read(w, &params, verb, ns ? ns : "", name ? name : "");
         if (!may) {
                 put_refusal(&why, w, policy, &params, verb);
-                refuse(w, old, "spec.paramRef", &why);
+                refuse_params(w, old, "spec.paramRef", &why);
         }
         hf__strbuf_done(&why);
         hfd_resource_unref(params.row);

@@ -25,7 +25,7 @@ struct priority {
         char policy[64]; /* "" = none */
 };
 
-static const struct hfd_resource *classes(void) {
+static const struct hfd_resource *classes_resource(void) {
         return hfd_resource_find("scheduling.k8s.io", "v1", "priorityclasses");
 }
 
@@ -33,7 +33,7 @@ static const struct hfd_resource *classes(void) {
 static int find_class(struct hfd_write *w, const char *name, struct priority *priority) {
         bool synced;
         struct hfd_object *object =
-                hfd_cacher_newest(w->registry->cacher, classes(), name, &synced);
+                hfd_cacher_newest(w->registry->cacher, classes_resource(), name, &synced);
 
         if (!object)
                 return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
@@ -54,7 +54,7 @@ static int find_class(struct hfd_write *w, const char *name, struct priority *pr
  * HF_E_NOT_FOUND. */
 static int find_default(struct hfd_write *w, struct priority *priority) {
         char name[HF_NAME_MAX + 1];
-        int r = hfd_write_default_class(w, classes(), name);
+        int r = hfd_write_default_class(w, classes_resource(), name);
 
         *priority = (struct priority){.policy = "PreemptLowerPriority"};
         if (r == 0 && *name)
@@ -63,7 +63,7 @@ static int find_default(struct hfd_write *w, struct priority *priority) {
 }
 
 /* A pod may name the priority that it gets, and no other. False: the response was sent. */
-static bool agrees(struct hfd_write *w, const struct priority *priority) {
+static bool agrees_with_class(struct hfd_write *w, const struct priority *priority) {
         const char *policy = hf__json_string(w->object, "spec.preemptionPolicy");
         char why[400];
         int64_t value;
@@ -119,7 +119,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
                 hfd_write_reply_forbidden(w, why);
                 return false;
         }
-        if (r == 0 && !agrees(w, &priority))
+        if (r == 0 && !agrees_with_class(w, &priority))
                 return false;
         if (r == 0)
                 r = set_priority(w->object, &priority);

@@ -18,7 +18,7 @@ static bool is_node(const struct hfd_resource *resource) {
         return !*resource->group && strcmp(resource->plural, "nodes") == 0;
 }
 
-static int tolerate(struct hfd_write *w) {
+static int tolerate_taints(struct hfd_write *w) {
         bool changed = false;
         int r = hfd_pod_default_tolerations(hf__json_get(w->object, "spec"), &changed);
 
@@ -34,7 +34,7 @@ bool hfd_write_taint(struct hfd_write *w) {
         if (w->request->subresource != HFD_SUB_NONE)
                 return true;
         if (hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
-                r = tolerate(w);
+                r = tolerate_taints(w);
         else if (w->created && is_node(resource))
                 r = hfd_node_taint_new(w->object);
         if (r != 0)

@@ -29,7 +29,7 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
 }
 
 /* Copies the part from w->object to merged, a copy of the stored object. 0 or -ENOMEM. */
-static int merge(const struct hfd_write *w, struct hf__json *merged) {
+static int merge_metadata(const struct hfd_write *w, struct hf__json *merged) {
         enum hfd_subresource part = w->request->subresource;
         const struct hfd_part_rules *rules = hfd_resource_part_rules(w->request->resource, part);
 
@@ -46,7 +46,7 @@ static int merge(const struct hfd_write *w, struct hf__json *merged) {
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         struct hf__json *merged = hf__json_dup(old);
         bool applies = w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
-        int r = merged ? merge(w, merged) : -ENOMEM;
+        int r = merged ? merge_metadata(w, merged) : -ENOMEM;
 
         if (r == 0 && applies)
                 r = replace_part(merged, "metadata.managedFields", w->object);

@@ -42,7 +42,7 @@ struct part {
         struct hfd_rule_place place;
 };
 
-static struct hfd_rule_node *walk(struct walker *w, struct part *part);
+static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part);
 
 static bool has_rules(const struct hf__json *props) {
         if (hf__json_first(hf__json_get(props, RULES)))
@@ -54,7 +54,7 @@ static bool has_rules(const struct hf__json *props) {
         return false;
 }
 
-static void *allocate(struct walker *w, size_t n) {
+static void *allocate_memory(struct walker *w, size_t n) {
         void *block = hf__arena_alloc(&w->rules->arena, n);
 
         if (!block)
@@ -64,7 +64,7 @@ static void *allocate(struct walker *w, size_t n) {
         return block;
 }
 
-static const char *copy(struct walker *w, const char *text) {
+static const char *copy_text(struct walker *w, const char *text) {
         const char *copied =
                 hf__arena_text(&w->rules->arena, text ? text : "", text ? strlen(text) : 0);
 
@@ -103,8 +103,8 @@ static void add_rules(struct walker *w, const struct part *part, struct hfd_rule
                 return;
         }
         node->declared = part->declared;
-        node->rules = allocate(w, hf__json_count(list) * sizeof *node->rules);
-        scope = allocate(w, sizeof *scope);
+        node->rules = allocate_memory(w, hf__json_count(list) * sizeof *node->rules);
+        scope = allocate_memory(w, sizeof *scope);
         if (w->failed)
                 return;
         if (hfd_rule_scope_init(scope, &w->rules->arena, w->rules->library, part->declared) != 0)
@@ -145,7 +145,7 @@ static struct hfd_rule_node *walk_part(struct walker *w, const struct part *pare
                 return NULL;
         hfd_rule_place_enter(&part.place, parent->props, path->n, name != NULL);
         hfd_rule_path_enter(path, parent->checks, checks);
-        node = walk(w, &part);
+        node = walk_schema(w, &part);
         hfd_rule_path_cut(path, n);
         return node;
 }
@@ -159,7 +159,7 @@ static int compare_nodes(const void *a, const void *b) {
 
 static void sort_properties(struct walker *w, struct hfd_rule_node *node,
                             struct hfd_rule_node *first, size_t n) {
-        node->properties = allocate(w, n * sizeof(struct hfd_rule_node *));
+        node->properties = allocate_memory(w, n * sizeof(struct hfd_rule_node *));
         if (!node->properties)
                 return;
         for (; first; first = first->next)
@@ -185,7 +185,7 @@ static void walk_properties(struct walker *w, const struct part *part, struct hf
 
                 if (!child)
                         continue;
-                child->name = copy(w, hf__json_key(p));
+                child->name = copy_text(w, hf__json_key(p));
                 child->next = first;
                 first = child;
                 n++;
@@ -201,7 +201,7 @@ static void walk_all_of(struct walker *w, const struct part *part, struct hfd_ru
 
         if (!hf__json_first(all_of) || w->failed)
                 return;
-        node->all_of = allocate(w, hf__json_count(all_of) * sizeof(struct hfd_rule_node *));
+        node->all_of = allocate_memory(w, hf__json_count(all_of) * sizeof(struct hfd_rule_node *));
         w->issues.causes = NULL;
         for (const struct hf__json *m = hf__json_first(all_of); m && !w->failed;
              m = hf__json_next(m)) {
@@ -209,7 +209,7 @@ static void walk_all_of(struct walker *w, const struct part *part, struct hfd_ru
                 struct hfd_rule_node *child;
 
                 same.checks = m;
-                child = walk(w, &same);
+                child = walk_schema(w, &same);
                 if (child)
                         node->all_of[node->n_all_of++] = child;
         }
@@ -221,26 +221,26 @@ static void set_keys(struct walker *w, const struct part *part, struct hfd_rule_
 
         if (!hf__json_has_text(part->props, "x-kubernetes-list-type", "map"))
                 return;
-        node->keys = allocate(w, hf__json_count(keys) * sizeof *node->keys);
+        node->keys = allocate_memory(w, hf__json_count(keys) * sizeof *node->keys);
         for (const struct hf__json *k = hf__json_first(keys); k && !w->failed; k = hf__json_next(k))
-                node->keys[node->n_keys++] = copy(w, hf__json_text(k));
+                node->keys[node->n_keys++] = copy_text(w, hf__json_text(k));
 }
 
 /* A copy of the node in the arena. NULL: there are no rules, or out of memory. */
-static struct hfd_rule_node *keep(struct walker *w, const struct hfd_rule_node *node) {
+static struct hfd_rule_node *keep_node(struct walker *w, const struct hfd_rule_node *node) {
         struct hfd_rule_node *kept;
 
         if (w->failed || (node->n_rules == 0 && node->n_properties == 0 && node->n_all_of == 0 &&
                           !node->values && !node->items))
                 return NULL;
-        kept = allocate(w, sizeof *kept);
+        kept = allocate_memory(w, sizeof *kept);
         if (kept)
                 *kept = *node;
         return kept;
 }
 
 /* The node of a part. NULL: there are no rules, or out of memory. */
-static struct hfd_rule_node *walk(struct walker *w, struct part *part) {
+static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part) {
         const struct hf__json *values = hf__json_get(part->checks, "additionalProperties");
         const struct hf__json *items = hf__json_get(part->checks, "items");
         struct hfd_rule_node node = {.n_rules = 0};
@@ -256,10 +256,10 @@ static struct hfd_rule_node *walk(struct walker *w, struct part *part) {
                 node.items = walk_part(w, part, items, hf__json_get(part->props, "items"), NULL);
         add_rules(w, part, &node);
         walk_all_of(w, part, &node);
-        kept = keep(w, &node);
+        kept = keep_node(w, &node);
         if (!kept)
                 return NULL;
-        kept->type = copy(w, hf__json_string(part->props, "type"));
+        kept->type = copy_text(w, hf__json_string(part->props, "type"));
         if (kept->items)
                 set_keys(w, part, kept);
         return w->failed ? NULL : kept;
@@ -267,8 +267,8 @@ static struct hfd_rule_node *walk(struct walker *w, struct part *part) {
 
 /* ---- the whole ---- */
 
-static int make(struct hfd_custom_rules *rules, const struct hf__json *props, const char *path,
-                struct hfd_causes *causes) {
+static int make_rules(struct hfd_custom_rules *rules, const struct hf__json *props,
+                      const char *path, struct hfd_causes *causes) {
         struct walker w = {.rules = rules,
                            .declaring = {.arena = &rules->arena},
                            .issues = {.causes = causes}};
@@ -283,7 +283,7 @@ static int make(struct hfd_custom_rules *rules, const struct hf__json *props, co
         if (causes && causes->n > n_causes)
                 w.issues.causes = NULL;
         hfd_structure_init(&w.members, causes);
-        rules->root = walk(&w, &root);
+        rules->root = walk_schema(&w, &root);
         hfd_structure_done(&w.members);
         if (w.issues.causes)
                 hfd_rule_budget_check(&w.issues.budget, path, causes);
@@ -307,7 +307,7 @@ int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct 
         hf__arena_init(&rules->arena);
         r = hfd_rule_library_ref(&rules->library);
         if (r == 0)
-                r = make(rules, props, path, causes);
+                r = make_rules(rules, props, path, causes);
         if (r != 0 || !rules->root)
                 rules = hfd_custom_rules_free(rules);
         *ret = rules;

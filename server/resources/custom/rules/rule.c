@@ -44,7 +44,7 @@ int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
 }
 
 /* A text without the space around it; "" if it is missing. NULL: out of memory. */
-static const char *trimmed(struct hf__arena *arena, const char *text) {
+static const char *trimmed_text(struct hf__arena *arena, const char *text) {
         size_t n;
 
         text = text ? text : "";
@@ -76,8 +76,8 @@ static const char *failed_rule(struct hf__arena *arena, const char *rule) {
 
 /* The texts that causes show. 0 or -ENOMEM. */
 static int set_texts(struct hfd_rule *rule, struct hf__arena *arena, const struct hf__json *json) {
-        const char *text = trimmed(arena, hf__json_string(json, "rule"));
-        const char *message = trimmed(arena, hf__json_string(json, "message"));
+        const char *text = trimmed_text(arena, hf__json_string(json, "rule"));
+        const char *message = trimmed_text(arena, hf__json_string(json, "message"));
 
         if (!text || !message)
                 return -ENOMEM;
@@ -105,9 +105,9 @@ static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
 }
 
 /* 0: *ret_program is the program, or NULL and `error` is set; or -ENOMEM. */
-static int compile(const struct hf__cel_declarations *declarations, const char *text,
-                   enum hf__cel_kind wanted, const char *failed, const char *other_type,
-                   struct hf__strbuf *error, struct hf__cel_program **ret_program) {
+static int compile_text(const struct hf__cel_declarations *declarations, const char *text,
+                        enum hf__cel_kind wanted, const char *failed, const char *other_type,
+                        struct hf__strbuf *error, struct hf__cel_program **ret_program) {
         struct hf__cel_program *program = NULL;
         int r;
 
@@ -139,9 +139,10 @@ static int compile_message(struct hfd_rule *rule, struct hf__arena *arena,
         rule->message_expression = hf__arena_text(arena, text, strlen(text));
         if (!rule->message_expression)
                 return -ENOMEM;
-        r = compile(declarations, text, HF__CEL_STRING, "messageExpression compilation failed: ",
-                    "messageExpression must evaluate to a string", &findings->message_error,
-                    &rule->message_program);
+        r = compile_text(declarations, text, HF__CEL_STRING,
+                         "messageExpression compilation failed: ",
+                         "messageExpression must evaluate to a string", &findings->message_error,
+                         &rule->message_program);
         if (rule->message_program) {
                 findings->message_cost = hf__cel_estimate(rule->message_program);
                 rule->message_uses_old = hf__cel_program_uses(rule->message_program, OLD_SELF);
@@ -161,9 +162,9 @@ int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
         if (r != 0 || !text || text[strspn(text, SPACE)] == 0)
                 return r;
         declarations = rule->optional_old ? &scope->optional_declarations : &scope->declarations;
-        r = compile(declarations, text, HF__CEL_BOOL,
-                    "compilation failed: ", "cel expression must evaluate to a bool",
-                    &findings->error, &rule->program);
+        r = compile_text(declarations, text, HF__CEL_BOOL,
+                         "compilation failed: ", "cel expression must evaluate to a bool",
+                         &findings->error, &rule->program);
         if (r == 0 && !rule->program) {
                 rule->error = hf__arena_text(arena, findings->error.data, findings->error.n);
                 return rule->error ? 0 : -ENOMEM;

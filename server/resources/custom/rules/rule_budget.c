@@ -21,8 +21,8 @@ uint64_t hfd_rule_cost_times(uint64_t cost, uint64_t times) {
 }
 
 /* Adds the cause. A factor just above 1 gets all its digits, so that it never says "1.0x". */
-static void refuse(struct hfd_causes *causes, const char *path, const char *what, uint64_t cost,
-                   uint64_t limit) {
+static void refuse_cost(struct hfd_causes *causes, const char *path, const char *what,
+                        uint64_t cost, uint64_t limit) {
         double factor = (double)cost / (double)limit;
         char shown[64] = "more than 100";
         char text[400];
@@ -40,7 +40,7 @@ static void refuse(struct hfd_causes *causes, const char *path, const char *what
 }
 
 /* Keeps the cost in budget->top, in order, if it is one of the largest. */
-static void remember(struct hfd_rule_budget *budget, const char *path, uint64_t cost) {
+static void remember_cost(struct hfd_rule_budget *budget, const char *path, uint64_t cost) {
         const size_t max = sizeof budget->top / sizeof budget->top[0];
         size_t at = budget->n;
 
@@ -59,11 +59,11 @@ static void remember(struct hfd_rule_budget *budget, const char *path, uint64_t 
 void hfd_rule_budget_add(struct hfd_rule_budget *budget, const char *what, const char *path,
                          uint64_t cost, struct hfd_causes *causes) {
         if (cost > HFD_RULE_COST_MAX)
-                refuse(causes, path, what, cost, HFD_RULE_COST_MAX);
+                refuse_cost(causes, path, what, cost, HFD_RULE_COST_MAX);
         budget->total = cost > UINT64_MAX - budget->total ? UINT64_MAX : budget->total + cost;
         /* Less than a hundredth of the total is not worth a cause of its own. */
         if (cost >= TOTAL_MAX / 100)
-                remember(budget, path, cost);
+                remember_cost(budget, path, cost);
 }
 
 void hfd_rule_budget_check(const struct hfd_rule_budget *budget, const char *path,
@@ -74,7 +74,8 @@ void hfd_rule_budget_check(const struct hfd_rule_budget *budget, const char *pat
                 hfd_cause_forbidden(causes, budget->top[i].path,
                                     "contributed to estimated rule cost total exceeding cost limit "
                                     "for entire OpenAPIv3 schema");
-        refuse(causes, path,
-               "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema",
-               budget->total, TOTAL_MAX);
+        refuse_cost(causes, path,
+                    "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 "
+                    "schema",
+                    budget->total, TOTAL_MAX);
 }

@@ -29,7 +29,7 @@ static size_t token_length(const char *text) {
 }
 
 /* The text between the quotes without its escapes. false: an escape is unknown. */
-static bool unquote(const char *token, size_t n, struct hf__strbuf *out) {
+static bool unquote_token(const char *token, size_t n, struct hf__strbuf *out) {
         static const char from[] = "abfnrtv'\\";
         static const char to[] = "\a\b\f\n\r\t\v'\\";
 
@@ -49,7 +49,7 @@ static bool unquote(const char *token, size_t n, struct hf__strbuf *out) {
 }
 
 /* Goes to a named part. *props becomes NULL if there is none. */
-static void enter(const struct hf__json **props, const char *name, struct hf__strbuf *out) {
+static void enter_field(const struct hf__json **props, const char *name, struct hf__strbuf *out) {
         const struct hf__json *properties = hf__json_get(*props, "properties");
 
         if (properties) {
@@ -75,7 +75,7 @@ static size_t take_part(const struct hf__json **props, const char *path, struct 
         hf__strbuf_reset(name);
         if (*path == '[') {
                 if (n < 2 || path[1] != '\'' || path[n] != '\'' || path[1 + n] != ']' ||
-                    !unquote(path + 1, n, name))
+                    !unquote_token(path + 1, n, name))
                         return 0;
                 n++;
         } else if (*path == '.') {
@@ -83,7 +83,7 @@ static size_t take_part(const struct hf__json **props, const char *path, struct 
         } else {
                 return 0;
         }
-        enter(props, name->n > 0 ? name->data : "", out);
+        enter_field(props, name->n > 0 ? name->data : "", out);
         return 1 + n;
 }
 

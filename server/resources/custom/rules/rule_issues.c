@@ -65,19 +65,20 @@ static void print_rule(struct hf__strbuf *out, const struct hf__json *json) {
 }
 
 /* The path of a member of rule number `index`; valid until the path changes. */
-static const char *at(struct hfd_rule_issues *issues, size_t n, size_t index, const char *name) {
+static const char *path_of_rule(struct hfd_rule_issues *issues, size_t n, size_t index,
+                                const char *name) {
         hfd_rule_path_cut(&issues->path, n);
         hf__strbuf_printf(&issues->path, ".x-kubernetes-validations[%zu].%s", index, name);
         return issues->path.data ? issues->path.data : "";
 }
 
-static void refuse(struct hfd_rule_issues *issues, size_t n, size_t index, const char *name,
-                   const struct hf__json *json, const char *detail) {
+static void refuse_rule(struct hfd_rule_issues *issues, size_t n, size_t index, const char *name,
+                        const struct hf__json *json, const char *detail) {
         struct hf__strbuf value = {0};
 
         print_rule(&value, json);
-        hfd_cause_invalid(issues->causes, at(issues, n, index, name), value.data ? value.data : "",
-                          detail);
+        hfd_cause_invalid(issues->causes, path_of_rule(issues, n, index, name),
+                          value.data ? value.data : "", detail);
         hf__strbuf_done(&value);
 }
 
@@ -92,10 +93,10 @@ static void check_old(struct hfd_rule_issues *issues, const struct hfd_rule_plac
                          "oldSelf cannot be used on the uncorrelatable portion of the schema "
                          "within %.*s",
                          (int)place->n_uncorrelatable, issues->path.data);
-                hfd_cause_invalid_text(issues->causes, at(issues, n, index, "rule"),
+                hfd_cause_invalid_text(issues->causes, path_of_rule(issues, n, index, "rule"),
                                        hf__json_string(json, "rule"), text);
         } else if (!rule->uses_old && hf__json_is_bool(optional)) {
-                hfd_cause_invalid(issues->causes, at(issues, n, index, "optionalOldSelf"),
+                hfd_cause_invalid(issues->causes, path_of_rule(issues, n, index, "optionalOldSelf"),
                                   hf__json_is_true(optional) ? "true" : "false",
                                   "may not be set if oldSelf is not used in rule");
         }
@@ -109,15 +110,17 @@ void hfd_rule_issues_add(struct hfd_rule_issues *issues, const struct hfd_rule_p
 
         if (!issues->causes)
                 return;
-        hfd_rule_budget_add(&issues->budget, "estimated rule cost", at(issues, n, index, "rule"),
+        hfd_rule_budget_add(&issues->budget, "estimated rule cost",
+                            path_of_rule(issues, n, index, "rule"),
                             hfd_rule_cost_times(findings->cost, times), issues->causes);
         if (rule->error)
-                refuse(issues, n, index, "rule", json, rule->error);
+                refuse_rule(issues, n, index, "rule", json, rule->error);
         if (findings->message_error.n > 0)
-                refuse(issues, n, index, "messageExpression", json, findings->message_error.data);
+                refuse_rule(issues, n, index, "messageExpression", json,
+                            findings->message_error.data);
         else if (rule->message_program)
                 hfd_rule_budget_add(&issues->budget, "estimated messageExpression cost",
-                                    at(issues, n, index, "messageExpression"),
+                                    path_of_rule(issues, n, index, "messageExpression"),
                                     findings->message_cost, issues->causes);
         check_old(issues, place, n, index, rule, json);
         hfd_rule_path_cut(&issues->path, n);

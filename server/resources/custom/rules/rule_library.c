@@ -26,7 +26,7 @@ static struct hf__cel_library *shared_library;
 static size_t n_library_users;
 
 /* Appends rows, without the one that ends them. Returns the new number of rows. */
-static size_t append(struct hf__cel_row *rows, size_t n, const struct hf__cel_row *more) {
+static size_t append_rows(struct hf__cel_row *rows, size_t n, const struct hf__cel_row *more) {
         for (; more->name; more++) {
                 assert(n + 1 < ROWS_MAX);
                 rows[n++] = *more;
@@ -36,11 +36,11 @@ static size_t append(struct hf__cel_row *rows, size_t n, const struct hf__cel_ro
 
 static int make_library(void) {
         struct hf__cel_row rows[ROWS_MAX] = {{NULL}};
-        size_t n = append(rows, 0, hfd_quantity_functions);
+        size_t n = append_rows(rows, 0, hfd_quantity_functions);
 
-        n = append(rows, n, hfd_format_functions);
-        n = append(rows, n, hfd_url_functions);
-        append(rows, n, hfd_json_patch_functions);
+        n = append_rows(rows, n, hfd_format_functions);
+        n = append_rows(rows, n, hfd_url_functions);
+        append_rows(rows, n, hfd_json_patch_functions);
         return hf__cel_library_new(rows, &shared_library);
 }
 

@@ -55,7 +55,7 @@ refuse(const struct subject *s, const char *format, ...) {
         refuse_type(s, shown);
 }
 
-static void stop(struct hfd_rule_run *run, int r) {
+static void stop_run(struct hfd_rule_run *run, int r) {
         run->stopped = true;
         if (r < 0)
                 run->failed = true;
@@ -97,7 +97,7 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
                         hf__strbuf_printf(&text, ": %s", detail);
         }
         if (field.error != 0 || text.error != 0)
-                stop(s->run, -ENOMEM);
+                stop_run(s->run, -ENOMEM);
         else if (rule->reason == HFD_RULE_FORBIDDEN)
                 hfd_cause_forbidden(s->run->causes, field.data, detail);
         else if (rule->reason == HFD_RULE_REQUIRED)
@@ -118,7 +118,7 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
         if (!pair)
                 return false;
         if (!pair->compared && hf__json_are_equal(pair->object, pair->old, &pair->equal) != 0)
-                stop(run, -ENOMEM);
+                stop_run(run, -ENOMEM);
         pair->compared = true;
         return pair->equal;
 }
@@ -127,8 +127,8 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
 
 /* Evaluates, and takes the cost from the budget. 0, HF_E_INVALID, HF_E_TOO_LARGE or -ENOMEM, as
  * hf__cel_eval; *ret_over: the budget does not suffice. */
-static int evaluate(struct subject *s, const struct hf__cel_program *program,
-                    struct hf__cel_value *ret_value, bool *ret_over) {
+static int evaluate_program(struct subject *s, const struct hf__cel_program *program,
+                            struct hf__cel_value *ret_value, bool *ret_over) {
         const struct hf__cel_limits limits = {.cost = CALL_COST_MAX};
         uint64_t cost = 0;
         int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &cost);
@@ -168,11 +168,11 @@ static const char *evaluate_message(struct subject *s, const struct hfd_rule *ru
                                     size_t max) {
         struct hf__cel_value value;
         bool over;
-        int r = evaluate(s, rule->message_program, &value, &over);
+        int r = evaluate_program(s, rule->message_program, &value, &over);
 
         *ret_text = 0;
         if (r < 0) {
-                stop(s->run, r);
+                stop_run(s->run, r);
                 return NULL;
         }
         if (over) {
@@ -208,7 +208,7 @@ static void report_broken(struct subject *s, const struct hfd_rule *rule,
                 return;
         if (*text) {
                 refuse_type(s, text);
-                stop(s->run, 0);
+                stop_run(s->run, 0);
                 return;
         }
         add_broken(s, rule, detail ? detail : rule->detail);
@@ -227,7 +227,7 @@ static void report_error(struct subject *s, const struct hfd_rule *rule,
                        "'%s': no further validation rules will be run due to call cost exceeds "
                        "limit for rule: %s",
                        error.as.text, rule->shown);
-                stop(s->run, 0);
+                stop_run(s->run, 0);
         } else {
                 refuse(s, "%s evaluating rule: %s", error.as.text, rule->shown);
         }
@@ -240,13 +240,13 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
         int r;
 
         s->values[1] = rule->optional_old ? s->optional : s->old;
-        r = evaluate(s, rule->program, &value, &over);
+        r = evaluate_program(s, rule->program, &value, &over);
         if (r < 0) {
-                stop(s->run, r);
+                stop_run(s->run, r);
         } else if (over) {
                 refuse_type(s, "validation failed due to running out of cost budget, no further "
                                "validation rules will be run");
-                stop(s->run, 0);
+                stop_run(s->run, 0);
         } else if (r > 0) {
                 report_error(s, rule, value);
         } else if (value.kind != HF__CEL_BOOL || !value.as.boolean) {
@@ -273,8 +273,8 @@ static void set_old(struct subject *s, const struct hf__json *old) {
 }
 
 /* Whether the rule is evaluated now; the old value is made when the first rule needs it. */
-static bool applies(struct subject *s, const struct hfd_rule *rule, const struct hf__json *old,
-                    bool *has_old) {
+static bool rule_applies(struct subject *s, const struct hfd_rule *rule, const struct hf__json *old,
+                         bool *has_old) {
         if (rule->error) {
                 refuse(s, "rule compile error: %s", rule->error);
                 return false;
@@ -299,19 +299,19 @@ void hfd_rule_run_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
         if (run->budget <= 0) {
                 refuse_type(&s, "validation failed due to running out of cost budget, no further "
                                 "validation rules will be run");
-                stop(run, 0);
+                stop_run(run, 0);
                 return;
         }
         s.values[0] = hfd_rule_value(&run->values, node->declared, object);
         for (size_t i = 0; i < node->n_rules && !run->stopped; i++) {
-                bool now = applies(&s, &node->rules[i], old, &has_old);
+                bool now = rule_applies(&s, &node->rules[i], old, &has_old);
 
                 if (run->values.failed || run->path.error != 0)
-                        stop(run, -ENOMEM);
+                        stop_run(run, -ENOMEM);
                 else if (now)
                         run_rule(&s, &node->rules[i], correlation);
                 if (run->causes->n == HFD_CAUSES_MAX)
-                        stop(run, 0);
+                        stop_run(run, 0);
         }
         hf__arena_deinit(&run->values);
 }

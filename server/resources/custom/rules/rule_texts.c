@@ -37,7 +37,7 @@ static const char *text_of(const struct hf__json *rule, const char *name) {
 }
 
 /* The path of a member of the rule; valid until path changes. */
-static const char *at(struct hf__strbuf *path, size_t n, const char *name) {
+static const char *path_with_name(struct hf__strbuf *path, size_t n, const char *name) {
         hfd_rule_path_cut(path, n);
         hf__strbuf_putc(path, '.');
         hf__strbuf_puts(path, name);
@@ -50,15 +50,16 @@ static void check_message(const struct hf__json *rule, struct hf__strbuf *path, 
         const char *message = text_of(rule, "message");
 
         if (is_blank(text))
-                hfd_cause_required(causes, at(path, n, "rule"), "rule is not specified");
+                hfd_cause_required(causes, path_with_name(path, n, "rule"),
+                                   "rule is not specified");
         else if (*message && is_blank(message))
-                hfd_cause_invalid_text(causes, at(path, n, "message"), message,
+                hfd_cause_invalid_text(causes, path_with_name(path, n, "message"), message,
                                        "must be non-empty if specified");
         else if (has_break(message))
-                hfd_cause_invalid_text(causes, at(path, n, "message"), message,
+                hfd_cause_invalid_text(causes, path_with_name(path, n, "message"), message,
                                        "must not contain line breaks");
         else if (has_break(text) && !*message)
-                hfd_cause_required(causes, at(path, n, "message"),
+                hfd_cause_required(causes, path_with_name(path, n, "message"),
                                    "message must be specified if rule contains line breaks");
 }
 
@@ -70,13 +71,13 @@ static void check_field_path(const struct hf__json *props, const struct hf__json
         if (!*text)
                 return;
         if (is_blank(text))
-                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                hfd_cause_invalid_text(causes, path_with_name(path, n, "fieldPath"), text,
                                        "must be non-empty if specified");
         if (strchr(text, '\n'))
-                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                hfd_cause_invalid_text(causes, path_with_name(path, n, "fieldPath"), text,
                                        "must not contain line breaks");
         if (hfd_rule_field(props, text, &shown) != 0 && shown.error != -ENOMEM)
-                hfd_cause_invalid_text(causes, at(path, n, "fieldPath"), text,
+                hfd_cause_invalid_text(causes, path_with_name(path, n, "fieldPath"), text,
                                        "must be a valid path");
         (void)hfd_causes_check(causes, shown.error);
         hf__strbuf_done(&shown);
@@ -100,10 +101,10 @@ static void check_rule(const struct hf__json *props, const struct hf__json *rule
 
         check_message(rule, path, n, causes);
         if (*expression && is_blank(expression))
-                hfd_cause_required(causes, at(path, n, "messageExpression"),
+                hfd_cause_required(causes, path_with_name(path, n, "messageExpression"),
                                    "messageExpression must be non-empty if specified");
         if (reason && !is_reason(reason))
-                hfd_cause_unsupported_text(causes, at(path, n, "reason"), reason,
+                hfd_cause_unsupported_text(causes, path_with_name(path, n, "reason"), reason,
                                            "\"FieldValueDuplicate\", \"FieldValueForbidden\", "
                                            "\"FieldValueInvalid\", \"FieldValueRequired\"");
         check_field_path(props, rule, path, n, causes);

@@ -33,9 +33,9 @@ struct index_entry {
         size_t place;
 };
 
-static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
-                  const struct hf__json *object, const struct hf__json *old,
-                  struct hfd_rule_correlation correlation);
+static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                       const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_rule_correlation correlation);
 
 /* ---- the old object ---- */
 
@@ -122,8 +122,9 @@ static const struct hf__json *index_find(const struct index *index, const char *
 /* ---- the parts of an object ---- */
 
 /* Goes from the correlation of a part to that of one below, whose values are `pair`. */
-static struct hfd_rule_correlation below(struct hfd_rule_correlation above,
-                                         struct hfd_rule_pair *pair, const char *property) {
+static struct hfd_rule_correlation correlation_below(struct hfd_rule_correlation above,
+                                                     struct hfd_rule_pair *pair,
+                                                     const char *property) {
         if (!above.current)
                 return above;
         /* Users cannot change the type of a resource, so it has no counterpart. */
@@ -137,7 +138,7 @@ static struct hfd_rule_correlation below(struct hfd_rule_correlation above,
 static void check_part(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                        struct hfd_rule_pair pair, const char *property,
                        struct hfd_rule_correlation above) {
-        check(run, node, pair.object, pair.old, below(above, &pair, property));
+        check_node(run, node, pair.object, pair.old, correlation_below(above, &pair, property));
 }
 
 static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node, const char *name) {
@@ -210,9 +211,9 @@ static void check_elements(struct hfd_rule_run *run, const struct hfd_rule_node 
         index_done(&index);
 }
 
-static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
-                  const struct hf__json *object, const struct hf__json *old,
-                  struct hfd_rule_correlation correlation) {
+static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
+                       const struct hf__json *object, const struct hf__json *old,
+                       struct hfd_rule_correlation correlation) {
         /* The rules of the part above deal with null. */
         if (hf__json_is_null(object) || run->stopped)
                 return;
@@ -220,8 +221,8 @@ static void check(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                 old = NULL;
         hfd_rule_run_node(run, node, object, old, correlation);
         for (size_t i = 0; i < node->n_all_of; i++)
-                check(run, node->all_of[i], object, old,
-                      (struct hfd_rule_correlation){.nearest = correlation.nearest});
+                check_node(run, node->all_of[i], object, old,
+                           (struct hfd_rule_correlation){.nearest = correlation.nearest});
         if (hf__json_is_object(object) && (node->n_properties > 0 || node->values))
                 check_members(run, node, object, old, correlation);
         else if (hf__json_is_array(object) && node->items)
@@ -256,8 +257,8 @@ int hfd_custom_rules_check(const struct hfd_custom_rules *rules, const struct hf
         }
         hf__arena_init(&run.values);
         hf__arena_init(&run.evaluation);
-        check(&run, rules->root, object, old,
-              (struct hfd_rule_correlation){.current = old ? &pair : NULL});
+        check_node(&run, rules->root, object, old,
+                   (struct hfd_rule_correlation){.current = old ? &pair : NULL});
         hf__arena_deinit(&run.values);
         hf__arena_deinit(&run.evaluation);
         hf__strbuf_done(&run.path);

@@ -31,8 +31,8 @@ static size_t count_values(const struct hf__json *json) {
         return n;
 }
 
-static int compile(struct hfd_schema_compiler *compiler, const struct hf__json *props,
-                   const char *definition) {
+static int compile_schema(struct hfd_schema_compiler *compiler, const struct hf__json *props,
+                          const char *definition) {
         struct hfd_custom_schema *schema = compiler->schema;
 
         if (props && compiler->error == 0)
@@ -57,7 +57,7 @@ int hfd_custom_schema_new_named(const struct hf__json *props, const char *defini
         hfd_keeper_init(&compiler.keeper);
         schema->values = hf__json_array();
         if (schema->values)
-                r = compile(&compiler, props, definition);
+                r = compile_schema(&compiler, props, definition);
         hfd_compile_patterns_done(&compiler);
         hfd_compile_values_done(&compiler);
         schema->blocks = compiler.keeper.blocks;

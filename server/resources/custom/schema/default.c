@@ -17,20 +17,21 @@
 
 #define FEW 8 /* defaults of an object that are looked up without an index */
 
-static int fill(const struct hfd_custom_node *node, struct hf__json *value, size_t *n_added);
+static int fill_defaults(const struct hfd_custom_node *node, struct hf__json *value,
+                         size_t *n_added);
 
-static size_t count(const struct hf__json *json) {
+static size_t count_values(const struct hf__json *json) {
         size_t n = 1;
 
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m))
-                n += count(m);
+                n += count_values(m);
         return n;
 }
 
 /* A copy of the default of node. 0, -ENOMEM or HF_E_TOO_LARGE. */
 static int copy_default(const struct hfd_custom_node *node, size_t *n_added,
                         struct hf__json **ret_value) {
-        *n_added += count(node->default_value);
+        *n_added += count_values(node->default_value);
         if (*n_added > HFD_CUSTOM_DEFAULTS_MAX)
                 return HF_E_TOO_LARGE;
         *ret_value = hf__json_dup(node->default_value);
@@ -94,10 +95,11 @@ static int fill_child(const struct hfd_custom_node *node, struct hf__json *conta
 
         if (is_absent_null(node, value))
                 r = fill_null(node, container, &value, n_added);
-        return r == 0 && node && value ? fill(node, value, n_added) : r;
+        return r == 0 && node && value ? fill_defaults(node, value, n_added) : r;
 }
 
-static int fill(const struct hfd_custom_node *node, struct hf__json *value, size_t *n_added) {
+static int fill_defaults(const struct hfd_custom_node *node, struct hf__json *value,
+                         size_t *n_added) {
         const bool is_array = hf__json_is_array(value);
         struct hf__json *next;
         int r = 0;
@@ -122,5 +124,5 @@ static int fill(const struct hfd_custom_node *node, struct hf__json *value, size
 int hfd_custom_schema_default(const struct hfd_custom_schema *schema, struct hf__json *object) {
         size_t n_added = 0;
 
-        return schema->root ? fill(schema->root, object, &n_added) : 0;
+        return schema->root ? fill_defaults(schema->root, object, &n_added) : 0;
 }

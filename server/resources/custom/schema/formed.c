@@ -35,7 +35,7 @@ struct place {
 
 static bool scan_value(struct scan *scan, struct place place);
 
-static bool take(struct scan *scan, char c) {
+static bool take_char(struct scan *scan, char c) {
         if (scan->at == scan->end || *scan->at != c)
                 return false;
         scan->at++;
@@ -53,13 +53,13 @@ static bool take_word(struct scan *scan, const char *word) {
 
 /* Takes a string with the escapes that hf__strbuf_json writes, but for those with digits. */
 static bool take_string(struct scan *scan) {
-        if (!take(scan, '"'))
+        if (!take_char(scan, '"'))
                 return false;
         for (;;) {
                 scan->at = hf__json_skip_plain(scan->at, scan->end);
-                if (take(scan, '"'))
+                if (take_char(scan, '"'))
                         return true;
-                if (!take(scan, '\\') || scan->at == scan->end || !*scan->at ||
+                if (!take_char(scan, '\\') || scan->at == scan->end || !*scan->at ||
                     !strchr("\"\\nrtbf", *scan->at))
                         return false;
                 scan->at++;
@@ -69,7 +69,7 @@ static bool take_string(struct scan *scan) {
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool take_number(struct scan *scan) {
-        bool is_negative = take(scan, '-');
+        bool is_negative = take_char(scan, '-');
         const char *digits = scan->at;
 
         while (scan->at < scan->end && is_digit(*scan->at))
@@ -86,7 +86,7 @@ static bool take_number(struct scan *scan) {
 static bool take_key(struct scan *scan, char key[KEY_MAX]) {
         const char *begin = scan->at + 1;
 
-        if (!take_string(scan) || !take(scan, ':'))
+        if (!take_string(scan) || !take_char(scan, ':'))
                 return false;
         size_t n = (size_t)(scan->at - begin) - 2;
         if (n >= KEY_MAX || memchr(begin, '\\', n))
@@ -112,8 +112,8 @@ static uint64_t all_defaults(const struct hfd_custom_node *node) {
 }
 
 /* The place below an object. False: pruning would remove the member, or in doubt. */
-static bool enter(struct place place, const char *key, const struct hfd_custom_property *property,
-                  struct place *ret_below) {
+static bool enter_property(struct place place, const char *key,
+                           const struct hfd_custom_property *property, struct place *ret_below) {
         const struct hfd_custom_node *node = place.node;
 
         *ret_below = (struct place){.preserve = true};
@@ -156,12 +156,12 @@ static bool scan_member(struct scan *scan, struct place place, size_t i, uint64_
         struct place below;
 
         if (!place.node && place.preserve && !place.is_root && !place.is_metadata)
-                return take_string(scan) && take(scan, ':') && scan_value(scan, place);
+                return take_string(scan) && take_char(scan, ':') && scan_value(scan, place);
         if (!take_key(scan, key) || (place.is_root && !is_in_order(key, i)) ||
             (place.is_metadata && is_left_out(scan, key)))
                 return false;
         const struct hfd_custom_property *property = hfd_custom_property(place.node, key);
-        if (!enter(place, key, property, &below))
+        if (!enter_property(place, key, property, &below))
                 return false;
         *found |= property ? bit_of_default(place.node, property) : 0;
         if (below.node && !below.node->nullable && is_null(scan))
@@ -173,8 +173,8 @@ static bool scan_object(struct scan *scan, struct place place) {
         const uint64_t wanted = all_defaults(place.node);
         uint64_t found = 0;
 
-        for (size_t i = 0; !take(scan, '}'); i++)
-                if ((i > 0 && !take(scan, ',')) || !scan_member(scan, place, i, &found))
+        for (size_t i = 0; !take_char(scan, '}'); i++)
+                if ((i > 0 && !take_char(scan, ',')) || !scan_member(scan, place, i, &found))
                         return false;
         return found == wanted;
 }
@@ -186,8 +186,8 @@ static bool scan_array(struct scan *scan, struct place place) {
         const struct place below = {.node = items,
                                     .preserve = place.preserve || (items && items->preserve)};
 
-        for (size_t i = 0; !take(scan, ']'); i++) {
-                if (i > 0 && !take(scan, ','))
+        for (size_t i = 0; !take_char(scan, ']'); i++) {
+                if (i > 0 && !take_char(scan, ','))
                         return false;
                 /* A null becomes the default, if there is one. */
                 if (items && !items->nullable && items->default_value && is_null(scan))

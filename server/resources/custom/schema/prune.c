@@ -28,7 +28,7 @@ struct pruning {
         bool preserve; /* unknown fields are kept */
 };
 
-static int prune(struct pruning at, struct hf__json *value, struct hfd_strict *strict);
+static int prune_value(struct pruning at, struct hf__json *value, struct hfd_strict *strict);
 
 static bool is_of_resources(const char *key) {
         return strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0 ||
@@ -102,7 +102,7 @@ static int prune_member(struct pruning at, struct hf__json *object, struct hf__j
                 return 0;
         if (property || (node && node->additional != HFD_CUSTOM_ADDITIONAL_NONE)) {
                 below.preserve = below.node && below.node->preserve;
-                return prune(below, member, strict);
+                return prune_value(below, member, strict);
         }
         if (strict)
                 hfd_strict_add(strict, "unknown", &place);
@@ -124,12 +124,12 @@ static int prune_elements(struct pruning at, struct hf__json *list, struct hfd_s
                                               .place = &place,
                                               .preserve =
                                                       at.preserve || (items && items->preserve)};
-                r = prune(below, m, strict);
+                r = prune_value(below, m, strict);
         }
         return r;
 }
 
-static int prune(struct pruning at, struct hf__json *value, struct hfd_strict *strict) {
+static int prune_value(struct pruning at, struct hf__json *value, struct hfd_strict *strict) {
         struct hf__json *next;
         int r = 0;
 
@@ -149,7 +149,7 @@ int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__j
         const struct hfd_place root = {0};
         const struct pruning at = {schema->root, &root, schema->root && schema->root->preserve};
 
-        return schema->root ? prune(at, object, strict) : 0;
+        return schema->root ? prune_value(at, object, strict) : 0;
 }
 
 int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json *value) {
@@ -157,5 +157,5 @@ int hfd_custom_prune_default(const struct hfd_custom_node *node, struct hf__json
         const struct hfd_place root = {0}, place = {.up = &root, .key = ""};
         const struct pruning at = {node, &place, node->preserve};
 
-        return prune(at, value, NULL);
+        return prune_value(at, value, NULL);
 }

@@ -194,8 +194,8 @@ static void validate_variables(struct validation *v) {
 }
 
 /* Begins the validation. false: memory ran out. */
-static bool begin(struct validation *v, const struct hf__json *object, struct hfd_causes *causes,
-                  unsigned features) {
+static bool begin_validation(struct validation *v, const struct hf__json *object,
+                             struct hfd_causes *causes, unsigned features) {
         *v = (struct validation){.object = object,
                                  .spec = hf__json_get(object, "spec"),
                                  .causes = causes};
@@ -329,7 +329,7 @@ void hfd_validating_policy_validate(const struct hf__json *object, const struct 
         struct validation v;
         size_t i = 0;
 
-        if (!begin(&v, object, causes, 0))
+        if (!begin_validation(&v, object, causes, 0))
                 return;
         validate_conditions(&v, old);
         validate_variables(&v);
@@ -434,7 +434,7 @@ void hfd_mutating_policy_validate(const struct hf__json *object, const struct hf
         struct validation v;
         size_t i = 0;
 
-        if (!begin(&v, object, causes, HFD_EXPRESSION_PATCH))
+        if (!begin_validation(&v, object, causes, HFD_EXPRESSION_PATCH))
                 return;
         hfd_mutating_rules_validate(hf__json_get(v.spec, "matchConstraints"),
                                     "spec.matchConstraints.resourceRules.operations", causes);

@@ -209,7 +209,7 @@ static int prepare_webhook(struct hf__json *hook, bool mutating) {
         return r == 0 ? hfd_match_rules_prepare(hf__json_get(hook, "rules")) : r;
 }
 
-static int prepare(struct hf__json *object, bool mutating) {
+static int prepare_webhooks(struct hf__json *object, bool mutating) {
         int r = 0;
 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "webhooks")); m && r == 0;
@@ -219,9 +219,9 @@ static int prepare(struct hf__json *object, bool mutating) {
 }
 
 int hfd_validating_webhooks_prepare(struct hf__json *object, const struct hf__json *old) {
-        return prepare(object, false);
+        return prepare_webhooks(object, false);
 }
 
 int hfd_mutating_webhooks_prepare(struct hf__json *object, const struct hf__json *old) {
-        return prepare(object, true);
+        return prepare_webhooks(object, true);
 }

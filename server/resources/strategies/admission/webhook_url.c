@@ -19,7 +19,7 @@ static bool is_hex(char c) {
 }
 
 /* Writes the error of Go's url.Parse. Returns false. */
-static bool refuse(const char *text, const char *why, char error[HFD_URL_ERROR_MAX]) {
+static bool refuse_url(const char *text, const char *why, char error[HFD_URL_ERROR_MAX]) {
         char quoted[300];
 
         hfd_quote(text, quoted, sizeof quoted);
@@ -55,7 +55,7 @@ static bool check_escapes(const char *text, const struct hfd_url_part *part,
         size_t rest = part->n - (size_t)(bad - part->at);
         (void)snprintf(why, sizeof why, "invalid URL escape \"%.*s\"", (int)(rest < 3 ? rest : 3),
                        bad);
-        return refuse(text, why, error);
+        return refuse_url(text, why, error);
 }
 
 /* The host with its port. */
@@ -69,7 +69,7 @@ static bool check_host(const char *text, const struct hfd_url_part *host,
                         (void)snprintf(why, sizeof why, "invalid character \"%s%c\" in host name",
                                        host->at[i] == '"' || host->at[i] == '\\' ? "\\" : "",
                                        host->at[i]);
-                        return refuse(text, why, error);
+                        return refuse_url(text, why, error);
                 }
                 if (host->at[i] == ':')
                         colon = i;
@@ -81,7 +81,7 @@ static bool check_host(const char *text, const struct hfd_url_part *host,
                         (void)snprintf(why, sizeof why, "invalid port \"%.*s\" after host",
                                        (int)(host->n - colon < 100 ? host->n - colon : 100),
                                        host->at + colon);
-                        return refuse(text, why, error);
+                        return refuse_url(text, why, error);
                 }
         return true;
 }
@@ -109,9 +109,9 @@ bool hfd_url_parse(const char *text, struct hfd_url *ret_url, char error[HFD_URL
         *ret_url = (struct hfd_url){0};
         for (const char *c = text; *c; c++)
                 if ((unsigned char)*c < ' ' || *c == 0x7f)
-                        return refuse(text, "net/url: invalid control character in URL", error);
+                        return refuse_url(text, "net/url: invalid control character in URL", error);
         if (*text == ':')
-                return refuse(text, "missing protocol scheme", error);
+                return refuse_url(text, "missing protocol scheme", error);
         if (*end)
                 ret_url->fragment = (struct hfd_url_part){end + 1, strlen(end + 1)};
         ret_url->scheme = (struct hfd_url_part){text, scheme_length(text)};
@@ -129,7 +129,7 @@ bool hfd_url_parse(const char *text, struct hfd_url *ret_url, char error[HFD_URL
         if (slash)
                 n_segment = (size_t)(slash - at);
         if (ret_url->scheme.n == 0 && memchr(at, ':', n_segment))
-                return refuse(text, "first path segment in URL cannot contain colon", error);
+                return refuse_url(text, "first path segment in URL cannot contain colon", error);
         const struct hfd_url_part path = {at, (size_t)(end - at)};
         return ret_url->scheme.n > 0 || check_escapes(text, &path, error);
 }

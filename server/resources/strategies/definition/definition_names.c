@@ -18,7 +18,7 @@ const char *hfd_definition_text(const struct hf__json *object, const char *path)
 }
 
 /* Appends a text; what does not fit is cut. */
-static void append(char *out, size_t max_out, const char *text) {
+static void append_text(char *out, size_t max_out, const char *text) {
         size_t n = strlen(out);
 
         (void)snprintf(out + n, max_out - n, "%s", text);
@@ -31,15 +31,15 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
 
         if (hfd_is_dns1035_label(name))
                 return;
-        append(detail, sizeof detail, prefix);
+        append_text(detail, sizeof detail, prefix);
         if (n > HFD_DNS_LABEL_MAX)
-                append(detail, sizeof detail, "must be no more than 63 bytes");
+                append_text(detail, sizeof detail, "must be no more than 63 bytes");
         /* A name that is too long may have the right syntax nevertheless. */
         bool good = n > HFD_DNS_LABEL_MAX && *name >= 'a' && *name <= 'z' && name[n - 1] != '-' &&
                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
         if (!good) {
-                append(detail, sizeof detail, n > HFD_DNS_LABEL_MAX ? "," : "");
-                append(detail, sizeof detail, hfd_dns1035_label_rule);
+                append_text(detail, sizeof detail, n > HFD_DNS_LABEL_MAX ? "," : "");
+                append_text(detail, sizeof detail, hfd_dns1035_label_rule);
         }
         hfd_cause_invalid_text(causes, path, shown, detail);
 }

@@ -36,7 +36,8 @@ static size_t token_length(const char *at) {
 }
 
 /* The schema below props under a name of n bytes; NULL: there is none. */
-static const struct hf__json *below(const struct hf__json *props, const char *name, size_t n) {
+static const struct hf__json *property_below(const struct hf__json *props, const char *name,
+                                             size_t n) {
         const struct hf__json *properties = hf__json_get(props, "properties"),
                               *values = hf__json_get(props, "additionalProperties");
 
@@ -49,8 +50,8 @@ static const struct hf__json *below(const struct hf__json *props, const char *na
 }
 
 /* Follows a path. NULL: it is wrong; why says so. */
-static const struct hf__json *follow(const struct hf__json *props, const char *path, char *why,
-                                     size_t max_why) {
+static const struct hf__json *follow_path(const struct hf__json *props, const char *path, char *why,
+                                          size_t max_why) {
         for (size_t n = token_length(path); n > 0; n = token_length(path)) {
                 if (*path == '[') {
                         (void)snprintf(why, max_why, "array notation is not allowed");
@@ -67,7 +68,7 @@ static const struct hf__json *follow(const struct hf__json *props, const char *p
                         (void)snprintf(why, max_why, "unexpected end of JSON path");
                         return NULL;
                 }
-                props = below(props, path, n);
+                props = property_below(props, path, n);
                 if (!props) {
                         (void)snprintf(why, max_why, "does not refer to a valid field");
                         return NULL;
@@ -94,7 +95,7 @@ static bool is_in_metadata(const struct hf__json *props, const char *path) {
 static bool check_path(const struct hf__json *props, const char *path, const char *field,
                        struct hfd_causes *causes) {
         char why[TOKEN_MAX + 60], detail[TOKEN_MAX + 100];
-        const struct hf__json *found = follow(props, path, why, sizeof why);
+        const struct hf__json *found = follow_path(props, path, why, sizeof why);
 
         if (!found) {
                 (void)snprintf(detail, sizeof detail, "is an invalid path: %s", why);

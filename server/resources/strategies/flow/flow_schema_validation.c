@@ -233,10 +233,10 @@ static void validate_resource_rule(const struct hf__json *rule, const char *fiel
 }
 
 /* Calls a function for each element of a list. */
-static void each(const struct hf__json *object, const char *member, const char *field,
-                 void (*fn)(const struct hf__json *element, const char *field,
-                            struct hfd_causes *causes),
-                 struct hfd_causes *causes) {
+static void each_item(const struct hf__json *object, const char *member, const char *field,
+                      void (*fn)(const struct hf__json *element, const char *field,
+                                 struct hfd_causes *causes),
+                      struct hfd_causes *causes) {
         char path[FIELD_MAX];
         size_t i = 0;
 
@@ -254,14 +254,14 @@ static void validate_rule(const struct hf__json *rule, const char *field,
         (void)snprintf(path, sizeof path, "%.100s.subjects", field);
         if (hf__json_count(hf__json_get(rule, "subjects")) == 0)
                 hfd_cause_required(causes, path, "subjects must contain at least one value");
-        each(rule, "subjects", field, validate_subject, causes);
+        each_item(rule, "subjects", field, validate_subject, causes);
         if (hf__json_count(hf__json_get(rule, "resourceRules")) == 0 &&
             hf__json_count(hf__json_get(rule, "nonResourceRules")) == 0)
                 hfd_cause_required(causes, field,
                                    "at least one of resourceRules and nonResourceRules has to be "
                                    "non-empty");
-        each(rule, "resourceRules", field, validate_resource_rule, causes);
-        each(rule, "nonResourceRules", field, validate_path_rule, causes);
+        each_item(rule, "resourceRules", field, validate_resource_rule, causes);
+        each_item(rule, "nonResourceRules", field, validate_path_rule, causes);
 }
 
 /* ---- the object ---- */
@@ -346,7 +346,7 @@ void hfd_flow_schema_validate(const struct hf__json *object, const struct hf__js
                 hfd_cause_required(causes, field, "must reference a priority level");
         else if (!hfd_is_dns_subdomain(level))
                 hfd_cause_invalid_text(causes, field, level, hfd_dns_subdomain_rule);
-        each(hf__json_get(object, "spec"), "rules", "spec", validate_rule, causes);
+        each_item(hf__json_get(object, "spec"), "rules", "spec", validate_rule, causes);
         if (fixed && fixed->mandatory) {
                 struct hf__json *spec = hfd_flow_object_spec(fixed);
                 (void)snprintf(detail, sizeof detail, "spec of '%.40s' must equal the fixed value",

@@ -151,8 +151,8 @@ static int64_t number_at(const struct hf__json *object, const char *path, int64_
         return value;
 }
 
-static void refuse(struct hfd_causes *causes, const char *field, int64_t number,
-                   const char *detail) {
+static void refuse_number(struct hfd_causes *causes, const char *field, int64_t number,
+                          const char *detail) {
         char value[32];
 
         (void)snprintf(value, sizeof value, "%" PRId64, number);
@@ -179,13 +179,13 @@ static void validate_hand(int64_t queues, int64_t hand, struct hfd_causes *cause
         char detail[140];
 
         if (hand <= 0) {
-                refuse(causes, QUEUING ".handSize", hand, "must be positive");
+                refuse_number(causes, QUEUING ".handSize", hand, "must be positive");
                 return;
         }
         if (hand > queues) {
                 (void)snprintf(detail, sizeof detail,
                                "should not be greater than queues (%" PRId64 ")", queues);
-                refuse(causes, QUEUING ".handSize", hand, detail);
+                refuse_number(causes, QUEUING ".handSize", hand, detail);
                 return;
         }
         if (hands_fit(queues, hand))
@@ -194,7 +194,7 @@ static void validate_hand(int64_t queues, int64_t hand, struct hfd_causes *cause
                        "required entropy bits of deckSize %" PRId64 " and handSize %" PRId64
                        " should not be greater than %d",
                        queues, hand, ENTROPY_BITS_MAX);
-        refuse(causes, QUEUING ".handSize", hand, detail);
+        refuse_number(causes, QUEUING ".handSize", hand, detail);
 }
 
 static void validate_queuing(const struct hf__json *object, struct hfd_causes *causes) {
@@ -202,11 +202,12 @@ static void validate_queuing(const struct hf__json *object, struct hfd_causes *c
                 length = number_at(object, QUEUING ".queueLengthLimit", 0);
 
         if (length <= 0)
-                refuse(causes, QUEUING ".queueLengthLimit", length, "must be positive");
+                refuse_number(causes, QUEUING ".queueLengthLimit", length, "must be positive");
         if (queues <= 0)
-                refuse(causes, QUEUING ".queues", queues, "must be positive");
+                refuse_number(causes, QUEUING ".queues", queues, "must be positive");
         else if (queues > QUEUES_MAX)
-                refuse(causes, QUEUING ".queues", queues, "must not be greater than 10000000");
+                refuse_number(causes, QUEUING ".queues", queues,
+                              "must not be greater than 10000000");
         validate_hand(queues, number_at(object, QUEUING ".handSize", 0), causes);
 }
 
@@ -241,7 +242,7 @@ static void validate_shares(const struct hf__json *object, const char *part,
         (void)snprintf(field, sizeof field, "spec.%s.nominalConcurrencyShares", part);
         value = number_at(object, field, 0);
         if (value < 0)
-                refuse(causes, field, value, "must be a non-negative integer");
+                refuse_number(causes, field, value, "must be a non-negative integer");
 }
 
 static void validate_lendable(const struct hf__json *object, const char *part,
@@ -252,7 +253,7 @@ static void validate_lendable(const struct hf__json *object, const char *part,
         (void)snprintf(field, sizeof field, "spec.%s.lendablePercent", part);
         value = number_at(object, field, 0);
         if (value < 0 || value > 100)
-                refuse(causes, field, value, "must be between 0 and 100, inclusive");
+                refuse_number(causes, field, value, "must be between 0 and 100, inclusive");
 }
 
 static void validate_limited(const struct hf__json *object, struct hfd_causes *causes) {
@@ -263,7 +264,8 @@ static void validate_limited(const struct hf__json *object, struct hfd_causes *c
         validate_response(object, causes);
         validate_lendable(object, "limited", causes);
         if (value < 0)
-                refuse(causes, borrowing, value, "if specified, must be a non-negative integer");
+                refuse_number(causes, borrowing, value,
+                              "if specified, must be a non-negative integer");
 }
 
 static void validate_spec(const struct hf__json *object, struct hfd_causes *causes) {

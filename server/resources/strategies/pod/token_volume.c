@@ -45,7 +45,7 @@ static bool has_mount(const struct hf__json *container) {
 
 /* Appends the object, and consumes it in any case. r: the result so far; after an error nothing is
  * appended. */
-static int append(struct hf__json *array, struct hf__json *object, int r) {
+static int append_object(struct hf__json *array, struct hf__json *object, int r) {
         if (r != 0 || !array || !object) {
                 hf__json_free(object);
                 return r != 0 ? r : -ENOMEM;
@@ -61,7 +61,7 @@ static int add_mount(struct hf__json *container, const char *volume) {
                 r = hf__json_put_string(added, "name", volume);
         if (r == 0)
                 r = hf__json_set_bool(added, "readOnly", true);
-        return append(array_of(container, "volumeMounts"), added, r);
+        return append_object(array_of(container, "volumeMounts"), added, r);
 }
 
 static int mount_in_all(struct hf__json *containers, const char *volume, bool *mounted) {
@@ -84,7 +84,7 @@ static int add_volume(struct hf__json *spec, const char *name) {
                 r = hf__json_parse(source, sizeof source - 1, &projected, NULL);
         if (r == 0)
                 r = hf__json_put(added, "projected", projected);
-        return append(array_of(spec, "volumes"), added, r);
+        return append_object(array_of(spec, "volumes"), added, r);
 }
 
 /* The name of the pod's own volume of this kind; NULL = it has none. */

@@ -20,7 +20,7 @@
 
 /* Makes a member of `to` a copy of that of `from`, or removes it. `to` is an object. 0 or -ENOMEM.
  */
-static int copy(struct hf__json *to, const struct hf__json *from, const char *key) {
+static int copy_member(struct hf__json *to, const struct hf__json *from, const char *key) {
         const struct hf__json *value = hf__json_get(from, key);
 
         if (value)
@@ -47,38 +47,38 @@ static int merge_containers(struct hf__json *to, const struct hf__json *from, co
         int r = 0;
 
         if (!are_same(list, wanted))
-                return copy(to, from, key);
+                return copy_member(to, from, key);
         for (const struct hf__json *w = hf__json_first(wanted); w && r == 0;
              w = hf__json_next(w), m = hf__json_next(m)) {
-                r = copy(m, w, "resources");
+                r = copy_member(m, w, "resources");
                 if (r == 0)
-                        r = copy(m, w, "resizePolicy");
+                        r = copy_member(m, w, "resizePolicy");
         }
         return r;
 }
 
 static int merge_binding(struct hf__json *to, const struct hf__json *from) {
         static const char *const of_metadata[] = {"labels", "annotations"};
-        int r = copy(hf__json_get(to, "spec"), hf__json_get(from, "spec"), "nodeName");
+        int r = copy_member(hf__json_get(to, "spec"), hf__json_get(from, "spec"), "nodeName");
 
         for (size_t i = 0; i < 2 && r == 0; i++)
-                r = copy(hf__json_get(to, "metadata"), hf__json_get(from, "metadata"),
-                         of_metadata[i]);
-        return r == 0 ? copy(to, from, "status") : r;
+                r = copy_member(hf__json_get(to, "metadata"), hf__json_get(from, "metadata"),
+                                of_metadata[i]);
+        return r == 0 ? copy_member(to, from, "status") : r;
 }
 
-static int merge(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from) {
+static int merge_part(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from) {
         struct hf__json *spec = hf__json_get(to, "spec");
         const struct hf__json *from_spec = hf__json_get(from, "spec");
 
         if (part == HFD_SUB_BINDING)
                 return merge_binding(to, from);
         if (part == HFD_SUB_EPHEMERAL_CONTAINERS)
-                return copy(spec, from_spec, "ephemeralContainers");
+                return copy_member(spec, from_spec, "ephemeralContainers");
         int r = merge_containers(spec, from_spec, "containers");
         if (r == 0)
                 r = merge_containers(spec, from_spec, "initContainers");
-        return r == 0 ? copy(spec, from_spec, "resources") : r;
+        return r == 0 ? copy_member(spec, from_spec, "resources") : r;
 }
 
 /* ---- the configuration of an apply ---- */
@@ -138,8 +138,8 @@ static void validate_ephemeral(const struct hf__json *object, const struct hf__j
         hf__json_index_done(&names);
 }
 
-static void validate(enum hfd_subresource part, const struct hf__json *object,
-                     const struct hf__json *old, struct hfd_causes *causes) {
+static void validate_part(enum hfd_subresource part, const struct hf__json *object,
+                          const struct hf__json *old, struct hfd_causes *causes) {
         bool resize = part == HFD_SUB_RESIZE;
 
         if (part == HFD_SUB_BINDING)
@@ -159,6 +159,6 @@ static void validate(enum hfd_subresource part, const struct hf__json *object,
 
 const struct hfd_part_rules hfd_pod_part_rules = {.of = HFD_SUB_EPHEMERAL_CONTAINERS |
                                                         HFD_SUB_RESIZE | HFD_SUB_BINDING,
-                                                  .merge = merge,
+                                                  .merge = merge_part,
                                                   .restrict_config = restrict_config,
-                                                  .validate = validate};
+                                                  .validate = validate_part};

@@ -24,7 +24,7 @@
 /* ---- the tolerations of all pods ---- */
 
 /* Whether the toleration is for a taint with this key and the effect NoExecute. */
-static bool covers(const struct hf__json *t, const char *taint) {
+static bool toleration_covers(const struct hf__json *t, const char *taint) {
         const char *key = hfd_text_of(t, "key"), *effect = hfd_text_of(t, "effect");
 
         return (!*key || strcmp(key, taint) == 0) && (!*effect || strcmp(effect, "NoExecute") == 0);
@@ -56,7 +56,7 @@ int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed) {
 
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
                 for (size_t i = 0; i < 2; i++)
-                        covered[i] = covered[i] || covers(m, taints[i]);
+                        covered[i] = covered[i] || toleration_covers(m, taints[i]);
         *ret_changed = !covered[0] || !covered[1];
         if (*ret_changed && !hf__json_is_array(list)) {
                 r = hf__json_put(spec, "tolerations", hf__json_array());

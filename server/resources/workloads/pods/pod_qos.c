@@ -20,7 +20,7 @@ struct sums {
 };
 
 /* Adds the amounts of a map. Returns how many of the names have one. */
-static size_t add(struct sums *sums, const struct hf__json *amounts) {
+static size_t add_amounts(struct sums *sums, const struct hf__json *amounts) {
         size_t n = 0;
 
         for (size_t i = 0; i < N_NAMES; i++) {
@@ -52,14 +52,14 @@ const char *hfd_pod_qos_class(const struct hf__json *spec) {
 
         if (of_pod) {
                 const struct hf__json *limit = hf__json_get(of_pod, "limits");
-                (void)add(&requests, hf__json_get(of_pod, "requests"));
-                all_limited = add(&limits, limit) == N_NAMES || !hf__json_first(limit);
+                (void)add_amounts(&requests, hf__json_get(of_pod, "requests"));
+                all_limited = add_amounts(&limits, limit) == N_NAMES || !hf__json_first(limit);
         }
         for (size_t i = 0; i < 2 && !of_pod; i++)
                 for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
                      m = hf__json_next(m)) {
-                        (void)add(&requests, hf__json_path(m, "resources.requests"));
-                        if (add(&limits, hf__json_path(m, "resources.limits")) < N_NAMES)
+                        (void)add_amounts(&requests, hf__json_path(m, "resources.requests"));
+                        if (add_amounts(&limits, hf__json_path(m, "resources.limits")) < N_NAMES)
                                 all_limited = false;
                 }
         if (is_empty(&requests) && is_empty(&limits))

@@ -79,7 +79,7 @@ static void refuse_removed(const struct hf__json *resources, const struct hf__js
 
 /* Replaces cpu and memory in a copy of resources by the old amounts. What remains different must
  * not change. resources may be NULL. 0 or -ENOMEM. */
-static int mask(struct hf__json *resources, const struct hf__json *old) {
+static int mask_resources(struct hf__json *resources, const struct hf__json *old) {
         static const char *const names[] = {"cpu", "memory"};
         int r = 0;
 
@@ -129,7 +129,7 @@ static int validate_pod_level(struct hf__json *masked, const struct hf__json *sp
         }
         if (had)
                 refuse_removed(resources, had, "spec.resources", why, causes);
-        int r = mask(rest, had);
+        int r = mask_resources(rest, had);
         if (r == 0 && !had && !hf__json_first(rest)) {
                 hf__json_drop(masked, "resources");
                 rest = NULL;
@@ -177,7 +177,7 @@ static int validate_container(struct hf__json *container, const struct hf__json 
 
         if (!modified)
                 return 0;
-        int r = mask(resources, hf__json_get(old, "resources"));
+        int r = mask_resources(resources, hf__json_get(old, "resources"));
         hf__json_drop(resources, "claims"); /* as in Kubernetes, which does not keep them */
         if (r == 0 && !hfd_causes_equal(causes, container, old))
                 hfd_cause_forbidden(causes, init ? init : "spec",
@@ -235,8 +235,8 @@ static void validate_class(const struct hf__json *object, const struct hf__json 
 }
 
 /* 0 or -ENOMEM. masked: as above. */
-static int validate(struct hf__json *masked, const struct hf__json *object,
-                    const struct hf__json *old, struct hfd_causes *causes) {
+static int validate_masked(struct hf__json *masked, const struct hf__json *object,
+                           const struct hf__json *old, struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *old_spec = hf__json_get(old, "spec");
         int r = validate_pod_level(masked, spec, old_spec, causes);
@@ -266,6 +266,7 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
                 hfd_cause_forbidden(causes, "spec",
                                     "Pod running on node without support for resize");
         struct hf__json *masked = hf__json_dup(hf__json_get(object, "spec"));
-        (void)hfd_causes_check(causes, masked ? validate(masked, object, old, causes) : -ENOMEM);
+        (void)hfd_causes_check(causes,
+                               masked ? validate_masked(masked, object, old, causes) : -ENOMEM);
         hf__json_free(masked);
 }

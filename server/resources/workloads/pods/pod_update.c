@@ -22,7 +22,7 @@ static const char *const container_lists[] = {"containers", "initContainers"};
 /* ---- tolerations ---- */
 
 /* Compares tolerations by all but their seconds, which an update may change. */
-static int compare(const void *a, const void *b) {
+static int compare_names(const void *a, const void *b) {
         static const char *const members[] = {"key", "operator", "value", "effect"};
         const struct hf__json *const *x = a, *const *y = b;
         int order = 0;
@@ -43,9 +43,9 @@ static void validate_tolerations(const struct hf__json *list, const struct hf__j
         }
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
                 sorted[i++] = m;
-        qsort(sorted, n, sizeof(const struct hf__json *), compare);
+        qsort(sorted, n, sizeof(const struct hf__json *), compare_names);
         for (const struct hf__json *m = hf__json_first(old); m; m = hf__json_next(m))
-                if (!bsearch(&m, sorted, n, sizeof(const struct hf__json *), compare)) {
+                if (!bsearch(&m, sorted, n, sizeof(const struct hf__json *), compare_names)) {
                         hfd_cause_forbidden(causes, "spec.tolerations",
                                             "existing toleration can not be modified except its "
                                             "tolerationSeconds");

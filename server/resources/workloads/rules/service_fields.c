@@ -66,7 +66,7 @@ static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
 
 /* ---- addresses ---- */
 
-static int keep(struct hf__json *spec, const struct hf__json *old, const char *key) {
+static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key) {
         const struct hf__json *had = hf__json_get(old, key);
 
         return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
@@ -82,7 +82,7 @@ static int set_list(struct hf__json *spec, const struct hf__json *old) {
                                                  hf__json_get(old, "clusterIPs"));
 
         if (same && ip && hf__json_get(old, "clusterIPs"))
-                return keep(spec, old, "clusterIPs");
+                return keep_field(spec, old, "clusterIPs");
         if (old && !same && is_old_list)
                 hf__json_drop(spec, "clusterIPs");
         if (!ip || !*ip || hf__json_get(spec, "clusterIPs"))
@@ -139,6 +139,6 @@ int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         /* An update that leaves them out does not change them. */
         bool addressed = hf__json_get(spec, "clusterIP") || hf__json_get(spec, "clusterIPs");
         for (size_t i = 0; i < (addressed ? 2 : 4) && had_address && r == 0; i++)
-                r = keep(spec, old, kept[i]);
+                r = keep_field(spec, old, kept[i]);
         return r == 0 ? set_families(spec) : r;
 }

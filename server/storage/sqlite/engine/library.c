@@ -69,12 +69,12 @@ static bool is_loaded;
  * four of a store, and counts what it allocates, with a lock around each allocation. Nothing needs
  * either. It has no effect if something else in the process has used SQLite before.
  */
-static void configure(void) {
+static void configure_library(void) {
         (void)hfd_sqlite.config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
         (void)hfd_sqlite.config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-static void load(void) {
+static void load_library(void) {
         void *handle = dlopen("libsqlite3.so.0", RTLD_NOW | RTLD_LOCAL);
 
         is_loaded = handle != NULL;
@@ -83,7 +83,7 @@ static void load(void) {
                 is_loaded = *functions[i].place != NULL;
         }
         if (is_loaded)
-                configure();
+                configure_library();
         else if (handle)
                 (void)dlclose(handle);
 }
@@ -91,7 +91,7 @@ static void load(void) {
 int hfd_sqlite_load(struct hf_status *reterr_status) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        (void)pthread_once(&once, load);
+        (void)pthread_once(&once, load_library);
         if (is_loaded)
                 return 0;
         return hf_fail(reterr_status, HF_E_INVALID,

@@ -33,7 +33,7 @@ static sqlite3_vfs *own_vfs; /* SQLite's own; immutable after the registration *
 static struct wal_file *wal_of(sqlite3_file *file) { return (struct wal_file *)file; }
 
 /* Writes what is kept. After an error it is lost: SQLite then rolls the commit back. */
-static int flush(struct wal_file *wal) {
+static int flush_frames(struct wal_file *wal) {
         size_t n = wal->n;
 
         wal->n = 0;
@@ -52,7 +52,7 @@ static int wal_close(sqlite3_file *file) {
 
 static int wal_read(sqlite3_file *file, void *data, int n, sqlite3_int64 at) {
         struct wal_file *wal = wal_of(file);
-        int code = flush(wal);
+        int code = flush_frames(wal);
 
         return code == SQLITE_OK ? wal->file->pMethods->xRead(wal->file, data, n, at) : code;
 }
@@ -62,7 +62,7 @@ static int wal_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 
         int code = SQLITE_OK;
 
         if (wal->n > 0 && (at != wal->at + (sqlite3_int64)wal->n || wal->n + (size_t)n > KEPT_MAX))
-                code = flush(wal);
+                code = flush_frames(wal);
         if (code != SQLITE_OK)
                 return code;
         if (!wal->kept)
@@ -78,7 +78,7 @@ static int wal_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 
 
 static int wal_truncate(sqlite3_file *file, sqlite3_int64 size) {
         struct wal_file *wal = wal_of(file);
-        int code = flush(wal);
+        int code = flush_frames(wal);
 
         return code == SQLITE_OK ? wal->file->pMethods->xTruncate(wal->file, size) : code;
 }
@@ -87,7 +87,7 @@ static int wal_truncate(sqlite3_file *file, sqlite3_int64 size) {
  * resident; another block costs less than a microsecond. */
 static int wal_sync(sqlite3_file *file, int flags) {
         struct wal_file *wal = wal_of(file);
-        int code = flush(wal);
+        int code = flush_frames(wal);
 
         free(wal->kept);
         wal->kept = NULL;
@@ -96,7 +96,7 @@ static int wal_sync(sqlite3_file *file, int flags) {
 
 static int wal_size(sqlite3_file *file, sqlite3_int64 *ret_size) {
         struct wal_file *wal = wal_of(file);
-        int code = flush(wal);
+        int code = flush_frames(wal);
 
         return code == SQLITE_OK ? wal->file->pMethods->xFileSize(wal->file, ret_size) : code;
 }

@@ -19,11 +19,11 @@
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)
 #define NAME_MAX_SIZE 253 /* of metadata.name */
 
-static const struct hfd_declared *declare(struct hfd_declaring *d, const struct hf__json *props,
-                                          bool root);
+static const struct hfd_declared *declare_type(struct hfd_declaring *d,
+                                               const struct hf__json *props, bool root);
 
 /* Reads a limit of the schema; a negative one counts as 0. */
-static bool limit(const struct hf__json *props, const char *name, int64_t *ret_limit) {
+static bool read_limit(const struct hf__json *props, const char *name, int64_t *ret_limit) {
         if (!hf__json_i64(props, name, ret_limit))
                 return false;
         if (*ret_limit < 0)
@@ -69,7 +69,7 @@ static struct hfd_declared *declare_string(struct hfd_declaring *d, const struct
         int64_t length;
 
         if (hf__json_has_text(props, "format", "byte")) {
-                limit(props, "maxLength", &max);
+                read_limit(props, "maxLength", &max);
                 return new_declared(d, HFD_DECLARED_BYTES, HF__CEL_BYTES, 2, max);
         }
         if (hf__json_has_text(props, "format", "duration"))
@@ -78,7 +78,7 @@ static struct hfd_declared *declare_string(struct hfd_declaring *d, const struct
                 return new_declared(d, HFD_DECLARED_DATE, HF__CEL_TIMESTAMP, 12, 12);
         if (hf__json_has_text(props, "format", "date-time"))
                 return new_declared(d, HFD_DECLARED_DATE_TIME, HF__CEL_TIMESTAMP, 21, 32);
-        if (limit(props, "maxLength", &length))
+        if (read_limit(props, "maxLength", &length))
                 max = four_times(length);
         else if (hf__json_first(hf__json_get(props, "enum")))
                 max = longest_value(hf__json_get(props, "enum"));
@@ -89,7 +89,7 @@ static struct hfd_declared *declare_int_or_string(struct hfd_declaring *d,
                                                   const struct hf__json *props) {
         int64_t max;
 
-        if (limit(props, "maxLength", &max))
+        if (read_limit(props, "maxLength", &max))
                 max = four_times(max);
         else
                 max = REQUEST_MAX - 2;
@@ -117,15 +117,15 @@ static bool set_keys(struct hfd_declaring *d, struct hfd_declared *list,
 static struct hfd_declared *declare_list(struct hfd_declaring *d, const struct hf__json *props) {
         const struct hf__json *items = hf__json_get(props, "items");
         const struct hfd_declared *element =
-                items ? declare(d, items,
-                                hf__json_bool(items, "x-kubernetes-embedded-resource", false))
+                items ? declare_type(d, items,
+                                     hf__json_bool(items, "x-kubernetes-embedded-resource", false))
                       : NULL;
         struct hfd_declared *list;
         int64_t max;
 
         if (!element)
                 return NULL;
-        if (!limit(props, "maxItems", &max))
+        if (!read_limit(props, "maxItems", &max))
                 max = (REQUEST_MAX - 2) / (element->min_size + 1);
         list = new_declared(d, HFD_DECLARED_LIST, HF__CEL_LIST, 2, max);
         if (!list)
@@ -144,13 +144,14 @@ static struct hfd_declared *declare_list(struct hfd_declaring *d, const struct h
 static struct hfd_declared *declare_map(struct hfd_declaring *d, const struct hf__json *props,
                                         const struct hf__json *values) {
         const struct hfd_declared *element =
-                declare(d, values, hf__json_bool(values, "x-kubernetes-embedded-resource", false));
+                declare_type(d, values,
+                             hf__json_bool(values, "x-kubernetes-embedded-resource", false));
         struct hfd_declared *map;
         int64_t max;
 
         if (!element)
                 return NULL;
-        if (!limit(props, "maxProperties", &max))
+        if (!read_limit(props, "maxProperties", &max))
                 max = (REQUEST_MAX - 2) / (element->min_size + 6);
         map = new_declared(d, HFD_DECLARED_MAP, HF__CEL_MAP, 2, max);
         if (!map)
@@ -251,7 +252,7 @@ static bool add_string(struct hfd_declaring *d, struct hfd_declared *object, con
         return string && add_field(d, object, name, string);
 }
 
-static int64_t capped(const struct hf__json *metadata, const char *path, int64_t max) {
+static int64_t capped_size(const struct hf__json *metadata, const char *path, int64_t max) {
         int64_t length;
 
         return hf__json_i64(metadata, path, &length) && length < max && length >= 0 ? length : max;
@@ -262,8 +263,9 @@ static bool add_meta(struct hfd_declaring *d, struct hfd_declared *object,
                      const struct hf__json *properties) {
         const struct hf__json *schema = hf__json_get(properties, "metadata");
         struct hfd_declared *metadata = new_object(d, 2);
-        int64_t name = capped(schema, "properties.name.maxLength", NAME_MAX_SIZE);
-        int64_t generated = capped(schema, "properties.generateName.maxLength", NAME_MAX_SIZE - 1);
+        int64_t name = capped_size(schema, "properties.name.maxLength", NAME_MAX_SIZE);
+        int64_t generated =
+                capped_size(schema, "properties.generateName.maxLength", NAME_MAX_SIZE - 1);
 
         return metadata && add_string(d, metadata, "name", 4 * name) &&
                add_string(d, metadata, "generateName", 4 * generated) &&
@@ -287,7 +289,7 @@ static bool is_meta(const char *name) {
 }
 
 /* The shortest JSON has all required fields without a default. */
-static void measure(struct hfd_declared *object, const struct hf__json *props) {
+static void measure_object(struct hfd_declared *object, const struct hf__json *props) {
         const struct hf__json *properties = hf__json_get(props, "properties");
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(props, "required")); m;
@@ -323,18 +325,19 @@ static struct hfd_declared *declare_object(struct hfd_declaring *d, const struct
 
                 if (meta && is_meta(hf__json_key(p)))
                         continue;
-                declared = declare(d, p, hf__json_bool(p, "x-kubernetes-embedded-resource", false));
+                declared = declare_type(d, p,
+                                        hf__json_bool(p, "x-kubernetes-embedded-resource", false));
                 if (d->arena->failed || !add_field(d, object, hf__json_key(p), declared))
                         return NULL;
         }
         if (!finish_object(d, object))
                 return NULL;
-        measure(object, props);
+        measure_object(object, props);
         return object;
 }
 
-static const struct hfd_declared *declare(struct hfd_declaring *d, const struct hf__json *props,
-                                          bool root) {
+static const struct hfd_declared *declare_type(struct hfd_declaring *d,
+                                               const struct hf__json *props, bool root) {
         const struct hf__json *values = hf__json_get(props, "additionalProperties");
         const char *type = hf__json_string(props, "type");
         struct hfd_declared *declared = NULL;
@@ -364,7 +367,8 @@ static const struct hfd_declared *declare(struct hfd_declaring *d, const struct 
 
 const struct hfd_declared *hfd_declare(struct hfd_declaring *declaring,
                                        const struct hf__json *props, enum hfd_declare_as as) {
-        const struct hfd_declared *declared = declare(declaring, props, as != HFD_DECLARE_PART);
+        const struct hfd_declared *declared =
+                declare_type(declaring, props, as != HFD_DECLARE_PART);
         const struct hfd_declared_field *metadata =
                 declared && as == HFD_DECLARE_RESOURCE ? find_field(declared, "metadata") : NULL;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named formats, and validate(), which returns the list of rules that a text breaks, or
+ * The named formats, and call_validate(), which returns the list of rules that a text breaks, or
  * optional.none().
  *
  * Invariants: a check takes linear time. A text may contain NUL, which no format allows: it is
@@ -24,7 +24,7 @@ struct broken {
         size_t n;
 };
 
-static void add(struct broken *out, const char *prefix, const char *rule) {
+static void add_error(struct broken *out, const char *prefix, const char *rule) {
         size_t n_prefix = strlen(prefix);
         size_t n = n_prefix + strlen(rule);
         char *text = hf__cel_alloc(out->run, n + 1);
@@ -56,9 +56,9 @@ static bool is_subdomain_text(const char *text) {
 static void check_subdomain_text(struct broken *out, const char *prefix, const char *text,
                                  const char *too_long) {
         if (strlen(text) > HFD_DNS_SUBDOMAIN_MAX)
-                add(out, prefix, too_long);
+                add_error(out, prefix, too_long);
         if (!is_subdomain_text(text))
-                add(out, prefix, hfd_dns_subdomain_rule);
+                add_error(out, prefix, hfd_dns_subdomain_rule);
 }
 
 static void check_subdomain(struct broken *out, const char *text) {
@@ -67,18 +67,18 @@ static void check_subdomain(struct broken *out, const char *text) {
 
 static void check_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
-                add(out, "", "must be no more than 63 characters");
+                add_error(out, "", "must be no more than 63 characters");
         if (!is_subdomain_text(text))
-                add(out, "", hfd_dns_label_rule);
+                add_error(out, "", hfd_dns_label_rule);
         else if (strchr(text, '.'))
-                add(out, "", "must not contain dots");
+                add_error(out, "", "must not contain dots");
 }
 
 static void check_dns1035_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
-                add(out, "", "must be no more than 63 characters");
+                add_error(out, "", "must be no more than 63 characters");
         if (!is_subdomain_text(text) || strchr(text, '.') || (*text >= '0' && *text <= '9'))
-                add(out, "", hfd_dns1035_label_rule);
+                add_error(out, "", hfd_dns1035_label_rule);
 }
 
 static void check_qualified_name(struct broken *out, const char *text) {
@@ -86,16 +86,18 @@ static void check_qualified_name(struct broken *out, const char *text) {
         const char *name = slash ? slash + 1 : text;
 
         if (strchr(name, '/')) {
-                add(out, "a valid label key ",
-                    "must consist of alphanumeric characters, '-', '_' or '.', and must start and "
-                    "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
-                    "'123-abc', regex used for validation is "
-                    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain "
-                    "prefix and '/' (e.g. 'example.com/MyName')");
+                add_error(out, "a valid label key ",
+                          "must consist of alphanumeric characters, '-', '_' or '.', and must "
+                          "start and "
+                          "end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
+                          "'123-abc', regex used for validation is "
+                          "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS "
+                          "subdomain "
+                          "prefix and '/' (e.g. 'example.com/MyName')");
                 return;
         }
         if (slash == text) {
-                add(out, "prefix part ", "must be non-empty");
+                add_error(out, "prefix part ", "must be non-empty");
         } else if (slash) {
                 char *prefix = hf__cel_alloc(out->run, (size_t)(slash - text) + 1);
 
@@ -106,18 +108,18 @@ static void check_qualified_name(struct broken *out, const char *text) {
                 check_subdomain_text(out, "prefix part ", prefix, "must be no more than 253 bytes");
         }
         if (!*name)
-                add(out, "name part ", "must be non-empty");
+                add_error(out, "name part ", "must be non-empty");
         else if (strlen(name) > HFD_LABEL_VALUE_MAX)
-                add(out, "name part ", "must be no more than 63 bytes");
+                add_error(out, "name part ", "must be no more than 63 bytes");
         if (!hfd_is_name_text(name))
-                add(out, "", hfd_qualified_name_rule);
+                add_error(out, "", hfd_qualified_name_rule);
 }
 
 static void check_label_value(struct broken *out, const char *text) {
         if (strlen(text) > HFD_LABEL_VALUE_MAX)
-                add(out, "", "must be no more than 63 bytes");
+                add_error(out, "", "must be no more than 63 bytes");
         if (*text && !hfd_is_name_text(text))
-                add(out, "", hfd_label_value_rule);
+                add_error(out, "", hfd_label_value_rule);
 }
 
 static void check_uri(struct broken *out, const char *text) {
@@ -127,27 +129,27 @@ static void check_uri(struct broken *out, const char *text) {
         if (!wrong)
                 return;
         (void)snprintf(message, sizeof message, "parse \"%.200s\": %s", text, wrong);
-        add(out, "", message);
+        add_error(out, "", message);
 }
 
 static void check_uuid(struct broken *out, const char *text) {
         if (!hfd_custom_format_matches("uuid", text))
-                add(out, "", "does not match the UUID format");
+                add_error(out, "", "does not match the UUID format");
 }
 
 static void check_byte(struct broken *out, const char *text) {
         if (!hfd_custom_format_matches("byte", text))
-                add(out, "", "invalid base64");
+                add_error(out, "", "invalid base64");
 }
 
 static void check_date(struct broken *out, const char *text) {
         if (!hfd_custom_format_matches("date", text))
-                add(out, "", "invalid date");
+                add_error(out, "", "invalid date");
 }
 
 static void check_datetime(struct broken *out, const char *text) {
         if (!hfd_custom_format_matches("datetime", text))
-                add(out, "", "invalid datetime");
+                add_error(out, "", "invalid datetime");
 }
 
 static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
@@ -218,8 +220,8 @@ static const char *checked_text(struct hf__cel_run *run, const struct format *fo
         return copy;
 }
 
-static struct hf__cel_value validate(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_validate(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         const struct format *format = (const struct format *)(const void *)args[0].as.opaque;
         const uint64_t text_cost = (hf__cel_size(run, args[1]) + 1 + 9) / 10;
         struct broken broken = {.run = run};
@@ -244,8 +246,8 @@ static struct hf__cel_value validate(struct hf__cel_run *run, const struct hf__c
         return hf__cel_optional_of(run, list);
 }
 
-static struct hf__cel_value named(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_named(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         for (size_t i = 0; i < N_FORMATS; i++)
                 if (strlen(formats[i].name) == args[0].n &&
                     memcmp(formats[i].name, args[0].as.text, args[0].n) == 0)
@@ -277,8 +279,8 @@ FORMAT(datetime, DATETIME)
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_format_functions[] = {
-        {"validate", "." F "(string) -> optional_type(list(string))", validate, ONE},
-        {"format.named", "(string) -> optional_type(" F ")", named, ONE},
+        {"call_validate", "." F "(string) -> optional_type(list(string))", call_validate, ONE},
+        {"format.named", "(string) -> optional_type(" F ")", call_named, ONE},
         {"format.dns1123Label", "() -> " F, dns1123_label, ONE},
         {"format.dns1123Subdomain", "() -> " F, dns1123_subdomain, ONE},
         {"format.dns1035Label", "() -> " F, dns1035_label, ONE},

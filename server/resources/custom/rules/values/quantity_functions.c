@@ -32,7 +32,8 @@ static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaqu
                                     &((const struct held *)(const void *)b)->quantity) == 0;
 }
 
-static struct hf__cel_value keep(struct hf__cel_run *run, const struct hfd_quantity *quantity) {
+static struct hf__cel_value keep_quantity(struct hf__cel_run *run,
+                                          const struct hfd_quantity *quantity) {
         struct held *held = hf__cel_alloc(run, sizeof *held);
 
         if (!held)
@@ -43,7 +44,7 @@ static struct hf__cel_value keep(struct hf__cel_run *run, const struct hfd_quant
 }
 
 /* NULL, or why the text is not a quantity. */
-static const char *parse(struct hf__cel_value text, struct hfd_quantity *ret_quantity) {
+static const char *parse_quantity(struct hf__cel_value text, struct hfd_quantity *ret_quantity) {
         char copy[HFD_QUANTITY_INPUT_MAX + 2];
         size_t n = text.n > HFD_QUANTITY_INPUT_MAX ? HFD_QUANTITY_INPUT_MAX + 1 : text.n;
 
@@ -53,23 +54,23 @@ static const char *parse(struct hf__cel_value text, struct hfd_quantity *ret_qua
         return hfd_quantity_parse(copy, ret_quantity);
 }
 
-static struct hf__cel_value quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         struct hfd_quantity parsed;
-        const char *wrong = parse(args[0], &parsed);
+        const char *wrong = parse_quantity(args[0], &parsed);
 
-        return wrong ? hf__cel_error_text(wrong) : keep(run, &parsed);
+        return wrong ? hf__cel_error_text(wrong) : keep_quantity(run, &parsed);
 }
 
 static struct hf__cel_value is_quantity(struct hf__cel_run *run, const struct hf__cel_value *args,
                                         unsigned n) {
         struct hfd_quantity parsed;
 
-        return hf__cel_bool(parse(args[0], &parsed) == NULL);
+        return hf__cel_bool(parse_quantity(args[0], &parsed) == NULL);
 }
 
-static struct hf__cel_value sign(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_sign(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         const struct hfd_quantity *q = quantity_of(args[0]);
 
         if (q->whole == 0 && q->nano == 0)
@@ -77,7 +78,7 @@ static struct hf__cel_value sign(struct hf__cel_run *run, const struct hf__cel_v
         return hf__cel_int(q->negative ? -1 : 1);
 }
 
-static int compare(const struct hf__cel_value *args) {
+static int compare_args(const struct hf__cel_value *args) {
         int r = hfd_quantity_compare(quantity_of(args[0]), quantity_of(args[1]));
 
         return (r > 0) - (r < 0);
@@ -85,17 +86,17 @@ static int compare(const struct hf__cel_value *args) {
 
 static struct hf__cel_value compare_to(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
-        return hf__cel_int(compare(args));
+        return hf__cel_int(compare_args(args));
 }
 
 static struct hf__cel_value is_less(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
-        return hf__cel_bool(compare(args) < 0);
+        return hf__cel_bool(compare_args(args) < 0);
 }
 
 static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
-        return hf__cel_bool(compare(args) > 0);
+        return hf__cel_bool(compare_args(args) > 0);
 }
 
 static struct hf__cel_value is_integer(struct hf__cel_run *run, const struct hf__cel_value *args,
@@ -144,8 +145,8 @@ static bool is_smaller_amount(const struct hfd_quantity *a, const struct hfd_qua
         return a->whole != b->whole ? a->whole < b->whole : a->nano < b->nano;
 }
 
-static struct hf__cel_value sum(struct hf__cel_run *run, struct hfd_quantity a,
-                                struct hfd_quantity b) {
+static struct hf__cel_value sum_of(struct hf__cel_run *run, struct hfd_quantity a,
+                                   struct hfd_quantity b) {
         struct hfd_quantity result = a;
 
         if (a.negative == b.negative) {
@@ -159,7 +160,7 @@ static struct hf__cel_value sum(struct hf__cel_run *run, struct hfd_quantity a,
         }
         if (result.whole == 0 && result.nano == 0)
                 result.negative = false;
-        return keep(run, &result);
+        return keep_quantity(run, &result);
 }
 
 /* A quantity, or an int as one. */
@@ -174,35 +175,35 @@ static struct hfd_quantity operand(struct hf__cel_value value) {
         return quantity;
 }
 
-static struct hf__cel_value add(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                unsigned n) {
-        return sum(run, *quantity_of(args[0]), operand(args[1]));
+static struct hf__cel_value call_add(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
+        return sum_of(run, *quantity_of(args[0]), operand(args[1]));
 }
 
-static struct hf__cel_value subtract(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_subtract(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         struct hfd_quantity other = operand(args[1]);
 
         other.negative = !other.negative && (other.whole > 0 || other.nano > 0);
-        return sum(run, *quantity_of(args[0]), other);
+        return sum_of(run, *quantity_of(args[0]), other);
 }
 
 #define Q   "kubernetes.Quantity"
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_quantity_functions[] = {
-        {"quantity", "(string) -> " Q, quantity, HF__CEL_COST_FIRST},
+        {"call_quantity", "(string) -> " Q, call_quantity, HF__CEL_COST_FIRST},
         {"isQuantity", "(string) -> bool", is_quantity, HF__CEL_COST_FIRST},
-        {"sign", "(" Q ") -> int", sign, ONE},
+        {"call_sign", "(" Q ") -> int", call_sign, ONE},
         {"compareTo", "." Q "(" Q ") -> int", compare_to, ONE},
         {"isLessThan", "." Q "(" Q ") -> bool", is_less, ONE},
         {"isGreaterThan", "." Q "(" Q ") -> bool", is_greater, ONE},
         {"isInteger", "." Q "() -> bool", is_integer, ONE},
         {"asInteger", "." Q "() -> int", as_integer, ONE},
         {"asApproximateFloat", "." Q "() -> double", as_double, ONE},
-        {"add", "." Q "(" Q ") -> " Q, add, ONE},
-        {"add", "." Q "(int) -> " Q, add, ONE},
-        {"sub", "." Q "(" Q ") -> " Q, subtract, ONE},
-        {"sub", "." Q "(int) -> " Q, subtract, ONE},
+        {"call_add", "." Q "(" Q ") -> " Q, call_add, ONE},
+        {"call_add", "." Q "(int) -> " Q, call_add, ONE},
+        {"sub", "." Q "(" Q ") -> " Q, call_subtract, ONE},
+        {"sub", "." Q "(int) -> " Q, call_subtract, ONE},
         {NULL, NULL, NULL, ONE},
 };

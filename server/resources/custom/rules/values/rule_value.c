@@ -23,8 +23,9 @@
 
 #define INDEX_MIN 8 /* entries from which a map gets an index */
 
-static struct hf__cel_value convert(struct hf__arena *arena, const struct hfd_declared *declared,
-                                    const struct hf__json *json);
+static struct hf__cel_value convert_json(struct hf__arena *arena,
+                                         const struct hfd_declared *declared,
+                                         const struct hf__json *json);
 
 /* Go's name for the type of a JSON value. */
 static const char *type_name(const struct hf__json *json) {
@@ -44,7 +45,8 @@ static const char *type_name(const struct hf__json *json) {
 }
 
 /* An error with a text in front of another, of which at most 200 bytes are shown. */
-static struct hf__cel_value error(struct hf__arena *arena, const char *what, const char *detail) {
+static struct hf__cel_value error_value(struct hf__arena *arena, const char *what,
+                                        const char *detail) {
         char text[400];
         char *copy;
 
@@ -87,7 +89,7 @@ static struct hf__cel_value key_of_set(struct hf__cel_run *run, const struct hf_
         return scalar_key(run, element);
 }
 
-static struct hf__cel_value member(struct hf__cel_value element, const char *key) {
+static struct hf__cel_value member_of(struct hf__cel_value element, const char *key) {
         struct hf__cel_value value = hf__cel_null();
 
         if (element.kind == HF__CEL_MAP &&
@@ -104,9 +106,9 @@ static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf_
         struct hf__cel_value key;
 
         if (declared->n_keys == 1)
-                return scalar_key(run, member(element, declared->keys[0]));
+                return scalar_key(run, member_of(element, declared->keys[0]));
         for (size_t i = 0; i < declared->n_keys; i++) {
-                key = scalar_key(run, member(element, declared->keys[i]));
+                key = scalar_key(run, member_of(element, declared->keys[i]));
                 hf__strbuf_printf(&text, "%u:%u:", key.kind, key.n);
                 if (key.kind == HF__CEL_STRING || key.kind == HF__CEL_BYTES)
                         hf__strbuf_add(&text, key.as.text, key.n);
@@ -139,7 +141,7 @@ static struct hf__cel_value convert_list(struct hf__arena *arena,
         if (!list || !items)
                 return hf__cel_null();
         for (const struct hf__json *m = hf__json_first(json); m; m = hf__json_next(m))
-                items[n++] = convert(arena, declared ? declared->element : NULL, m);
+                items[n++] = convert_json(arena, declared ? declared->element : NULL, m);
         *list = (struct hf__cel_list){.n = n, .items = items};
         if (declared && (declared->set || declared->keys)) {
                 list->key = declared->set ? key_of_set : key_of_map;
@@ -176,7 +178,7 @@ static struct hf__cel_value convert_map(struct hf__arena *arena, const struct hf
                 const char *key = hf__json_key(m);
 
                 entries[n].key = hf__cel_string(key, strlen(key));
-                entries[n++].value = convert(arena, element, m);
+                entries[n++].value = convert_json(arena, element, m);
         }
         return new_map(arena, entries, n);
 }
@@ -198,7 +200,7 @@ static struct hf__cel_value convert_object(struct hf__arena *arena,
 
                 if (hf__json_is_null(m) || (!field && object->closed))
                         continue;
-                value = convert(arena, field ? field->declared : NULL, m);
+                value = convert_json(arena, field ? field->declared : NULL, m);
                 /* A name that cannot be escaped is not the escaped form of another name either. */
                 escaped = escaped ? escaped : name;
                 entries[n++] =
@@ -219,7 +221,7 @@ static struct hf__cel_value convert_bytes(struct hf__arena *arena, const char *t
         int r = hf__base64_decode(text, strlen(text), &data, &n);
 
         if (r != 0)
-                return error(arena, "Invalid byte formatted string ", text);
+                return error_value(arena, "Invalid byte formatted string ", text);
         copy = hf__arena_text(arena, data, n);
         free(data);
         return copy ? hf__cel_bytes(copy, n) : hf__cel_null();
@@ -233,16 +235,16 @@ static struct hf__cel_value convert_text(struct hf__arena *arena, uint8_t kind, 
         switch (kind) {
         case HFD_DECLARED_DURATION:
                 if (!hf__cel_duration_parse(text, strlen(text), &nanoseconds))
-                        return error(arena, "Invalid duration ", text);
+                        return error_value(arena, "Invalid duration ", text);
                 return hf__cel_duration(nanoseconds);
         case HFD_DECLARED_DATE:
                 snprintf(time, sizeof time, "%.20sT00:00:00Z", text);
                 if (!hf__cel_timestamp_parse(time, strlen(time), &value))
-                        return error(arena, "Invalid date formatted string ", text);
+                        return error_value(arena, "Invalid date formatted string ", text);
                 return value;
         case HFD_DECLARED_DATE_TIME:
                 if (!hf__cel_timestamp_parse(text, strlen(text), &value))
-                        return error(arena, "Invalid date-time formatted string ", text);
+                        return error_value(arena, "Invalid date-time formatted string ", text);
                 return value;
         case HFD_DECLARED_BYTES: return convert_bytes(arena, text);
         default: return hf__cel_string(text, strlen(text));
@@ -287,24 +289,25 @@ static struct hf__cel_value convert_scalar(struct hf__arena *arena,
         case HFD_DECLARED_BOOL:
                 if (hf__json_is_bool(json))
                         return hf__cel_bool(hf__json_is_true(json));
-                return error(arena, "invalid data, expected bool, got ", type_name(json));
+                return error_value(arena, "invalid data, expected bool, got ", type_name(json));
         case HFD_DECLARED_DOUBLE:
                 if (hf__json_is_number(json))
                         return hf__cel_double(hf__json_number(json));
-                return error(arena, "invalid data, expected float, got ", type_name(json));
+                return error_value(arena, "invalid data, expected float, got ", type_name(json));
         case HFD_DECLARED_INT:
                 if (hf__json_integer(json, &whole))
                         return hf__cel_int(whole);
-                return error(arena, "invalid data, expected int, got ", type_name(json));
+                return error_value(arena, "invalid data, expected int, got ", type_name(json));
         default:
                 if (hf__json_is_string(json))
                         return convert_text(arena, declared->kind, hf__json_text(json));
-                return error(arena, "invalid data, expected string, got ", type_name(json));
+                return error_value(arena, "invalid data, expected string, got ", type_name(json));
         }
 }
 
-static struct hf__cel_value convert(struct hf__arena *arena, const struct hfd_declared *declared,
-                                    const struct hf__json *json) {
+static struct hf__cel_value convert_json(struct hf__arena *arena,
+                                         const struct hfd_declared *declared,
+                                         const struct hf__json *json) {
         if (arena->failed)
                 return hf__cel_null();
         if (!declared)
@@ -333,5 +336,5 @@ static struct hf__cel_value convert(struct hf__arena *arena, const struct hfd_de
 
 struct hf__cel_value hfd_rule_value(struct hf__arena *arena, const struct hfd_declared *declared,
                                     const struct hf__json *json) {
-        return convert(arena, declared, json);
+        return convert_json(arena, declared, json);
 }

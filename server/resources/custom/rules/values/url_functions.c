@@ -39,22 +39,22 @@ static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaqu
         return x->n == y->n && (x->n == 0 || memcmp(x->at, y->at, x->n) == 0);
 }
 
-static struct text after(struct text t, size_t n) { return (struct text){t.at + n, t.n - n}; }
+static struct text text_after(struct text t, size_t n) { return (struct text){t.at + n, t.n - n}; }
 
-static bool begins(struct text t, const char *start) {
+static bool begins_with(struct text t, const char *start) {
         size_t n = strlen(start);
 
         return t.n >= n && memcmp(t.at, start, n) == 0;
 }
 
 /* The place of the last c in the text; t.n = it contains none. */
-static size_t last(struct text t, char c) {
+static size_t last_index(struct text t, char c) {
         const char *found = t.at && t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
 
         return found ? (size_t)(found - t.at) : t.n;
 }
 
-static size_t first(struct text t, char c) {
+static size_t first_index(struct text t, char c) {
         const char *found = t.n > 0 ? memchr(t.at, c, t.n) : NULL;
 
         return found ? (size_t)(found - t.at) : t.n;
@@ -64,7 +64,7 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-static int hex(char c) {
+static int hex_digit(char c) {
         if (is_digit(c))
                 return c - '0';
         if (c >= 'a' && c <= 'f')
@@ -77,8 +77,8 @@ static bool has_escapes(struct text t, bool host) {
         for (size_t i = 0; i < t.n; i++) {
                 if (t.at[i] != '%')
                         continue;
-                if (t.n - i < 3 || hex(t.at[i + 1]) < 0 || hex(t.at[i + 2]) < 0 ||
-                    (host && hex(t.at[i + 1]) < 8))
+                if (t.n - i < 3 || hex_digit(t.at[i + 1]) < 0 || hex_digit(t.at[i + 2]) < 0 ||
+                    (host && hex_digit(t.at[i + 1]) < 8))
                         return false;
                 i += 2;
         }
@@ -107,16 +107,16 @@ static bool is_port(struct text t) {
 }
 
 static const char *check_host(struct text host) {
-        size_t end = last(host, ']');
+        size_t end = last_index(host, ']');
 
-        if (begins(host, "[")) {
+        if (begins_with(host, "[")) {
                 if (end == host.n)
                         return "missing ']' in host";
-                if (!is_port(after(host, end + 1)))
+                if (!is_port(text_after(host, end + 1)))
                         return "invalid port after host";
                 return are_host_characters(host) ? NULL : "invalid character in host name";
         }
-        if (last(host, ':') < host.n && !is_port(after(host, last(host, ':'))))
+        if (last_index(host, ':') < host.n && !is_port(text_after(host, last_index(host, ':'))))
                 return "invalid port after host";
         if (!has_escapes(host, true))
                 return "invalid URL escape";
@@ -144,26 +144,26 @@ static bool take_scheme(struct text *rest, struct text *ret_scheme) {
         if (n == 0)
                 return false;
         ret_scheme->n = n;
-        *rest = after(*rest, n + 1);
+        *rest = text_after(*rest, n + 1);
         return true;
 }
 
 static const char *take_authority(struct text *rest, struct url *out) {
-        struct text authority = after(*rest, 2);
-        size_t n = first(authority, '/');
+        struct text authority = text_after(*rest, 2);
+        size_t n = first_index(authority, '/');
         size_t at;
 
-        *rest = after(authority, n);
+        *rest = text_after(authority, n);
         authority.n = n;
-        at = last(authority, '@');
+        at = last_index(authority, '@');
         if (at < n && !is_user((struct text){authority.at, at}))
                 return "net/url: invalid userinfo";
-        out->host = at < n ? after(authority, at + 1) : authority;
+        out->host = at < n ? text_after(authority, at + 1) : authority;
         return check_host(out->host);
 }
 
 /* NULL, or why the text is no URL. */
-static const char *parse(struct hf__cel_value value, struct url *out) {
+static const char *parse_url(struct hf__cel_value value, struct url *out) {
         struct text rest = {value.as.text, value.n};
         size_t question;
         const char *wrong;
@@ -176,15 +176,15 @@ static const char *parse(struct hf__cel_value value, struct url *out) {
                 return "empty url";
         if (!take_scheme(&rest, &out->scheme))
                 return "missing protocol scheme";
-        question = first(rest, '?');
+        question = first_index(rest, '?');
         if (question < rest.n)
-                out->query = after(rest, question + 1);
+                out->query = text_after(rest, question + 1);
         rest.n = question;
-        if (!begins(rest, "/"))
+        if (!begins_with(rest, "/"))
                 return out->scheme.n > 0 || (rest.n == 1 && *rest.at == '*')
                                ? NULL
                                : "invalid URI for request";
-        if (out->scheme.n > 0 && begins(rest, "//")) {
+        if (out->scheme.n > 0 && begins_with(rest, "//")) {
                 wrong = take_authority(&rest, out);
                 if (wrong)
                         return wrong;
@@ -200,7 +200,7 @@ static const struct url *url_of(struct hf__cel_value value) {
 const char *hfd_url_check(const char *text, size_t n) {
         struct url parsed;
 
-        return parse(hf__cel_string(text, n), &parsed);
+        return parse_url(hf__cel_string(text, n), &parsed);
 }
 
 static struct hf__cel_value string_of(struct text t) {
@@ -211,13 +211,13 @@ static struct hf__cel_value is_url(struct hf__cel_run *run, const struct hf__cel
                                    unsigned n) {
         struct url parsed;
 
-        return hf__cel_bool(parse(args[0], &parsed) == NULL);
+        return hf__cel_bool(parse_url(args[0], &parsed) == NULL);
 }
 
-static struct hf__cel_value url(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                unsigned n) {
+static struct hf__cel_value call_url(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                     unsigned n) {
         struct url parsed;
-        const char *wrong = parse(args[0], &parsed);
+        const char *wrong = parse_url(args[0], &parsed);
         struct url *kept;
 
         if (wrong)
@@ -233,8 +233,8 @@ static struct hf__cel_value url(struct hf__cel_run *run, const struct hf__cel_va
         return hf__cel_opaque_value(&kept->opaque);
 }
 
-static struct hf__cel_value scheme(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                   unsigned n) {
+static struct hf__cel_value call_scheme(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                        unsigned n) {
         struct text t = url_of(args[0])->scheme;
         char *lower = hf__cel_alloc(run, t.n + 1);
 
@@ -245,21 +245,21 @@ static struct hf__cel_value scheme(struct hf__cel_run *run, const struct hf__cel
         return hf__cel_string(lower, t.n);
 }
 
-static struct hf__cel_value host(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_host(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return string_of(url_of(args[0])->host);
 }
 
 /* The place of the colon before the port; without a port, the end of the host. */
 static size_t port_start(struct text h) {
-        size_t colon = last(h, ':');
-        size_t bracket = last(h, ']');
+        size_t colon = last_index(h, ':');
+        size_t bracket = last_index(h, ']');
 
         return colon < h.n && (bracket == h.n || colon > bracket) ? colon : h.n;
 }
 
-static struct hf__cel_value hostname(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                     unsigned n) {
+static struct hf__cel_value call_hostname(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                          unsigned n) {
         struct text h = url_of(args[0])->host;
 
         h.n = port_start(h);
@@ -268,22 +268,22 @@ static struct hf__cel_value hostname(struct hf__cel_run *run, const struct hf__c
         return string_of(h);
 }
 
-static struct hf__cel_value port(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_port(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         struct text h = url_of(args[0])->host;
         size_t start = port_start(h);
 
-        return string_of(after(h, start < h.n ? start + 1 : h.n));
+        return string_of(text_after(h, start < h.n ? start + 1 : h.n));
 }
 
-static struct hf__cel_value path(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                 unsigned n) {
+static struct hf__cel_value call_path(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                      unsigned n) {
         return string_of(url_of(args[0])->path);
 }
 
 /* The text without its escapes. Returns an error if an escape is malformed, or if the run has
  * failed. */
-static struct hf__cel_value unescape(struct hf__cel_run *run, struct text t) {
+static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t) {
         char *out = hf__cel_alloc(run, t.n + 1);
         size_t n = 0;
 
@@ -294,7 +294,7 @@ static struct hf__cel_value unescape(struct hf__cel_run *run, struct text t) {
         for (size_t i = 0; i < t.n; i++) {
                 out[n] = t.at[i] == '+' ? ' ' : t.at[i];
                 if (t.at[i] == '%') {
-                        out[n] = (char)(hex(t.at[i + 1]) * 16 + hex(t.at[i + 2]));
+                        out[n] = (char)(hex_digit(t.at[i + 1]) * 16 + hex_digit(t.at[i + 2]));
                         i += 2;
                 }
                 n++;
@@ -304,15 +304,15 @@ static struct hf__cel_value unescape(struct hf__cel_run *run, struct text t) {
 
 /* Takes the next pair off a query. false: it does not count. */
 static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
-        struct text pair = {query->at, first(*query, '&')};
+        struct text pair = {query->at, first_index(*query, '&')};
         size_t equals;
 
-        *query = after(*query, pair.n < query->n ? pair.n + 1 : pair.n);
-        if (pair.n == 0 || first(pair, ';') < pair.n)
+        *query = text_after(*query, pair.n < query->n ? pair.n + 1 : pair.n);
+        if (pair.n == 0 || first_index(pair, ';') < pair.n)
                 return false;
-        equals = first(pair, '=');
-        ret->key = unescape(run, (struct text){pair.at, equals});
-        ret->value = unescape(run, after(pair, equals < pair.n ? equals + 1 : pair.n));
+        equals = first_index(pair, '=');
+        ret->key = unescape_text(run, (struct text){pair.at, equals});
+        ret->value = unescape_text(run, text_after(pair, equals < pair.n ? equals + 1 : pair.n));
         return !hf__cel_is_error(ret->key) && !hf__cel_is_error(ret->value);
 }
 
@@ -321,8 +321,8 @@ static bool same_key(struct hf__cel_value a, struct hf__cel_value b) {
 }
 
 /* Each key with the list of its values, in their order. */
-static struct hf__cel_value query(struct hf__cel_run *run, const struct hf__cel_value *args,
-                                  unsigned n) {
+static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf__cel_value *args,
+                                       unsigned n) {
         struct text rest = url_of(args[0])->query;
         struct hf__cel_entry *pairs = hf__cel_alloc(run, PAIRS_MAX * sizeof *pairs);
         struct hf__cel_entry *entries = hf__cel_alloc(run, PAIRS_MAX * sizeof *entries);
@@ -359,13 +359,13 @@ static struct hf__cel_value query(struct hf__cel_run *run, const struct hf__cel_
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_url_functions[] = {
-        {"url", "(string) -> " U, url, HF__CEL_COST_FIRST},
+        {"call_url", "(string) -> " U, call_url, HF__CEL_COST_FIRST},
         {"isURL", "(string) -> bool", is_url, ONE},
-        {"getScheme", "." U "() -> string", scheme, ONE},
-        {"getHost", "." U "() -> string", host, ONE},
-        {"getHostname", "." U "() -> string", hostname, ONE},
-        {"getPort", "." U "() -> string", port, ONE},
-        {"getEscapedPath", "." U "() -> string", path, ONE},
-        {"getQuery", "." U "() -> map(string, list(string))", query, ONE},
+        {"getScheme", "." U "() -> string", call_scheme, ONE},
+        {"getHost", "." U "() -> string", call_host, ONE},
+        {"getHostname", "." U "() -> string", call_hostname, ONE},
+        {"getPort", "." U "() -> string", call_port, ONE},
+        {"getEscapedPath", "." U "() -> string", call_path, ONE},
+        {"getQuery", "." U "() -> map(string, list(string))", call_query, ONE},
         {NULL, NULL, NULL, ONE},
 };

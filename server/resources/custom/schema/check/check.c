@@ -39,8 +39,8 @@ static bool check_node(const struct scope *scope, const struct hfd_custom_node *
 
 /* Checks an alternative. records: it may add causes. *ret_matched: how many of its checks have
  * succeeded. */
-static bool try(const struct scope *scope, const struct hfd_custom_node *node,
-                const struct hfd_checked *checked, bool records, size_t *ret_matched) {
+static bool try_schema(const struct scope *scope, const struct hfd_custom_node *node,
+                       const struct hfd_checked *checked, bool records, size_t *ret_matched) {
         struct hfd_checked trial = *checked;
 
         trial.n_matched = 0;
@@ -75,7 +75,7 @@ static struct trials try_all(const struct scope *scope, const struct hfd_custom_
 
         for (uint32_t i = 0; i < limit->n; i++) {
                 size_t n;
-                if (try(scope, limit->as.nodes[i], checked, false, &n)) {
+                if (try_schema(scope, limit->as.nodes[i], checked, false, &n)) {
                         if (trials.n_valid++ == 0)
                                 trials.n_first = n;
                         trials.best = NULL;
@@ -96,7 +96,7 @@ static void report_best(const struct scope *scope, const struct trials *trials,
 
         checked->n_matched += trials->n_best;
         if (trials->best && checked->records)
-                (void)try(scope, trials->best, checked, true, &ignored);
+                (void)try_schema(scope, trials->best, checked, true, &ignored);
 }
 
 static bool check_any_of(const struct scope *scope, const struct hfd_custom_limit *limit,
@@ -141,7 +141,7 @@ static bool check_all_of(const struct scope *scope, const struct hfd_custom_limi
 
         for (uint32_t i = 0; i < limit->n; i++) {
                 size_t n;
-                n_valid += try(scope, limit->as.nodes[i], checked, true, &n);
+                n_valid += try_schema(scope, limit->as.nodes[i], checked, true, &n);
                 checked->n_matched += n;
         }
         if (n_valid == limit->n)
@@ -169,7 +169,7 @@ static bool check_combinations(const struct scope *scope, const struct hfd_custo
         if (limit)
                 valid = check_all_of(scope, limit, checked) && valid;
         limit = hfd_next_limit(node, &at, HFD_LIMIT_NOT);
-        if (limit && try(scope, limit->as.nodes[0], checked, false, &n)) {
+        if (limit && try_schema(scope, limit->as.nodes[0], checked, false, &n)) {
                 report_path_message(scope, checked, "must not validate the schema (not)");
                 valid = false;
         }

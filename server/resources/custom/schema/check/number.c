@@ -37,7 +37,7 @@ static void print_double(double value, char text[NUMBER_TEXT_MAX]) {
 }
 
 /* A bound without its fraction, as an integer. */
-static int64_t cut(double value) {
+static int64_t cut_double(double value) {
         if (value >= 9223372036854775808.0)
                 return INT64_MAX;
         return value < -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
@@ -46,7 +46,7 @@ static int64_t cut(double value) {
 static void print_bound(const struct number *number, double bound, bool exact,
                         char text[NUMBER_TEXT_MAX]) {
         if (number->is_integer && exact)
-                (void)snprintf(text, NUMBER_TEXT_MAX, "%" PRId64, cut(bound));
+                (void)snprintf(text, NUMBER_TEXT_MAX, "%" PRId64, cut_double(bound));
         else
                 print_double(bound, text);
 }
@@ -92,7 +92,7 @@ static double nearest_whole(double value) {
 
 static bool is_multiple(const struct number *number, double factor, bool exact) {
         if (number->is_integer && exact)
-                return number->integer % cut(factor) == 0;
+                return number->integer % cut_double(factor) == 0;
         double quotient = factor < 1 ? 1 / factor * number->real : number->real / factor;
         double nearest = nearest_whole(quotient), gap = fabs(quotient - nearest);
         double size = fabs(quotient) > 1 ? fabs(quotient) : 1;
@@ -106,7 +106,7 @@ static bool check_multiple(const struct number *number, const struct hfd_custom_
         const struct hfd_report *report = &number->check->report;
 
         print_bound(number, factor, exact, text);
-        if (factor <= 0 || (number->is_integer && exact && cut(factor) <= 0)) {
+        if (factor <= 0 || (number->is_integer && exact && cut_double(factor) <= 0)) {
                 hfd_report_path(number->checked->place, path);
                 (void)snprintf(detail, sizeof detail,
                                "factor MultipleOf declared for %s must be positive: %s", path,
@@ -124,9 +124,9 @@ static bool check_multiple(const struct number *number, const struct hfd_custom_
 }
 
 /* -1, 0 or 1: the number is below the bound, equal to it, or above. */
-static int compare(const struct number *number, double bound, bool exact) {
+static int compare_to_bound(const struct number *number, double bound, bool exact) {
         if (number->is_integer && exact) {
-                int64_t integer = cut(bound);
+                int64_t integer = cut_double(bound);
                 return (number->integer > integer) - (number->integer < integer);
         }
         return (number->real > bound) - (number->real < bound);
@@ -136,7 +136,7 @@ static bool check_bound(const struct number *number, const struct hfd_custom_lim
         const bool is_minimum = limit->kind == HFD_LIMIT_MINIMUM;
         const bool exact = is_in_range(number, limit->as.number,
                                        is_minimum ? "Minimum boundary" : "Maximum boundary");
-        int order = compare(number, limit->as.number, exact);
+        int order = compare_to_bound(number, limit->as.number, exact);
         char text[NUMBER_TEXT_MAX];
 
         if (!is_minimum)

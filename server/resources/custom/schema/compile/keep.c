@@ -25,7 +25,7 @@ struct kept {
         bool is_text; /* a text is not aligned, so no other piece may share it */
 };
 
-static int compare(const void *a, const void *b) {
+static int compare_pieces(const void *a, const void *b) {
         const struct kept *x = a, *y = b;
 
         if (x->is_text != y->is_text)
@@ -43,7 +43,7 @@ void hfd_keeper_init(struct hfd_keeper *keeper) {
 
 void hfd_keeper_done(struct hfd_keeper *keeper) {
         while (keeper->tree)
-                (void)tdelete(*(struct kept **)keeper->tree, &keeper->tree, compare);
+                (void)tdelete(*(struct kept **)keeper->tree, &keeper->tree, compare_pieces);
         hf__arena_deinit(&keeper->scratch);
 }
 
@@ -67,7 +67,7 @@ static char *add_block(struct hfd_keeper *keeper, size_t n) {
 }
 
 /* n bytes from the block *rest, which is replaced when it is used up. */
-static void *take(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t n) {
+static void *take_memory(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t n) {
         if (n > BLOCK_MIN / 4 && n > *n_rest)
                 return add_block(keeper, n);
         if (n > *n_rest) {
@@ -84,27 +84,28 @@ static void *take(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t
         return piece;
 }
 
-static const void *keep(struct hfd_keeper *keeper, const void *piece, size_t n, bool is_text) {
+static const void *keep_piece(struct hfd_keeper *keeper, const void *piece, size_t n,
+                              bool is_text) {
         const struct kept wanted = {n, piece, is_text};
-        void *found = tfind(&wanted, &keeper->tree, compare);
+        void *found = tfind(&wanted, &keeper->tree, compare_pieces);
 
         if (found)
                 return (*(struct kept **)found)->piece;
         size_t padded = (n + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-        void *copy = is_text ? take(keeper, &keeper->texts, &keeper->n_texts, n)
-                             : take(keeper, &keeper->words, &keeper->n_words, padded);
+        void *copy = is_text ? take_memory(keeper, &keeper->texts, &keeper->n_texts, n)
+                             : take_memory(keeper, &keeper->words, &keeper->n_words, padded);
         struct kept *kept = hf__arena_alloc(&keeper->scratch, sizeof *kept);
         if (!copy || !kept)
                 return NULL;
         memcpy(copy, piece, n);
         *kept = (struct kept){n, copy, is_text};
-        return tsearch(kept, &keeper->tree, compare) ? copy : NULL;
+        return tsearch(kept, &keeper->tree, compare_pieces) ? copy : NULL;
 }
 
 const void *hfd_keep(struct hfd_keeper *keeper, const void *piece, size_t n) {
-        return keep(keeper, piece, n, false);
+        return keep_piece(keeper, piece, n, false);
 }
 
 const char *hfd_keep_text(struct hfd_keeper *keeper, const char *text) {
-        return text ? keep(keeper, text, strlen(text) + 1, true) : NULL;
+        return text ? keep_piece(keeper, text, strlen(text) + 1, true) : NULL;
 }

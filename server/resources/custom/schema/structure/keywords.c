@@ -20,8 +20,8 @@ struct place {
         bool is_root;
 };
 
-static void check(struct hfd_structure *structure, const struct hf__json *props,
-                  const struct place *place);
+static void check_keywords(struct hfd_structure *structure, const struct hf__json *props,
+                           const struct place *place);
 
 static void check_type(struct hfd_structure *structure, const struct hf__json *props,
                        const struct hfd_structure_path *path) {
@@ -109,7 +109,7 @@ static void check_values(struct hfd_structure *structure, const struct hf__json 
         if (place->is_inside_meta)
                 below.no_defaults = "inside additionalProperties applying to object metadata";
         if (hf__json_is_object(values))
-                check(structure, values, &below);
+                check_keywords(structure, values, &below);
 }
 
 static void check_properties(struct hfd_structure *structure, const struct hf__json *props,
@@ -132,7 +132,7 @@ static void check_properties(struct hfd_structure *structure, const struct hf__j
                         if (place->is_root)
                                 below.no_defaults = reason;
                 }
-                check(structure, m, &below);
+                check_keywords(structure, m, &below);
         }
 }
 
@@ -144,7 +144,7 @@ static void check_one(struct hfd_structure *structure, const struct hf__json *pr
         below.path = &step;
         below.is_root = false;
         if (hf__json_is_object(hf__json_get(props, key)))
-                check(structure, hf__json_get(props, key), &below);
+                check_keywords(structure, hf__json_get(props, key), &below);
 }
 
 static void check_each(struct hfd_structure *structure, const struct hf__json *props,
@@ -158,12 +158,12 @@ static void check_each(struct hfd_structure *structure, const struct hf__json *p
                 below.path = &step;
                 below.is_root = false;
                 if (hf__json_is_object(m))
-                        check(structure, m, &below);
+                        check_keywords(structure, m, &below);
         }
 }
 
-static void check(struct hfd_structure *structure, const struct hf__json *props,
-                  const struct place *place) {
+static void check_keywords(struct hfd_structure *structure, const struct hf__json *props,
+                           const struct place *place) {
         check_single(structure, props, place);
         check_values(structure, props, place);
         check_properties(structure, props, place);
@@ -182,5 +182,5 @@ void hfd_structure_check_keywords(struct hfd_structure *structure, const struct 
                                   const struct hfd_structure_path *path) {
         const struct place place = {.path = path, .is_root = true};
 
-        check(structure, props, &place);
+        check_keywords(structure, props, &place);
 }

@@ -129,7 +129,7 @@ static int collect_names(const struct hf__json *list, struct names *ret_names) {
         return 0;
 }
 
-static bool contains(const struct names *names, const char *name) {
+static bool contains_name(const struct names *names, const char *name) {
         return bsearch(&name, names->of, names->n, sizeof(char *), compare_names) != NULL;
 }
 
@@ -144,7 +144,7 @@ static bool check_volumes(const struct check *c, const struct hf__json *volumes)
         for (const struct hf__json *m = hf__json_first(volumes); m; m = hf__json_next(m)) {
                 const struct hf__json *secret = hf__json_get(m, "secret");
                 const char *name = hfd_text_of(secret, "secretName");
-                if (!secret || contains(c->allowed, name))
+                if (!secret || contains_name(c->allowed, name))
                         continue;
                 hf__strbuf_printf(c->why,
                                   "volume with secret.secretName=\"%s\" is not allowed because "
@@ -160,7 +160,7 @@ static bool check_secret(const struct check *c, const char *prefix,
                          const struct hf__json *reference) {
         const char *name = hfd_text_of(reference, "name");
 
-        if (!reference || contains(c->allowed, name))
+        if (!reference || contains_name(c->allowed, name))
                 return true;
         hf__strbuf_printf(c->why, "%s %s with ", prefix, hfd_text_of(container, "name"));
         if (variable)
@@ -195,7 +195,7 @@ static bool check_pull_secrets(const struct check *c, const struct hf__json *ref
 
         for (const struct hf__json *m = hf__json_first(references); m; m = hf__json_next(m), i++) {
                 const char *name = hfd_text_of(m, "name");
-                if (contains(c->allowed, name))
+                if (contains_name(c->allowed, name))
                         continue;
                 hf__strbuf_printf(c->why,
                                   "imagePullSecrets[%u].name=\"%s\" is not allowed because service "
