@@ -163,7 +163,7 @@ static void test_runtime_classes_are_validated(void **state) {
                                         "]}")),
                          0);
         assert_int_equal(merge(f, runtimes, "r", "{\"handler\":\"other\"}"), HF_E_INVALID);
-        /* A patch without a resourceVersion has that of the object. */
+        /* A patch without a resourceVersion gets that of the object. */
         api_fixture_expect_failure(f, 422, "Invalid",
                                    BAD_RUNTIME "handler: Invalid value: \"other\": field is "
                                                "immutable");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events in two versions: the same objects in two forms, with the rules of each version. */
+/* Events in two API versions: the same objects in both, with the rules of each version. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -160,7 +160,7 @@ static void test_each_version_has_its_rules(void **state) {
         expect_text(f, "message", "other");
 }
 
-/* Both versions share the owners of fields, each entry with the names of its own version. */
+/* Both versions share managedFields. Each entry has the field names of its own version. */
 static void test_versions_share_the_owners_of_fields(void **state) {
         struct api_fixture *f = *state;
         struct hf__json *object = NULL;
@@ -199,7 +199,8 @@ static void test_a_dry_run_answers_in_the_requested_form(void **state) {
         assert_int_equal(api_fixture_get(f, new_events, "default", "e"), HF_E_NOT_FOUND);
 }
 
-/* No name of one form has a meaning in the other one, so renaming there and back changes nothing.
+/* No field name of one version has a meaning in the other, so a conversion there and back changes
+ * nothing.
  */
 static void test_conversions_are_reversible(void **state) {
         for (size_t i = 0; i < hfd_resources_count(); i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets, service accounts, lease candidates, roles and bindings: their forms, the messages of
+ * Secrets, service accounts, lease candidates, roles and bindings: their fields, the messages of
  * refusals, their tables.
  */
 #undef NDEBUG
@@ -440,7 +440,8 @@ static void test_lease_candidates_are_validated(void **state) {
 }
 
 /*
- * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs.
+ * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and the rules for a preferred
+ * holder.
  */
 static void test_lease_strategies_are_validated_as_in_kubernetes(void **state) {
         struct api_fixture *f = *state;

@@ -41,7 +41,7 @@ static int create(struct api_fixture *f, const char *name, const char *spec) {
         return r;
 }
 
-/* The whole message of the refusal is `causes` after the usual beginning. */
+/* Asserts that the create is refused, and that its message is the usual beginning and `causes`. */
 static void refused(struct api_fixture *f, const char *spec, const char *causes) {
         char message[2000];
 
@@ -103,7 +103,7 @@ static void test_defaults_are_those_of_kubernetes(void **state) {
         has(f, "{'resource':'limits.cpu','divisor':'0'}");
 }
 
-/* Otherwise every update of a controller would be a new version. */
+/* If defaults changed with each write, every update by a controller would write a new version. */
 static void test_defaults_are_stable(void **state) {
         struct api_fixture *f = *state;
         char version[40], *stored;
@@ -218,7 +218,8 @@ static void test_pods_are_validated(void **state) {
                 "value: \"x\": must be an absolute path]");
 }
 
-/* What Go's generated code writes; inner messages and ports are where it differs from JSON. */
+/* The bytes are those of Go's generated code. Inner messages and ports are encoded in another way
+ * than in JSON. */
 static void test_protobuf_has_the_form_of_kubernetes(void **state) {
         static const char volume[] = "{\"name\":\"v\",\"emptyDir\":{\"medium\":\"M\"}}",
                           encoded_volume[] = "\x0a\x01v\x12\x05\x12\x03\x0a\x01M";
@@ -280,7 +281,7 @@ static void test_protobuf_keeps_a_template(void **state) {
         hf__strbuf_add(&body, raw.data, raw.n);
         assert_int_equal(body.error, 0);
         assert_int_equal(hfd_protobuf_to_json(row, false, body.data, body.n, &decoded), 0);
-        /* The decoder leaves out an empty message whose field in Go is not a pointer. */
+        /* The decoder leaves out an empty message if the field in Go is not a pointer. */
         hf__json_remove(stored, "template.metadata");
         assert_true(hf__json_equal(stored, decoded));
         /* A body that ends early is refused, or whole fields are missing. The decoder reads nothing

@@ -126,7 +126,7 @@ static void test_another_ca_is_not_replaced(void **state) {
         assert_int_equal(hfd_read_file(in(there, "ca.key"), &text, NULL), 0);
         assert_string_equal(text, other.key_pem);
         assert_int_equal(access(in(there, "ca.crt"), F_OK), -1);
-        /* what the message says helps, and the certificates follow */
+        /* the advice in the message works: after it the join succeeds and makes the certificates */
         assert_int_equal(unlink(in(there, "ca.key")), 0);
         assert_int_equal(join(there, &ca, &joined), 0);
         hfd_pki_done(&pki);

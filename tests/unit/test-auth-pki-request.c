@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate requests that openssl(1) makes: which are refused, and what the issued certificates
+/* Certificate requests that openssl(1) makes: which are refused, and what issued certificates
  * contain. */
 #undef NDEBUG
 #include <setjmp.h>

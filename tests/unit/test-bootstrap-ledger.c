@@ -286,7 +286,7 @@ static void test_a_hash_covers_the_content_only(void **state) {
 
 /*
  * The hashes are stored in ledgers and stamps, so every later version of the program must make the
- * same ones. Otherwise it would take every object for one that a user has edited.
+ * same ones. Otherwise it would believe that a user has edited every object.
  */
 static void test_hashes_are_the_same_in_each_version(void **state) {
         static const char *const cases[][2] = {
