@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of controllers: what is copied, and what is refused with which message. */
+/* The set of controllers: which texts are copied, and which controllers are refused with which
+ * message. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The elector's loop acts on each input by itself. The clock stands still, so nothing is found only
- * because the loop looks at all electors once a second.
+ * The elector's loop acts on each input by itself. The clock stands still, so no input is noticed
+ * only because the loop looks at all electors once a second.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -247,7 +247,7 @@ static void test_a_response_sets_the_timer_anew(void **state) {
         finish();
 }
 
-/* The time under a leader that is known counts as such up to the step in which it ends. */
+/* Time under a known leader counts as led up to the step that notices its end. */
 static void test_the_time_before_an_event_belongs_to_the_leader_before_it(void **state) {
         clocked_elector_init();
         clocked_put_lease("x", "");

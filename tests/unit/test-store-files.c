@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of SQLite stores without a store: backups, what a restore changes, which damage a check
- * finds, and what shrinking leaves.
+ * The files of SQLite stores without a store: backups, the changes of a restore, which damage a
+ * check finds, and the file after it was shrunk.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -326,7 +326,7 @@ static int full_step(sqlite3_stmt *statement) {
 }
 static int full_errcode(sqlite3 *db) { return is_full ? SQLITE_FULL : real_errcode(db); }
 
-/* SQLite also says so when a damaged source asks for a row with an impossible number. */
+/* SQLite reports a full disk too when a damaged source has a row with an impossible number. */
 static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
         struct hfd_store *store = make_store("sound-2.db");
 
@@ -454,7 +454,7 @@ static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
         ok(restore_prefix("two-backup-2.db", "two-after.db", "/two"));
 }
 
-/* The message has those that it has room for, and says when there are more. */
+/* The message lists as many prefixes as fit, and says when there are more. */
 static void test_the_prefixes_of_a_backup_are_named(void **state) {
         struct hfd_key_prefixes prefixes = {.wanted = "/other"};
         char key[128];
