@@ -37,8 +37,8 @@ static int patch(struct api_fixture *f, struct hf_resource resource, const char 
                                  body);
 }
 
-static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
-                    const char *message) {
+static void expect_refused(struct api_fixture *f, struct hf_resource resource, const char *body,
+                           const char *message) {
         assert_int_equal(create(f, resource, body), HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid", message);
 }
@@ -128,23 +128,26 @@ static void test_selectors_have_the_names_of_their_version(void **state) {
 static void test_each_version_has_its_rules(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, v1,
-                "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"other\"}}",
-                BAD_OLD "involvedObject.namespace: Invalid value: \"other\": does not match "
-                        "event.namespace");
-        refused(f, v1,
-                "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{},\"eventTime\":"
-                "\"2026-01-02T03:04:05.000001Z\",\"reportingComponent\":\"c\"}",
-                BAD_OLD "[reportingInstance: Required value, action: Required value, reason: "
-                        "Required value]");
-        refused(f, new_events,
-                "{\"metadata\":{\"name\":\"e\"},\"regarding\":{},\"type\":\"Odd\","
-                "\"deprecatedCount\":1,\"deprecatedSource\":{\"host\":\"h\"},\"series\":{"
-                "\"count\":1}}",
-                BAD_NEW "[series.count: Invalid value: \"\": should be at least 2, "
-                        "series.lastObservedTime: Required value, eventTime: Required value, "
-                        "type: Invalid value: \"\": has invalid value: Odd, count: Invalid value: "
-                        "\"\": needs to be unset, source: Invalid value: \"\": needs to be unset]");
+        expect_refused(f, v1,
+                       "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"other\"}"
+                       "}",
+                       BAD_OLD "involvedObject.namespace: Invalid value: \"other\": does not match "
+                               "event.namespace");
+        expect_refused(f, v1,
+                       "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{},\"eventTime\":"
+                       "\"2026-01-02T03:04:05.000001Z\",\"reportingComponent\":\"c\"}",
+                       BAD_OLD
+                       "[reportingInstance: Required value, action: Required value, reason: "
+                       "Required value]");
+        expect_refused(f, new_events,
+                       "{\"metadata\":{\"name\":\"e\"},\"regarding\":{},\"type\":\"Odd\","
+                       "\"deprecatedCount\":1,\"deprecatedSource\":{\"host\":\"h\"},\"series\":{"
+                       "\"count\":1}}",
+                       BAD_NEW
+                       "[series.count: Invalid value: \"\": should be at least 2, "
+                       "series.lastObservedTime: Required value, eventTime: Required value, "
+                       "type: Invalid value: \"\": has invalid value: Odd, count: Invalid value: "
+                       "\"\": needs to be unset, source: Invalid value: \"\": needs to be unset]");
         assert_int_equal(create(f, new_events, NEW("e", "")), 0);
         assert_int_equal(patch(f, new_events, "e", "{\"note\":\"other\",\"type\":\"Normal\"}"),
                          HF_E_INVALID);

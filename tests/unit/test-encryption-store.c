@@ -230,7 +230,7 @@ struct seen {
         bool stale;
 };
 
-static void see(void *ctx, const struct hfd_store_reply *reply) {
+static void note_flags(void *ctx, const struct hfd_store_reply *reply) {
         struct seen *seen = ctx;
 
         if (reply->n_kvs > 0) {
@@ -246,8 +246,8 @@ static void expect_flags(struct fixture *f, const char *key, const char *sealed,
 
         store_reply_init(&seen.reply);
         assert_int_equal(f->store->ops->get(f->store, key, false,
-                                            hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC, see,
-                                            &seen),
+                                            hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC,
+                                            note_flags, &seen),
                          0);
         assert_int_equal(store_reply_wait(&seen.reply), 0);
         assert_string_equal(seen.sealed, sealed);
