@@ -32,21 +32,21 @@ SECOND_TRIES = 4  # of tests in a whole run: if more failed, the reason is not c
 TAIL = 80  # lines of a failed step's log, without those of the tests that passed
 PASSED = re.compile(r" *\d+/\d+ .* (OK|SKIP) +[0-9.]+s")
 
-# A third of the time of compiling for a sanitizer is debug information that its reports do not need: -g1 has the line numbers. Half of the rest is
-# optimization of the checks that a sanitizer adds. The tests take no longer with the little that -O1 does. It knows less about values, so that gcc takes
-# texts to be cut off which cannot be; the other builds have that warning.
+# Compiling for a sanitizer takes long. A third of that time goes into debug information that the reports do not need: -g1 keeps the line numbers. Of the
+# rest, half goes into optimizing the checks that the sanitizer adds; with -O1 the tests run as fast. At -O1 gcc knows less about the values of variables
+# and warns falsely that texts may be cut off. That warning is off here and on in the other builds.
 QUICK = ["-Doptimization=1", "-Dc_args=-g1 -Wno-format-truncation"]
-# The address sanitizer keeps 256 MB of freed memory and the 30 callers of each allocation. With less of both its programs take a tenth less time,
-# most of it the kernel's, and a use of freed memory is still found, unless 32 MB were freed meanwhile.
+# By default the address sanitizer keeps 256 MB of freed memory and 30 callers of each allocation. With less of both the programs take a tenth less time,
+# mostly in the kernel. A use of freed memory is still found, unless the program freed another 32 MB meanwhile.
 ADDRESS = "halt_on_error=1:quarantine_size_mb=32:malloc_context_size=12:log_path={log}"
 # Each build: the compiler, the options, and the environment for its programs. {log} is the path prefix of the sanitizers' reports.
 BUILDS = {
     "build": ("gcc", [], {}),
-    "build-clang": ("clang", ["-Doptimization=0", "-Ddebug=false"], {}),  # for its warnings; nothing of it is run
+    "build-clang": ("clang", ["-Doptimization=0", "-Ddebug=false"], {}),  # only for the warnings of clang; no test runs in it
     "build-address": ("gcc", ["-Db_sanitize=address,undefined", "-Db_lundef=false", *QUICK],
                       {"ASAN_OPTIONS": ADDRESS, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:log_path={log}"}),
-    # A third of the time of compiling it would be checks of undefined behaviour. The build with the address sanitizer replays the corpus with them.
-    # With optimization the compiler would take twice as long, and the targets run for some seconds only.
+    # This build has no checks of undefined behaviour: they would take a third of the compiler's time, and build-address replays the corpus with them.
+    # It is not optimized: the compiler would take twice as long, and the targets run only for some seconds.
     "build-fuzz": ("clang", ["-Dfuzz=true", "-Db_sanitize=address", "-Db_lundef=false", "-Doptimization=0",
                              "-Dc_args=-fsanitize=fuzzer-no-link -g1"],
                    {"ASAN_OPTIONS": ADDRESS}),
@@ -61,12 +61,13 @@ SANITIZED = {
                                            "test_clients_of_resources.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
-# The integration tests that run a second time over a file of SQLite instead of etcd. What stops or reads etcd itself is skipped there.
+# The integration tests that run a second time over a file of SQLite instead of etcd. Tests that stop or read etcd itself are skipped there.
 ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", "test_coordinated.py", "test_election.py", "test_faults.py",
              "test_field_owner_crashes.py", "test_followed_changes.py", "test_garbage.py", "test_holder_death.py", "test_leases.py", "test_lifecycle.py",
              "test_migration.py", "test_namespaces.py", "test_odd_leases.py", "test_process.py", "test_shards.py", "test_status.py", "test_storm.py", "test_workspaces.py")
-# Most integration tests run over etcd once: with the address sanitizer, if sanitizers are wanted. What clients see does not depend on the build, and the
-# plain build runs those above over SQLite. These run in both builds: they measure memory, or skip with a sanitizer what compilers and runtimes do not allow.
+# Most integration tests run over etcd only once, with the address sanitizer if sanitizers are wanted: clients see the same server in every build, and the
+# plain build also runs the files of ON_SQLITE. The files in PLAIN run over etcd in the plain build too: they measure memory, or they skip tests that
+# compilers or runtimes do not allow under a sanitizer.
 PLAIN = {"test_embedding.py", "test_host_loops.py", "test_slow_readers.py"}
 VALGRIND = "valgrind --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite -q"
 
@@ -191,7 +192,7 @@ class Run:
     # ---- steps ----
 
     def step(self, name, *commands):
-        """One check; it passes if all commands succeed."""
+        """Runs the commands of one check. The check passes if all of them succeed."""
         log = self.log(name)
         self.board.start(name)
         good = all(self.children.run(command, log) == 0 for command in commands)
@@ -199,7 +200,7 @@ class Run:
         return good
 
     def build(self, build):
-        """Configures and builds. An existing directory is reconfigured, because a library may have been installed since."""
+        """Configures and builds. Reconfigures an existing directory, because a library may have been installed since."""
         compiler, options, _ = BUILDS[build]
         sanitizer = [f", {option.split('=')[1]} sanitizer" for option in options if option.startswith("-Db_sanitize=")]
         name = f"{build}: built by {compiler}" + "".join(sanitizer)
@@ -225,7 +226,7 @@ class Run:
         log = self.log(name)
         env, reports = self.reports(build)
         if build in SANITIZED or VALGRIND in selection:
-            env["HOLDFAST_SCHEDULES"] = "60"  # of fleets in the unit tests, which take minutes there; the plain build runs all of them
+            env["HOLDFAST_SCHEDULES"] = "60"  # fewer schedules of fleets: all of them would take minutes here; the plain build runs all
         base = log.stem[:80]  # two runs in one build directory at the same time need logs of their own
         result = ROOT / build / "meson-logs" / (base + ("-valgrind" if VALGRIND in selection else "") + ".json")
         result.unlink(missing_ok=True)
@@ -240,8 +241,8 @@ class Run:
         self.close(name, status, passed, len(results) - passed - skipped, skipped, log, reports, failed, again)
 
     def close(self, name, status, passed, failed, skipped, log, reports, names, again):
-        """Counts as a failure too: a failed command without a failed test, no test that passed, a report of a sanitizer.
-        `again` runs the failed tests `names` again; None: it may not."""
+        """Ends a step of tests and reports its counts. Without a failed test, the step still counts as one failure if its command failed, if no test
+        passed, or if a sanitizer reported something. `again` runs the failed tests `names` again; None: they get no second try."""
         text = log.read_text(errors="replace")
         found = sorted(path for path in reports.iterdir() if not is_about_symbols(path.read_text(errors="replace")))
         for report in found:
@@ -304,17 +305,17 @@ class Run:
                 self.meson_tests("build: unit and house tests, the fuzz targets' corpus", "build", "--suite", "unit", "--suite", "house",
                                  "--suite", "fuzz")
             if self.wants("sim"):
-                # The model takes minutes of one processor, which others need not wait for.
+                # The model keeps one processor busy for minutes; the main lane need not wait for it.
                 self.jobs.append(self.pool.submit(self.meson_tests, "build: the model", "build", "--suite", "model"))
                 self.meson_tests("build: simulator tests", "build", "--suite", "sim", "--no-suite", "model")
         if self.wants("sanitizers"):
             for build, suits in SANITIZED.items():
                 if self.build(build):
                     self.integration(build, suits)
-                    # The growth suite counts and kills, in programs that take minutes under a sanitizer.
+                    # The programs of the growth suite take minutes under a sanitizer.
                     corpus = ["--suite", "fuzz"] if build == "build-address" else []
                     self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", *corpus, "--no-suite", "growth", "--timeout-multiplier", "5")
-                    # The build with the thread sanitizer has neither the simulator nor the tests of one thread.
+                    # The build with the thread sanitizer contains neither the simulator nor the unit tests that have one thread only.
                     if build != "build-thread":
                         self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
             setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
@@ -323,7 +324,7 @@ class Run:
         if self.wants("form"):
             self.build("build-clang")
             tests = ("server-sdnotify", "server-log-sink")
-            # A release build too: gcc warns of more with its optimization, and without asserts.
+            # This is a release build too, for its warnings: gcc warns of more when it optimizes and when asserts are left out.
             self.step("form: a release build without libsystemd", ["meson", "setup", "build-without-libsystemd", "-Dsystemd=disabled", "-Dbuildtype=release"],
                       ["ninja", "-C", "build-without-libsystemd", "server/holdfastd", *(f"tests/test-{name}" for name in tests)],
                       ["meson", "test", "-C", "build-without-libsystemd", "--no-rebuild", *tests])

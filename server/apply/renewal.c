@@ -119,9 +119,9 @@ static size_t find_self(const struct hfd_settled *settled, const struct hfd_mana
         return i;
 }
 
-static bool find(struct walk *w, const struct hfd_schema *schema, const struct hf__json *live,
-                 const struct hf__json *object, const struct hfd_manager *self,
-                 struct hfd_renewal *ret_renewal) {
+static bool find_renewal(struct walk *w, const struct hfd_schema *schema,
+                         const struct hf__json *live, const struct hf__json *object,
+                         const struct hfd_manager *self, struct hfd_renewal *ret_renewal) {
         struct hfd_renewal renewal = {0};
 
         w->self = find_self(&w->settled, self);
@@ -151,7 +151,7 @@ bool hfd_renewal_find(const struct hfd_schema *schema, const struct hf__json *li
         w.depth = w.n_lookups = 0;
         w.changed = w.is_renewed = false;
         bool found = hfd_settled_read(&scratch, schema, text, n, &w.settled) &&
-                     find(&w, schema, live, object, self, ret_renewal);
+                     find_renewal(&w, schema, live, object, self, ret_renewal);
         hf__arena_deinit(&scratch);
         return found;
 }

@@ -23,7 +23,7 @@ struct reader {
         size_t n_names;
 };
 
-static bool take(struct reader *r, char c) {
+static bool take_char(struct reader *r, char c) {
         if (*r->at != c)
                 return false;
         r->at++;
@@ -55,11 +55,11 @@ static bool read_names(struct reader *r, const struct hfd_schema *schema, unsign
         do {
                 const char *key = read_string(r);
                 bool is_self = key && strcmp(key, ".") == 0;
-                if (!key || (!is_self && (key[0] != 'f' || key[1] != ':')) || !take(r, ':') ||
-                    !take(r, '{'))
+                if (!key || (!is_self && (key[0] != 'f' || key[1] != ':')) || !take_char(r, ':') ||
+                    !take_char(r, '{'))
                         return false;
                 struct hfd_settled_name *name = add_name(r, key);
-                if (!take(r, '}')) {
+                if (!take_char(r, '}')) {
                         const struct hfd_schema *below =
                                 is_self ? NULL : hfd_schema_of_member(schema, key + 2);
                         if (is_self || hfd_reconcile_is_whole(below) ||
@@ -67,8 +67,8 @@ static bool read_names(struct reader *r, const struct hfd_schema *schema, unsign
                                 return false;
                 }
                 name->n_below = (size_t)(&r->names[r->n_names] - name) - 1;
-        } while (take(r, ','));
-        return take(r, '}');
+        } while (take_char(r, ','));
+        return take_char(r, '}');
 }
 
 /* The members of an entry. Each is NULL before it is read. */
@@ -96,14 +96,14 @@ static const char **member_of(struct entry *entry, const char *key) {
 static bool read_members(struct reader *r, const struct hfd_schema *schema, struct entry *entry) {
         const char *key, **value;
 
-        if (!take(r, '{'))
+        if (!take_char(r, '{'))
                 return false;
         do {
                 key = read_string(r);
-                if (!key || !take(r, ':'))
+                if (!key || !take_char(r, ':'))
                         return false;
                 if (strcmp(key, "fieldsV1") == 0) {
-                        if (entry->set || !take(r, '{'))
+                        if (entry->set || !take_char(r, '{'))
                                 return false;
                         entry->set = add_name(r, "");
                         if (!read_names(r, schema, 0))
@@ -114,8 +114,8 @@ static bool read_members(struct reader *r, const struct hfd_schema *schema, stru
                 value = member_of(entry, key);
                 if (!value || !(*value = read_string(r)))
                         return false;
-        } while (take(r, ','));
-        return take(r, '}');
+        } while (take_char(r, ','));
+        return take_char(r, '}');
 }
 
 static bool read_entry(struct reader *r, const struct hfd_schema *schema, const char *text,
@@ -151,13 +151,13 @@ bool hfd_settled_read(struct hf__arena *scratch, const struct hfd_schema *schema
         if (!copy || !r.names)
                 return false;
         r.end = copy + n;
-        if (!take(&r, '['))
+        if (!take_char(&r, '['))
                 return false;
         do {
                 if (!read_entry(&r, schema, copy, ret_settled))
                         return false;
-        } while (take(&r, ','));
-        return take(&r, ']') && r.at == r.end;
+        } while (take_char(&r, ','));
+        return take_char(&r, ']') && r.at == r.end;
 }
 
 bool hfd_settled_follows(const struct hfd_settled *settled, size_t i) {

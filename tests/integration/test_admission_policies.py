@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission policies: what they refuse, warn about and change, on every instance, with the words of kube-apiserver."""
+"""Admission policies: what they refuse, warn about and change, on every instance, with the messages of kube-apiserver."""
 import json
 
 import pytest
@@ -20,7 +20,7 @@ def make(server, kind, name, expect=201, **spec):
 
 
 def policy(server, name, *validations, rules=(RULE,), **spec):
-    """Validations are expressions, or objects."""
+    """Makes a ValidatingAdmissionPolicy. A validation is an expression (text) or a whole object."""
     return make(server, "ValidatingAdmissionPolicy", name, matchConstraints={"resourceRules": list(rules), **spec.pop("constraints", {})},
                 validations=[{"expression": v} if isinstance(v, str) else v for v in validations], **spec)
 
@@ -30,7 +30,7 @@ def bind(server, name, actions=("Deny",), **spec):
 
 
 def mutation(server, name, *mutations, rules=(RULE,), **spec):
-    """Mutations are pairs of the patchType and the expression."""
+    """Makes a MutatingAdmissionPolicy. A mutation is a pair: the patchType and the expression."""
     key = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
     spec = {"reinvocationPolicy": "Never", **spec}
     make(server, "MutatingAdmissionPolicy", name, matchConstraints={"resourceRules": list(rules)},
@@ -43,7 +43,7 @@ def configmap(name, data=None, **metadata):
 
 
 def refused(server, body, path=CONFIGMAPS):
-    """The Status of a create that is refused; None: it would be accepted."""
+    """Tries a create without storing anything. Returns the Status of the refusal, or None if it would be accepted."""
     code, text = server.request("POST", path + "?dryRun=All", body)
     return json.loads(text) if code >= 400 else None
 
@@ -68,7 +68,7 @@ def test_a_policy_refuses_on_all_instances_until_it_is_gone(servers):
     policy(a, "small", {"expression": "object.data.size() < 2", "message": "too many keys"}, {"expression": "!('x' in object.data)",
            "messageExpression": "'x is ' + object.data.x", "reason": "Forbidden"}, constraints=selects("small"))
     bad = configmap("bad", {"a": "1", "b": "2"}, labels={"test": "small"})
-    assert refused(a, bad) is None  # without a binding
+    assert refused(a, bad) is None  # the policy has no binding yet
     bind(a, "small")
     for server in servers:
         status = wait_refused(server, bad)
@@ -292,7 +292,7 @@ def test_objects_are_changed_by_both_kinds_of_patches(servers):
         assert made["data"] == {"a": "1", "b": "1!"} and made["metadata"]["labels"] == {"test": "changed", "made": "yes"}
         assert made["metadata"]["annotations"] == {"x.y/z": "1", "a/b": "1!"}
     made = ask(b, "POST", CONFIGMAPS + "?dryRun=All", configmap("changed", {"a": "2"}, labels={"test": "changed"}), expect=201)
-    assert "annotations" not in made["metadata"]  # the test of the JSON patch fails
+    assert "annotations" not in made["metadata"]  # the `test` operation of the JSON patch fails
 
 
 def test_a_change_that_fails_is_refused(servers):
@@ -362,7 +362,7 @@ def test_failures_and_annotations_are_in_the_audit_log(tmp_path):
     (tmp_path / "policy.yaml").write_text("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: Metadata, resources: [{resources: [configmaps]}]}\n")
     log = tmp_path / "audit.log"
     with MemoryServer(f"--audit-policy-file={tmp_path / 'policy.yaml'}", f"--audit-log-path={log}") as server:
-        assert "[+]informer-sync ok" in server.ask("GET", "/readyz?verbose").text  # so no write is refused for want of the configuration
+        assert "[+]informer-sync ok" in server.ask("GET", "/readyz?verbose").text  # so writes are not refused because the configuration is missing
 
         def post(kind, spec):
             body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "audited"}, "spec": spec}
@@ -408,7 +408,7 @@ def test_policies_see_the_scale_that_is_applied_and_no_empty_data():
                               body={"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": replicas}})
             assert done.code == code, done.text
         assert server.ask("GET", f"{deployments}/d").json["spec"]["replicas"] == 4
-        # Another owner's field is told before a policy refuses the Scale.
+        # A conflict with another field manager is reported before a policy refuses the Scale.
         for query, code in (("fieldManager=other", 409), ("fieldManager=other&force=true", 422)):
             done = server.ask("PATCH", f"{deployments}/d/scale?{query}", content_type="application/apply-patch+yaml",
                               body={"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"}, "spec": {"replicas": 6}})

@@ -37,14 +37,14 @@ def config_map(name, **labels):
 
 
 class Configured:
-    """A configuration with one webhook, which is in force within the block, for objects with the label on=NAME unless the test chooses others."""
+    """A configuration with one webhook, in force within the `with` block. It selects objects with the label on=NAME, unless the test sets another selector."""
 
     def __init__(self, server, hooks, name, client, mutating=False, hook=None, **more):
         self.server, self.hooks, self.name = server, hooks, name
         self.path = CONFIGURATIONS + ("mutating" if mutating else "validating") + "webhookconfigurations"
         webhook = {"name": f"{name}.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": client, "rules": [RULE],
                    "objectSelector": {"matchLabels": {"on": name}}, **more}
-        # The last webhook shows when the configuration counts: it is asked about objects of its own.
+        # A last webhook, with objects of its own, shows when the configuration is in force.
         probe = {**webhook, "name": f"probe.{name}.example.com", "clientConfig": hooks.client("/probe"), "failurePolicy": "Fail", "namespaceSelector": {},
                  "objectSelector": {"matchLabels": {"probe": name}}, "rules": [RULE], "matchConditions": None}
         self.body = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": ("Mutating" if mutating else "Validating") + "WebhookConfiguration",
@@ -70,7 +70,7 @@ def message(reply):
 
 
 def test_what_a_webhook_is_asked(server, hooks):
-    # Kubernetes' client cleans the path of a URL.
+    # Kubernetes' client normalizes the path of a URL.
     with Configured(server, hooks, "asked", {**hooks.client("/"), "url": hooks.url("//x/..//./allow/")}):
         assert server.ask("POST", MAPS + "?fieldManager=me", config_map("asked", on="asked")).code == 201
         asked = hooks.calls("/allow")[-1]
@@ -108,7 +108,7 @@ def test_a_denied_request_changes_nothing(server, hooks):
         hooks.answers["/deny"] = lambda _: {"allowed": False}
         reply = server.ask("POST", MAPS, config_map("denied", on="deny"))
         assert reply.code == 400 and message(reply) == 'admission webhook "deny.example.com" denied the request without explanation'
-        # A refusal never looks like a success.
+        # A refusal is sent as one, even if the webhook's Status says Success and 200.
         hooks.answers["/deny"] = lambda _: {"allowed": False, "status": {"status": "Success", "code": 200, "message": "fine"}}
         reply = server.ask("POST", MAPS, config_map("denied", on="deny"))
         assert reply.code == 400 and reply.json["status"] == "Failure"
@@ -133,7 +133,7 @@ def test_mutating_webhooks_change_what_is_stored(server, hooks):
         hooks.answers["/label"] = lambda _: patch({"op": "replace", "path": "/data", "value": "text"})
         assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 500
         hooks.answers["/label"] = lambda _: patch({"op": "add", "path": "/data", "value": {"bad key": "x"}})
-        assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 422  # validated like what a client sends
+        assert server.ask("POST", MAPS, config_map("spoiled", on="label")).code == 422  # the changed object is validated like a client's
         hooks.answers["/label"] = lambda _: {}
         assert server.ask("DELETE", MAPS + "/labelled").code == 200
 
@@ -211,7 +211,7 @@ def test_the_deletes_of_a_collection_may_wait_for_webhooks(server, hooks):
     with Configured(server, hooks, "deletes", hooks.client("/deletes"), timeoutSeconds=30):
         assert server.ask("POST", MAPS, config_map("deleted", on="deletes")).code == 201
         assert server.ask("DELETE", MAPS + "?labelSelector=on%3Ddeletes&timeoutSeconds=5").code == 200
-        # The client limits its request without webhooks. With them it may take longer, as each write.
+        # The client's timeout does not shorten the webhook's: the call has the limit of each write.
         assert [q for path, q in hooks.queries if path == "/deletes"] == ["timeout=30s"] * 2
 
 
@@ -243,7 +243,7 @@ def test_no_webhook_costs_a_leader_its_lease(server, hooks):
         return server.ask("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers").json["spec"]
     with Configured(server, hooks, "leases", hooks.client("/no-lease"), objectSelector={}, rules=[leases]):
         reply = server.ask("POST", "/apis/coordination.k8s.io/v1/namespaces/default/leases", {"metadata": {"name": "a"}})
-        assert reply.code == 400  # other people's are asked about
+        assert reply.code == 400  # the webhook is asked about Leases of clients
         before = seen = lease()
         for _ in range(2):
             wait_until("another renewal", lambda: lease()["renewTime"] != seen["renewTime"])
@@ -253,7 +253,7 @@ def test_no_webhook_costs_a_leader_its_lease(server, hooks):
 
 
 def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):
-    """It holds a quarter of the places of writing requests; more requests about it are told to come again."""
+    """Requests that wait for one webhook hold at most a quarter of the places of writing requests. Further ones get a 429."""
     hooks.answers["/hang"] = lambda _: {}
     codes = []
 
@@ -269,7 +269,7 @@ def test_others_are_unharmed_while_a_webhook_hangs(server, hooks):
             assert server.ask("POST", MAPS, config_map(f"unharmed-{i}")).code == 201
         for thread in threads:
             thread.join()
-    # A thread that comes late, on a busy machine, may find a place that has become free.
+    # On a busy machine a thread may start so late that a place is free again.
     assert {code for code, _, _ in codes} == {429, 500} and sum(code == 500 for code, _, _ in codes) >= 16
     assert all(after == "1" for code, after, _ in codes if code == 429)
     timed_out = f'Internal error occurred: failed calling webhook "hang.example.com": failed to call webhook: Post "{hooks.url("/hang")}?timeout=3s": '
@@ -296,7 +296,7 @@ def test_a_client_that_leaves_frees_its_place(server, hooks):
 
 
 def test_nothing_is_written_for_a_client_that_has_left(server, hooks):
-    """The call of the webhook fails then, and the failure would be ignored."""
+    """When the client leaves, the call of the webhook fails. failurePolicy Ignore must not let the write through."""
     release = threading.Event()
     hooks.answers["/left"] = lambda _: release.wait(60) and {}
     with Configured(server, hooks, "left", hooks.client("/left"), timeoutSeconds=30, failurePolicy="Ignore"):

@@ -49,7 +49,7 @@ class Audited:
         return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def of(self, audit_id, n=1):
-        """The n events of a request, once they are there."""
+        """Waits until a request has n events. Returns them."""
         def found():
             events = [event for event in self.events() if event["auditID"] == audit_id]
             return events if len(events) >= n else None
@@ -58,7 +58,7 @@ class Audited:
         return events
 
     def event(self, method, path, body=None, **headers):
-        """(reply, its only event)"""
+        """Sends a request. Returns (reply, its only event)."""
         reply = self.ask(method, path, body, **headers)
         return reply, self.of(reply.headers["audit-id"])[0]
 

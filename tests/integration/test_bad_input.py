@@ -78,7 +78,7 @@ PAIR = {"--tls-cert-file": "--tls-private-key-file", "--tls-private-key-file": "
                                   "--etcd-keyfile", "--token-auth-file"])
 @pytest.mark.parametrize("fault", ["missing", "empty", "text", "broken", "directory"])
 def test_an_unusable_file_is_named_with_its_flag(pki, tmp_path, flag, fault):
-    """Status 2: a restart does not help."""
+    """The exit status is 2: a restart does not help."""
     bad = tmp_path / "bad.pem"
     if fault == "directory":
         bad.mkdir()
@@ -151,7 +151,7 @@ def test_a_full_disk_is_reported(tmp_path):
         (tmp_path / "fill").write_bytes(b"x" * 12288)
         done = run(ETCD, f"--data-dir={tmp_path}/d", "--secure-port=0")
         one_line(done, 1, str(tmp_path))
-        # It may have room again later, so this is not a mistake. Without room for a directory, and for the pages of a file.
+        # A full disk may have room again later, so the status is 1. First there is no room for the pages of the store, then none for its file.
         other = tmp_path.parent / "elsewhere"
         one_line(run(f"--store={tmp_path}/store.db", f"--data-dir={other}", "--secure-port=0"), 1, str(tmp_path))
         for n in range(64):
@@ -170,7 +170,7 @@ def test_a_store_that_cannot_be_opened_is_named(tmp_path):
 
 
 def test_an_unreachable_etcd_is_reported_and_given_up(tmp_path):
-    """HK07."""
+    """HK07: A store that does not respond in time ends the start."""
     port, = free_ports(1)
     done = run(f"--etcd-servers=http://127.0.0.1:{port}", f"--data-dir={tmp_path}", "--secure-port=0", limit=120)
     one_line(done, 1, "--etcd-servers", str(port))
@@ -191,7 +191,7 @@ def test_a_data_directory_is_used_by_one_instance_only(cluster):
     done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=a", "--secure-port=0")
     one_line(done, 1, str(a.data), str(a.pid))
     assert a.alive() and a.get("/readyz")[0] == 200
-    # Another instance name does not help: the data directory is the same.
+    # An instance with another name is refused too: the data directory is the same.
     done = run(store_flag(cluster.etcd.url), f"--data-dir={a.data}", "--instance=z", "--secure-port=0")
     one_line(done, 1, str(a.data))
 
@@ -212,7 +212,7 @@ def test_a_release_in_a_wrong_directory_says_so(tmp_path):
 
 
 def test_after_a_mistake_the_release_of_the_unit_does_not_repeat_it(tmp_path):
-    """systemd tells ExecStopPost= how the server ended."""
+    """systemd's variables tell the command of ExecStopPost= how the server ended."""
     ended = {**os.environ, "SERVICE_RESULT": "exit-code", "EXIT_CODE": "exited", "EXIT_STATUS": "2"}
     done = run("release", "--nonsense", env=ended)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")

@@ -82,7 +82,7 @@ def assert_each_once(cluster, names):
     before_steps, before_complete = {}, set()
     for event in ledgers(cluster):
         steps, complete = records(event)
-        assert {k: steps.get(k) for k in before_steps} == before_steps  # no earlier record changed
+        assert {k: steps.get(k) for k in before_steps} == before_steps  # no earlier record has changed
         assert before_complete <= complete
         assert len(steps) + len(complete) > len(before_steps) + len(before_complete)
         assert len(steps) <= len(before_steps) + 1 or not before_steps.keys() & BUILT_IN_STEPS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`holdfastd --check` says what a start would say, and changes nothing."""
+"""`holdfastd --check` prints the faults that a start would print, and changes nothing."""
 import os
 import sqlite3
 import subprocess
@@ -18,7 +18,7 @@ def good(*flags, cwd=None):
 
 
 def faults(*flags):
-    """The lines without "holdfastd: ", in order."""
+    """Runs the check. Returns its lines in order, without their prefix, which is the name of the program."""
     done = check(*flags)
     assert done.returncode == 2 and done.stdout == "", done
     lines = done.stderr.splitlines()
@@ -27,7 +27,7 @@ def faults(*flags):
 
 
 def state(directory):
-    """Every file below the directory, with what a write would change."""
+    """Returns every file below the directory, with the attributes that a write would change."""
     found = {}
     for path in [directory, *directory.rglob("*")]:
         stat = path.lstat()
@@ -110,7 +110,7 @@ def test_each_fault_has_a_line(tmp_path):
     assert len(found) == len(expected), found
     for line, (flag, what) in zip(found, expected):
         assert line.startswith(flag) and what in line, (line, flag, what)
-    # A flag that cannot be parsed is the only fault that is found.
+    # When a flag cannot be parsed, no other fault is looked for.
     assert faults("--secure-port=x", f"--cert-dir={tmp_path / 'text'}") == ['flag --secure-port: "x" is not a whole number from 0 to 65535']
     assert faults("--controllers=nonsense")[0].startswith("flag --controllers: ")
 
@@ -136,7 +136,7 @@ def test_a_fault_in_the_made_certificates_is_found_as_at_the_start(cluster):
     assert line.startswith("flag --cert-dir: ") and "server.key is not usable" in line, line
     start = subprocess.run(a.args, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert start.returncode != 0 and line.removeprefix("flag --cert-dir: ") in start.stderr
-    # What would be made again is no fault.
+    # A missing file that a start would create again is not a fault.
     key.unlink()
     (cluster.directory / "pki" / "server.crt").unlink()
     good(*a.args[4:])

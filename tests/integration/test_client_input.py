@@ -138,7 +138,7 @@ def test_values_of_the_right_type_are_accepted(api):
 
 
 def test_a_truncated_refusal_is_valid_json(api):
-    for n in range(2, 6):  # texts are truncated at a fixed length, so some of these are cut inside a character
+    for n in range(2, 6):  # texts are truncated at a fixed length, which falls inside a character for some of these
         name = "a" * n + "\N{GRINNING FACE}" * 400
         for code, text in (api.request("POST", CONFIGMAPS, {"metadata": {"name": name}}),
                            api.request("PUT", CONFIGMAPS + "/x", {"metadata": {"name": name}}),
@@ -147,7 +147,7 @@ def test_a_truncated_refusal_is_valid_json(api):
 
 
 def field(number, data):
-    """A member of a protobuf message."""
+    """Encodes a field of a protobuf message."""
     size, rest = b"", len(data)
     while rest > 127:
         size, rest = size + bytes([rest & 127 | 128]), rest >> 7
@@ -176,7 +176,7 @@ def test_huge_requests_are_handled_quickly(api):
     fin = {"metadata": {"name": "fin", "finalizers": [f"x.io/{name}" for name in many[:40000]]}}
     assert api.request("POST", CONFIGMAPS, fin)[0] == 201
     assert api.request("DELETE", f"{CONFIGMAPS}/fin")[0] == 200
-    fin["metadata"]["finalizers"].reverse()  # each is looked up in the stored list, as the object is being deleted
+    fin["metadata"]["finalizers"].reverse()  # the object is being deleted, so each finalizer is looked up in the stored list
     assert api.request("PUT", f"{CONFIGMAPS}/fin", fin)[0] == 200
     fin["metadata"]["finalizers"] = [f"x.io/{name}" for name in many[1:]]
     code, text = api.request("PUT", f"{CONFIGMAPS}/fin", fin)

@@ -42,7 +42,7 @@ def test_old_versions_are_kept_for_the_interval(store, interval, is_kept):
         if not is_kept:
             wait_until("the old version to be compacted", lambda: write() or not old_version_is_there(cluster.etcd, revision), every=0.2)
             return
-        # A second instance with an interval compacts all the same: so the version is not kept by accident.
+        # A second instance with an interval compacts the store. This shows that the version above was kept on purpose.
         for _ in range(10):
             write()
         assert old_version_is_there(cluster.etcd, revision)
@@ -59,7 +59,7 @@ def test_an_expired_list_goes_on_with_the_token_of_the_refusal(store):
         first = json.loads(a.get(f"{CONFIGMAPS}?limit=2")[1])
         assert [item["metadata"]["name"] for item in first["items"]] == ["c0", "c1"]
         assert a.request("DELETE", f"{CONFIGMAPS}/c3")[0] == 200
-        # a remembers the state of the first page; b, which starts now, has to ask the store.
+        # a remembers the state of the first page. b starts only now, so it must ask the store.
         b = cluster.instance("b", "--etcd-compaction-interval=1s").wait_ready()
         writes = 0
 

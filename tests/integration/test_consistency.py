@@ -250,7 +250,7 @@ def _pair():
 
 
 def test_reads_are_linearizable(pair):
-    """A20."""
+    """A20: A process that does not lead serves complete state."""
     cluster, a, b = pair
     storm = Storm([a, b])
     storm.run(lambda: wait_until("enough reads and writes", lambda: storm.failures or (storm.reads > 1500 and storm.writes > 500)))

@@ -129,7 +129,7 @@ def test_500_workspaces_become_ready_during_hand_overs(cluster):
     a.send(signal.SIGTERM)
     wait_until("two hundred workspaces", lambda: len(outcomes) >= 200)
     leader = b if witness.wait_holder(lambda h: h and "_a_" not in h, "another to lead", 0)["object"]["spec"]["holderIdentity"] == b.identity() else c
-    b.send(signal.SIGKILL if leader is b else signal.SIGTERM)  # the second time it is a crash, if b leads then
+    b.send(signal.SIGKILL if leader is b else signal.SIGTERM)  # if b leads, this second change of leaders is a crash
     for t in threads:
         t.join()
     assert sorted(outcomes) == sorted((f"w{i}", 201) for i in range(n))
@@ -137,7 +137,7 @@ def test_500_workspaces_become_ready_during_hand_overs(cluster):
     def phases():
         seen = {}
         for event in witness.seen():
-            # the workspace `default` of the bootstrap is another one
+            # not the workspace `default`, which the bootstrap creates
             if event["key"].startswith("/registry/tenancy.holdfast.dev/workspaces/w"):
                 seen.setdefault(event["key"].rsplit("/", 1)[1], []).append(phase(event))
         return seen

@@ -138,7 +138,7 @@ def good(reply, code=200):
 
 
 def test_a_hung_webhook_holds_nobody_else(server, hooks):
-    """First in this file: no response has shown yet that the webhook speaks HTTP/1.1, whose connections carry one request at a time."""
+    """This test must come first. No response has shown yet that the webhook speaks HTTP/1.1, where a connection carries one request at a time."""
     good(server.ask("POST", path("v1"), gate("v1")), 201)
     hooks.hang = True
     before = len(hooks.hook.calls)
@@ -147,7 +147,7 @@ def test_a_hung_webhook_holds_nobody_else(server, hooks):
     for thread in threads:
         thread.start()
     wait_until("the calls to hang", lambda: len(hooks.hook.calls) - before >= 64)
-    # More are refused at once, the others are served.
+    # Requests above the limit are refused at once; the others are served.
     wait_until("the others to be refused", lambda: len(replies) == 90 - 64)
     assert {reply.code for reply in replies} == {429}
     good(server.ask("GET", path("v1", "a")))
@@ -295,7 +295,7 @@ def test_many_watches_share_a_conversion(server, hooks):
             for watch in watches:
                 assert watch.next()["object"]["spec"]["port"] == i
             assert len(hooks.hook.calls) == before + 1 + i
-        # The first call fails, and all that wait for it are told; none tries again.
+        # The first call fails. All watches that wait for it end; none calls again.
         hooks.code = 500
         good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:9"}}, content_type=MERGE))
         for watch in watches:
@@ -326,7 +326,7 @@ def test_a_failure_is_told_to_each_client(server, hooks):
     assert (reply.code, reply.json["message"]) == (500, why)
     reply = server.ask("POST", path("v2"), gate("v2", "b"))
     assert (reply.code, reply.json["message"]) == (500, why.replace("com/v1", "com/v2"))
-    # the stored version, metadata and deletes need no webhook
+    # reads in the stored version, metadata and deletes need no webhook
     good(server.ask("GET", path("v1", "a")))
     good(server.ask("GET", path("v2"), accept="application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"))
     good(server.ask("DELETE", path("v2", "a")))
@@ -376,7 +376,7 @@ def test_a_lying_webhook_is_found_out(server, hooks):
     hooks.change = lie(uid="1")
     message = failing(server, ("GET", path("v2", "a")))[0][1]
     assert message.startswith(PREFIX + 'failed: expected response.uid="') and message.endswith('", got "1"')
-    # labels and annotations may change, other metadata is that of the original, unknown fields are dropped
+    # The webhook may change labels and annotations. Other metadata stays as in the original, and unknown fields are dropped.
     def more(answer):
         spoil("metadata.labels", {"new": "1"})(answer)
         spoil("metadata.finalizers", ["x/y"])(answer)
@@ -417,9 +417,9 @@ def test_a_service_is_found_by_the_flag(server, hooks):
 
 
 def test_watches_that_end_do_not_wait_for_a_hung_webhook(server, hooks):
-    for i in range(18):  # each watch has an object of its own: what several watch is converted once
+    for i in range(18):  # an object for each watch, because an object that several watch is converted only once
         good(server.ask("POST", path("v1"), gate("v1", f"a{i}")), 201)
-    good(server.ask("GET", path("v2", "a1")))  # before it, only a few connections are made
+    good(server.ask("GET", path("v2", "a1")))  # before the first reply, only a few connections are made
 
     def watch_of(i, more=""):
         return Watch(server, path("v2") + f"?watch=1&fieldSelector=metadata.name%3Da{i}{more}")
@@ -437,7 +437,7 @@ def test_watches_that_end_do_not_wait_for_a_hung_webhook(server, hooks):
             assert watch.next() is None
         hooks.hang = False
         hooks.hook.release.set()
-        # Its turn comes after that of all before it, but those that have ended get none.
+        # This watch gets its turn after all earlier ones, except those that have ended.
         assert last.next()["type"] == "ADDED"
         assert len(hooks.hook.calls) == before + 17
     finally:
@@ -464,7 +464,7 @@ def test_a_server_stops_while_a_webhook_hangs(tmp_path):
             good(server.ask("PATCH", path("v1", "a"), {"spec": {"host": "x:2"}}, content_type=MERGE))
             wait_until("a request and the watch to hang", lambda: len(hooks.hook.calls) == before + 2)
             server.child.send_signal(signal.SIGTERM)
-            # The request ends with its own time limit, the watch at once; what hangs holds nothing.
+            # The request ends at its own time limit and the watch at once. The hanging calls do not delay the stop.
             assert server.child.wait(30) == 0, server.log_text()
             thread.join()
             assert replies[0].code == 500 and replies[0].json["message"].endswith('?timeout=30s": context deadline exceeded')
@@ -501,7 +501,7 @@ def test_admission_sees_the_version_of_the_request(server, hooks):
 
 
 def configured(server, hooks, plural, name, version, where):
-    """A webhook whose rules name this version of gates, and match all of them."""
+    """Registers an admission webhook. Its rules name one version of gates; its matchConditions hold for all gates in v1."""
     hook = {"name": f"{name}.example.com", "clientConfig": {"url": f"{hooks.hook.url}/admit/{where}", "caBundle": hooks.hook.bundle},
             "rules": [{"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": [version], "resources": ["gates"]}],
             "matchConditions": [{"name": "a", "expression": "object == null || object.apiVersion == 'example.com/v1'"},
@@ -627,7 +627,7 @@ def test_params_get_the_version_that_the_policy_names(server, hooks):
             made += [f"{base}/{plural}ybindings/params", f"{base}/{plural}ies/params"]
         wait_until("the validating policy to count", lambda: configmap(6).code == 422)
         wait_until("the mutating policy to count", lambda: name_with(5) == "host0")
-        # one call for all that have changed, and none for what is known
+        # one call converts all changed objects; the unchanged ones are not converted again
         for name in ("p0", "p2"):
             good(server.ask("PATCH", path("v1", name), {"spec": {"host": "other:9"}}, content_type=MERGE))
         hooks.change = change
@@ -660,7 +660,7 @@ def test_objects_move_to_a_new_storage_version(server, hooks):
     good(server.ask("PUT", f"{DEFINITIONS}/gates.example.com", found))
 
     def is_moved():
-        # What is stored in v1 is still shown in v1 without the webhook; what is created is stored in v2.
+        # Objects stored in v1 are still served in v1 without the webhook. New objects are stored in v2.
         before = len(hooks.hook.calls)
         return server.ask("GET", path("v1", "b")).code == 200 and server.ask("GET", path("v2", "b")).code == 200 and \
             good(server.ask("GET", f"{DEFINITIONS}/gates.example.com"))["status"]["storedVersions"] == ["v1", "v2"] and \
@@ -669,12 +669,12 @@ def test_objects_move_to_a_new_storage_version(server, hooks):
     hooks.code = 500
     good(server.ask("GET", path("v1", "a")))
     assert server.ask("GET", path("v2", "a")).code == 500
-    # A delete marks the object in the version that it has.
+    # A delete marks the object and keeps it in its stored version.
     hooks.code = 200
     marked = good(server.ask("DELETE", path("v2", "a")))
     assert marked["metadata"]["deletionTimestamp"] and marked["spec"] == {"name": "x", "port": 5, "replicas": 1}
     good(server.ask("PATCH", path("v1", "a"), {"metadata": {"finalizers": None}}, content_type=MERGE))
-    # An update that changes nothing writes the object in the new version.
+    # An update without a change still writes the object in the new storage version.
     before = good(server.ask("GET", path("v2", "b")))
     after = good(server.ask("PUT", path("v2", "b"), before))
     assert after["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"] and after["spec"] == before["spec"]

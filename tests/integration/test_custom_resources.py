@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Custom resources: what a CustomResourceDefinition defines is served by every instance, while it exists and as it changes."""
+"""Custom resources: every instance serves the kind of a CustomResourceDefinition as long as it exists, and follows its changes."""
 import copy
 import json
 import signal
@@ -44,7 +44,7 @@ def ask(server, method, path, body=None, expect=None, **headers):
 
 
 def establish(server, name):
-    """Sets the status that the controller of definitions sets, if it is not there."""
+    """If no controller of definitions runs, sets the status as the controller would."""
     def established():
         found = ask(server, "GET", f"{DEFINITIONS}/{name}", expect=200)
         conditions = found.get("status", {}).get("conditions") or []
@@ -69,7 +69,7 @@ def define(servers, body):
 
 
 def delete_definition(server, name):
-    """Removes the finalizer as the controller of definitions does when no objects are left, if it is not there."""
+    """If no controller of definitions runs, removes the finalizer as the controller would when no objects are left."""
     ask(server, "DELETE", f"{DEFINITIONS}/{name}", expect=200)
 
     def gone():
@@ -81,7 +81,7 @@ def delete_definition(server, name):
 
 
 class Watch(Process):
-    """A watch, whose events a program of its own receives until it ends."""
+    """A watch, whose events a separate curl process receives until the watch ends."""
 
     def __init__(self, server, path):
         self.path = server.directory / f"watch-{len(list(server.directory.glob('watch-*')))}.json"
@@ -299,7 +299,7 @@ def test_a_kind_that_goes_leaves_discovery_and_ends_its_watches(cluster, servers
         assert "gadgets" not in server.get("/openapi/v2")[1]
     watch.wait()
     assert [e["type"] for e in watch.events()] == ["ADDED", "DELETED"]
-    # The same name may come again, with another form.
+    # A definition of the same name may be created again, with another schema.
     define(servers, definition(kind="Gadget", versions=[version("v1")]))
     assert ask(b, "GET", GADGETS, expect=200)["items"] == []
 
@@ -379,26 +379,26 @@ def test_appliers_own_fields_by_the_schema(servers):
     conflict = apply("y", other, 409)
     assert conflict["details"]["causes"][0]["field"] == '.spec.parts[name="a"].n'
     assert {"name": "a", "n": 3} in apply("y", other, 200, "&force=true")["spec"]["parts"]
-    # What an applier no longer names, and nobody else owns, is removed.
+    # A field that an applier no longer sends is removed if nobody else owns it.
     del other["spec"]["parts"]
     assert [p["name"] for p in apply("y", other, 200)["spec"]["parts"]] == ["a"]
     assert ask(b, "GET", f"{GADGETS}/one")["spec"]["size"] == 1
 
 
 def test_a_repeated_patch_changes_nothing_below_defaults(servers):
-    """An atomic list or map is replaced as a whole, and then gets its defaults again: neither generation nor resourceVersion counts that."""
+    """A patch replaces an atomic list or map as a whole, and its defaults are filled in again. This is no change: generation and resourceVersion stay."""
     schema, item = copy.deepcopy(SCHEMA), {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string", "default": "B"}}}
     schema["properties"]["spec"]["properties"] |= {"list": {"type": "array", "items": item}, "map": {**item, "x-kubernetes-map-type": "atomic"}}
     define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema})]))
     body = gadget("one", list=[{"a": "x"}, {}], map={"a": "y"})
     made = ask(servers[0], "PATCH", f"{GADGETS}/one?fieldManager=x", body, expect=201, Content_Type="application/apply-patch+yaml")
     assert made["spec"]["list"] == [{"a": "x", "b": "B"}, {"b": "B"}] and made["spec"]["map"] == {"a": "y", "b": "B"}
-    written = time.time()  # an apply in another second leaves the times of managedFields
+    written = time.time()  # an apply in a later second must not change the times in managedFields
     wait_until("the next second", lambda: int(time.time()) > int(written))
     for content_type in ("apply-patch+yaml", "merge-patch+json"):
         again = ask(servers[1], "PATCH", f"{GADGETS}/one?fieldManager=x", body, expect=200, Content_Type=f"application/{content_type}")
         assert (again["spec"], again["metadata"]["generation"]) == (made["spec"], 1), content_type
-        if content_type.startswith("apply"):  # another patch has another owner
+        if content_type.startswith("apply"):  # a merge patch adds another owner to managedFields
             assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controllers of CustomResourceDefinitions: accepted names, the conditions, and what happens to objects when their definition, their
-namespace or their owner goes. Two instances, and a leader that is killed in between."""
+namespace or their owner is deleted. There are two instances, and the leader is killed in between."""
 import json
 import signal
 
@@ -66,7 +66,7 @@ def test_names_in_conflict_wait_until_they_are_free(cluster):
     assert found["acceptedNames"] == {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList", "shortNames": ["w"]}
     assert [(c["type"], c["status"]) for c in found["conditions"]] == [("NamesAccepted", "True"), ("Established", "True")]
 
-    # Another one wants names of the first. In another group that would be no conflict.
+    # Another definition claims names of the first. In another group that would not be a conflict.
     make(b, DEFINITIONS, definition("gadgets", "Widget", short=["w", "g"]))
     establish(b, definition("widgets", "Widget", group="other.example.com", short=["w"]))
     wait_for(a, second, "NamesAccepted", "False", "ListKindConflict")
@@ -74,7 +74,7 @@ def test_names_in_conflict_wait_until_they_are_free(cluster):
     assert condition(b, second, "NamesAccepted")["message"] == '"WidgetList" is already in use'
     assert get(a, f"{DEFINITIONS}/{second}")["status"]["acceptedNames"] == {"plural": "gadgets", "kind": ""}
 
-    # The short name is given up, and then the definition goes. The leader dies in between.
+    # The second definition gives the short name up, and then the first is deleted. The leader is killed in between.
     patch(b, f"{DEFINITIONS}/{second}", {"spec": {"names": {"kind": "Gadget", "listKind": "GadgetList", "singular": "gadget"}}})
     wait_for(a, second, "NamesAccepted", "False", "ShortNamesConflict")
     assert condition(a, second, "NamesAccepted")["message"] == '"w" is already in use'
@@ -116,7 +116,7 @@ def test_a_definition_without_objects_goes_at_once(cluster):
     patch(a, f"{DEFINITIONS}/ones.{GROUP}", {"metadata": {"finalizers": None}})
     assert get(a, f"{DEFINITIONS}/ones.{GROUP}") is None
 
-    # One that was never established has no objects either.
+    # A definition that was never established has no objects either.
     establish(a, definition("twos", "Two"))
     make(a, DEFINITIONS, {**definition("threes", "Two"), "metadata": {"name": f"threes.{GROUP}", "finalizers": ["example.com/hold"]}})
     wait_for(a, f"threes.{GROUP}", "NamesAccepted", "False", "ListKindConflict")
@@ -145,11 +145,11 @@ def test_each_version_has_an_api_service(cluster):
     assert a.request("DELETE", f"{services}/v2.{GROUP}")[0] == 200
     wait_until("it to be restored", lambda: available("v2") and get(b, f"{services}/v2.{GROUP}")["metadata"]["uid"] != found["metadata"]["uid"])
 
-    # A version that is not served any more has none.
+    # A version that is not served any more has no objects.
     both["spec"]["versions"][1]["served"] = False
     patch(a, f"{DEFINITIONS}/widgets.{GROUP}", {"spec": {"versions": both["spec"]["versions"]}})
     wait_until("the one of v2 to be gone", lambda: get(a, f"{services}/v2.{GROUP}") is None)
-    # Another definition still serves v1. The leader dies before that goes, too.
+    # Another definition still serves v1. The leader is killed before that one is deleted, too.
     assert a.request("DELETE", f"{DEFINITIONS}/widgets.{GROUP}")[0] == 200
     wait_until("widgets to be gone", lambda: get(a, f"{DEFINITIONS}/widgets.{GROUP}") is None)
     assert available("v1")
@@ -166,7 +166,7 @@ def path(plural, ns="default", name="", group=GROUP):
 
 
 def make_object(a, plural, kind, name, ns="default", owner=None, **metadata):
-    """owner: (apiVersion, kind, object)"""
+    """Creates an object. owner: (apiVersion, kind, object), or None."""
     body = {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name, **metadata}}
     if owner:
         body["metadata"]["ownerReferences"] = [reference(*owner)]
@@ -215,7 +215,7 @@ def test_objects_go_with_their_definition(cluster):
     deleted = [e["key"] for e in cluster.witness.seen() if e["type"] == "DELETE" and e["key"].startswith(key)]
     assert len(deleted) == len(set(deleted)) == 8, deleted
 
-    # A later definition of the same name begins empty.
+    # A later definition of the same name begins without objects.
     establish(other, definition("widgets", "Widget"))
     wait_until("the new kind to be served", lambda: other.get(path("widgets"))[0] == 200)
     assert get(other, path("widgets", None))["items"] == []
@@ -242,7 +242,7 @@ def test_owners_of_custom_kinds(cluster):
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
     version = f"{GROUP}/v1"
-    # A dependent whose owner's kind is not known is kept.
+    # A dependent is kept while the kind of its owner is not known.
     unknown = {"metadata": {"name": "o", "uid": "00000000-0000-0000-0000-000000000000"}}
     make(a, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "early", "ownerReferences": [reference(version, "Widget", unknown)]}})
     make(a, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "other", "ownerReferences": [reference(version, "Other", unknown)]}})
@@ -253,14 +253,14 @@ def test_owners_of_custom_kinds(cluster):
         make_object(b, "widgets", "Widget", f"part{i}", owner=(version, "Widget", owner))
         make(b, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"c{i}", "ownerReferences": [reference(version, "Widget", owner)]}})
         make(b, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"k{i}", "ownerReferences": [reference(version, "Widget", kept)]}})
-    # What was there before the kind, with an owner that does not exist, is collected now.
+    # A dependent that was created before the kind, and whose owner does not exist, is collected now.
     wait_gone(a, "/api/v1/namespaces/default/configmaps/early")
     assert a.request("DELETE", path("widgets", name="owner"))[0] == 200
     for i in range(5):
         wait_gone(a, path("widgets", name=f"part{i}"))
         wait_gone(a, f"/api/v1/namespaces/default/configmaps/c{i}")
 
-    # In the foreground, and after another one leads.
+    # Deletion in the foreground, which another leader completes.
     front = make_object(b, "widgets", "Widget", "front")
     make_object(b, "widgets", "Widget", "held", finalizers=["example.com/hold"],
                 ownerReferences=[reference(version, "Widget", front, blockOwnerDeletion=True)])
@@ -273,7 +273,7 @@ def test_owners_of_custom_kinds(cluster):
     wait_gone(other, path("widgets", name="held"))
     wait_gone(other, path("widgets", name="front"))
 
-    # Orphans stay. So do those of an owner that goes with its definition only if they are owned by others.
+    # Orphans stay, and so do dependents that have other owners.
     orphan = make_object(other, "widgets", "Widget", "parent")
     make(other, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "orphan", "ownerReferences": [reference(version, "Widget", orphan)]}})
     code, text = other.request("DELETE", path("widgets", name="parent"), {"propagationPolicy": "Orphan"})
@@ -291,7 +291,7 @@ def test_a_namespace_waits_for_custom_objects(cluster):
     for ns in ("n", "m"):
         make(a, "/api/v1/namespaces", {"metadata": {"name": ns}})
     establish(a, definition("widgets", "Widget"))
-    # Right after the kind has come, no controller may know it yet.
+    # No controller may know the kind yet: it was established just now.
     make_object(a, "widgets", "Widget", "held", "n", finalizers=["example.com/hold"])
     assert a.request("DELETE", "/api/v1/namespaces/n")[0] == 200
     make_object(a, "widgets", "Widget", "free", "m")

@@ -19,7 +19,7 @@ ROUNDS = int(os.environ.get("HOLDFAST_ROUNDS", 2))
 
 
 class Reflector(threading.Thread):
-    """Follows the gadgets of one version as client-go does: list, watch, watch again from where it was; list again after a 410."""
+    """Follows the gadgets of one version as client-go does: lists, watches, resumes an ended watch at its last revision, and lists again after a 410."""
 
     def __init__(self, server_of, path):
         super().__init__(daemon=True)
@@ -36,7 +36,7 @@ class Reflector(threading.Thread):
                 else:
                     self.watch()
             except (OSError, http.client.HTTPException, ValueError, AssertionError):
-                threading.Event().wait(0.05)  # the instance is away
+                threading.Event().wait(0.05)  # the instance does not run
 
     def open(self, query):
         server = self.server_of()
@@ -63,7 +63,7 @@ class Reflector(threading.Thread):
             return
         for line in response:
             if not line.endswith(b"\n"):
-                return  # cut off by a kill
+                return  # the kill has cut the line off
             event = json.loads(line)
             if event["type"] == "ERROR":
                 self.last = None if event["object"].get("code") == 410 else self.last
@@ -79,7 +79,7 @@ class Reflector(threading.Thread):
 
 
 class Writer(threading.Thread):
-    """Creates, changes and deletes gadgets on one instance until it is stopped. Whatever fails is tried on."""
+    """Creates, changes and deletes gadgets on one instance until it is stopped. Goes on after failures."""
 
     def __init__(self, server_of, name, seed):
         super().__init__(daemon=True)
@@ -93,7 +93,7 @@ class Writer(threading.Thread):
             try:
                 code, _ = self.server_of().request(verb, GADGETS if verb == "POST" else f"{GADGETS}/{name}", body,
                                                    {"Content-Type": "application/merge-patch+json"} if verb == "PATCH" else None, timeout=10)
-            except (OSError, ValueError):  # its kubeconfig is not there yet
+            except (OSError, ValueError):  # the instance has not written its kubeconfig yet
                 continue
             self.n += code in (200, 201)
 
@@ -122,12 +122,12 @@ class Pair:
 
 
 def changes(cluster):
-    """What etcd saw of the gadgets: (revision, is there, name), in order."""
+    """Returns the changes of gadgets in etcd, in order: (revision, whether it exists afterwards, name)."""
     return [(e["rev"], e["type"] == "PUT", e["key"].rpartition("/")[2]) for e in cluster.witness.seen() if e["key"].startswith(KEYS)]
 
 
 def check_reflector(reflector, truth):
-    """Between two lists the events are those of etcd, each once and in order; a list is the state of its revision."""
+    """Checks that the events between two lists are those of etcd, each once and in order, and that a list is the state at its revision."""
     assert not reflector.wrong and reflector.lists
     ends = [start for _, _, start in reflector.lists[1:]] + [len(reflector.events)]
     for (revision, objects, start), end in zip(reflector.lists, ends):
@@ -163,7 +163,7 @@ def changed(pair, change):
         try:
             update_definition(server, NAME, change)
             return True
-        except (AssertionError, OSError, ValueError):  # this one has been killed
+        except (AssertionError, OSError, ValueError):  # this instance has been killed
             continue
     return False
 
@@ -194,7 +194,7 @@ def test_no_watch_misses_a_change_or_shows_a_version_that_is_gone(cluster):
         else:
             def change(spec, i=i):
                 spec["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"][f"extra{i}"] = {"type": "string"}
-            # An instance dies with the thread that has started it, so the kill is this thread's.
+            # An instance ends with the thread that started it, so only this thread restarts instances; the update gets another thread.
             update = threading.Thread(target=wait_until, args=("the change", lambda c=change: changed(pair, c)))
             update.start()
             pair.kill(rng.choice("ab"))

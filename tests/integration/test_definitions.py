@@ -88,7 +88,7 @@ def test_what_breaks_the_rules_is_refused(server):
 
 
 def change(server, path, edit):
-    """Reads, edits and writes the definition until no other write comes between. (code, body)"""
+    """Reads, edits and writes the definition, and repeats this after a conflict. Returns (code, body)."""
     while True:
         found = read(server)
         edit(found)
@@ -130,7 +130,7 @@ def test_the_status_has_a_path_of_its_own(server):
 
 
 def test_a_definition_goes_when_its_finalizer_goes(cluster, server):
-    """Also that the deletion begins with the condition that clients wait for."""
+    """The deletion begins with the condition Terminating, which clients wait for."""
     make(server)
     code, text = server.request("DELETE", f"{PATH}/{NAME}")
     assert code == 200, text

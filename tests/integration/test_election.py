@@ -21,7 +21,7 @@ def ready_workspace(cluster, instance, name):
 
 
 def test_one_leader_runs_the_controllers(cluster):
-    """PN03."""
+    """PN03: Only the leader may write."""
     a, b = two(cluster)
     assert a.leader()["state"] == "leading" and b.leader()["state"] == "following"
     assert a.leader()["term"] > 0 and a.leader()["mayAct"] and not b.leader()["mayAct"]
@@ -49,7 +49,7 @@ def test_sigterm_hands_over(cluster):
 
 
 def test_sigkill_is_taken_over_at_expiry(cluster):
-    """ET02."""
+    """ET02: A leader that dies is followed by another."""
     a, b = two(cluster)
     ready_workspace(cluster, b, "before")
     mark = cluster.witness.mark()
@@ -63,7 +63,7 @@ def test_sigkill_is_taken_over_at_expiry(cluster):
 
 
 def test_sigstop_then_sigcont_writes_nothing_of_the_old_term(cluster):
-    """A14."""
+    """A14: A write that was paused across the end of its term is not committed."""
     # The writer makes some more writes after its end was requested. The stop grace is ample, so
     # that a slow machine does not make it count as stuck.
     timing = ["--leader-elect-lease-duration=7s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms",

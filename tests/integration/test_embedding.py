@@ -38,7 +38,7 @@ class Installed:
         self.run_env = {**os.environ, "LD_LIBRARY_PATH": str(self.shared_object.parent)}
 
     def pkg_config(self, *args):
-        # pkg-config prepends the sysroot to the paths of the system too, which are not in it.
+        # pkg-config also prepends the sysroot to system paths, which are not inside it.
         said = subprocess.run(["pkg-config", *args], env=self.env, check=True, capture_output=True, text=True).stdout.split()
         return [a.replace(f"{self.directory}/usr/include", "/usr/include") for a in said]
 
@@ -214,7 +214,7 @@ def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed,
     late = read(f"{path}/late")
     assert (owner["uid"], owner["controller"]) == (late["metadata"]["uid"], True)
 
-    # What another writer adds stays, what it breaks is repaired, and nothing is written when nothing differs.
+    # Additions by another writer stay, its other changes are repaired, and equal objects are not written.
     changed = read(f"{path}/late-copy")
     changed["data"] = {"of": "broken", "more": "kept"}
     assert server.request("PUT", f"{path}/late-copy", changed)[0] == 200
@@ -225,14 +225,14 @@ def test_the_example_with_a_reconciler_copies_while_it_leads(cluster, installed,
                                              if e["involvedObject"]["name"] == "late"])
     assert [(e["reason"], e["involvedObject"]["uid"], e["reportingInstance"]) for e in events] == [("Copied", late["metadata"]["uid"], "r-1")]
 
-    # An object that has the name of a copy, and is none, is left alone while its namesake comes and goes.
+    # A foreign object with the name of a copy is left alone while the original is created and deleted.
     foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "taken-copy"}, "data": {"mine": "yes"}}
     assert server.request("POST", path, foreign)[0] == 201
     foreign = read(f"{path}/taken-copy")
     assert server.request("POST", path, original("taken"))[0] == 201
     wait_until("an Event about the name", lambda: [e for e in read("/api/v1/namespaces/default/events")["items"]
                                                    if e["involvedObject"]["name"] == "taken" and e["reason"] == "NotCopied"])
-    for name in ("taken", "late"):  # without its label it is no original any more
+    for name in ("taken", "late"):  # without the label the ConfigMap is not an original any more
         bare = read(f"{path}/{name}")
         del bare["metadata"]["labels"]
         assert server.request("PUT", f"{path}/{name}", bare)[0] == 200

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--encryption-provider-config: what the store has, the rotation of keys, and values that no key decrypts."""
+"""--encryption-provider-config: what is stored, the rotation of keys, and values that no key decrypts."""
 import base64
 import json
 import os
@@ -33,7 +33,7 @@ def secret(name):
 
 
 class Keys:
-    """The file of each instance."""
+    """An instance and its encryption configuration file."""
 
     def __init__(self, cluster, name, *keys, resources=("secrets",), **kwargs):
         self.path = cluster.directory / f"{name}.keys"
@@ -58,7 +58,7 @@ def etcdctl(cluster, *args, stdin=None):
 
 
 def stored_bytes(cluster):
-    """Everything that the store has, without old versions in etcd."""
+    """Returns all stored bytes, without old versions in etcd."""
     if isinstance(cluster.etcd, Etcd):
         return etcdctl(cluster, "get", "--prefix", "/registry")
     files = [cluster.etcd.path, cluster.etcd.path.with_name(cluster.etcd.path.name + "-wal")]
@@ -82,7 +82,7 @@ def password(instance, name):
 
 
 def rewrite(instance):
-    """What the documentation tells to do after another key writes."""
+    """Rewrites all secrets, as the documentation says, after the key that encrypts has changed."""
     listed = instance.kubectl("get", "secrets", "--all-namespaces", "-o", "json").stdout
     instance.kubectl("replace", "-f", "-", stdin=listed)
 
@@ -110,7 +110,7 @@ def test_secrets_are_encrypted_through_a_rotation_until_the_end(store):
         assert password(b.instance, "one") == MARK
         stored = stored_bytes(cluster)
         assert b"k8s:enc:aesgcm:v1:key1:" in stored
-        assert MARK[::-1].encode() in stored  # so the search would find it
+        assert MARK[::-1].encode() in stored  # shows that the search below would find the text
         assert MARK.encode() not in stored and ENCODED.encode() not in stored
         if store is Etcd:
             check_kubernetes_format(cluster)
@@ -119,7 +119,7 @@ def test_secrets_are_encrypted_through_a_rotation_until_the_end(store):
         rewrite(a.instance)
         assert revision(a.instance, "one") == unchanged
 
-        # The rotation: every instance reads the new key before one writes it.
+        # The rotation: every instance can decrypt with the new key before one encrypts with it.
         for step in (("key1", "key2", "identity"), ("key2", "key1", "identity")):
             for keys in (a, b):
                 keys.set(*step)
@@ -134,7 +134,7 @@ def test_secrets_are_encrypted_through_a_rotation_until_the_end(store):
 
         check_missing_keys(cluster, a, b)
 
-        # The end of encryption.
+        # Encryption is turned off.
         for keys in (a, b):
             keys.set("identity", "key2")
         rewrite(a.instance)
@@ -163,7 +163,7 @@ def check_a_moved_value(cluster, instance):
 
 
 def check_missing_keys(cluster, a, b):
-    """An instance without the key refuses what concerns the secrets, and serves the rest; so does one that starts like this."""
+    """An instance without the key refuses requests for secrets and serves all others. So does one that starts without the key."""
     b.set("key3", "identity")
     why = "no matching prefix found"
     started = cluster.instance("started", "--leader-elect=false").wait_ready()
@@ -179,7 +179,7 @@ def check_missing_keys(cluster, a, b):
     assert password(a.instance, "one") == MARK
     started.send(signal.SIGTERM)
     assert started.wait() == 0
-    # A file with a fault changes nothing, until it is mended.
+    # A file with a mistake is ignored until it is corrected.
     b.path.write_text("{}")
     b.instance.send(signal.SIGHUP)
     wait_until("the fault", lambda: "keeping the previous keys of the store" in b.instance.log_text())
@@ -233,7 +233,7 @@ def test_custom_resources_are_encrypted():
         assert b"k8s:enc:aesgcm:v1:key1:" in stored and b"safes.example.com" in stored
         assert MARK.encode() not in stored
 
-        # Without the key the object is not taken for deleted; with it, it is there again.
+        # Without the key the object does not count as deleted. With the key it can be read again.
         b.set("key2")
         for path, method in ((safes, "GET"), (f"{safes}/one", "GET"), (f"{safes}/one", "DELETE")):
             code, text = b.instance.request(method, path)

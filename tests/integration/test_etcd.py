@@ -161,7 +161,7 @@ def test_killing_etcd_loses_no_acknowledged_write(cluster):
 # ---- TLS ----
 
 def test_etcd_is_used_over_tls_with_client_certificates():
-    """ET08."""
+    """ET08: etcd asks for client certificates."""
     with Cluster(with_witness=False, etcd=tls_etcd) as cluster:
         at = cluster.directory
         mine = [f"--etcd-certfile={at / 'client.crt'}", f"--etcd-keyfile={at / 'client.key'}"]
@@ -243,7 +243,7 @@ class Watch(threading.Thread):
 
 
 def test_open_watches_survive_a_compaction(cluster):
-    """ET06."""
+    """ET06: Watches go on past a compaction."""
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
     code, text = a.request("POST", CONFIGMAPS, configmap("first"))

@@ -136,7 +136,7 @@ LEASE_PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfas
 
 
 def overwrite_holder(instance):
-    """Writes another holder into the Lease. Returns the record that was written."""
+    """Writes another holder into the Lease. Returns the record that it wrote."""
     def overwrite():
         lease = json.loads(instance.get(LEASE_PATH)[1])
         lease["spec"]["holderIdentity"] = "a-thief"

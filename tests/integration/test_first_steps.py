@@ -10,7 +10,7 @@ from holdfastd import HOLDFASTD, Process, wait_until
 
 
 def start(directory, *flags, command=(HOLDFASTD,), ready="ready:", **kwargs):
-    """One instance over a file, when its log says `ready`."""
+    """Starts an instance over a file, and returns when its log contains `ready`."""
     process = Process([*command, f"--data-dir={directory / 'data'}", "--secure-port=0", "--instance=a", *flags], directory / "log", **kwargs)
     if ready:
         wait_until(f"{ready} in the log", lambda: process.log_text().find(ready) >= 0 or not process.alive())
@@ -19,7 +19,7 @@ def start(directory, *flags, command=(HOLDFASTD,), ready="ready:", **kwargs):
 
 
 def release(directory, *flags):
-    """`holdfastd release` after the end of the instance: the run file names a Lease that is held."""
+    """Runs `holdfastd release` after the end of the instance. It finds a Lease only if the run file still names a held one."""
     return subprocess.run([HOLDFASTD, "release", f"--data-dir={directory / 'data'}", "--instance=a", *flags], capture_output=True, text=True,
                           timeout=60, check=False)
 

@@ -42,7 +42,7 @@ def go_on(*members):
 
 
 class Watch(threading.Thread):
-    """A watch of the ConfigMaps: the events that have come."""
+    """A watch of the ConfigMaps, which collects the events."""
 
     def __init__(self, instance):
         super().__init__(daemon=True)
@@ -69,7 +69,7 @@ class Watch(threading.Thread):
 
 
 class WatchFreezer:
-    """A proxy of one etcd member that can freeze the connections with a watch, and no others."""
+    """A proxy of one etcd member. It can freeze only those connections that carry a watch."""
 
     def __init__(self, member):
         self.target = urllib.parse.urlsplit(member.url)
@@ -93,7 +93,7 @@ class WatchFreezer:
     def _forward(self, source, sink, watching):
         try:
             while data := source.recv(65536):
-                if b"/registry.\x12\x0a/registry0" in data:  # the watched range, in protobuf; no other request has it
+                if b"/registry.\x12\x0a/registry0" in data:  # the watched range, in protobuf; no other request contains it
                     watching.set()
                 if watching.is_set():
                     self.melted.wait()
@@ -152,7 +152,7 @@ def test_the_member_with_the_watch_freezes():
         wait_until("the leader to be ready", lambda: leader.get("/readyz")[0] == 200)
         assert "[+]store-watch ok" in leader.get("/readyz?verbose")[1]
         assert leader.leader()["state"] == "leading" and leader.leader()["term"] == term
-        # It stays where it is: the watch is not opened again and again.
+        # The watch stays at that member: it is not opened again and again.
         reopened = metric(leader, "holdfast_store_watch_reopened_total")
         for i in range(200):
             assert create(other, f"d{i}")
@@ -163,7 +163,7 @@ def test_the_member_with_the_watch_freezes():
 
 
 def test_nothing_is_agreed_on_without_a_quorum():
-    """One member goes on without the others, and with an old state. It is not believed."""
+    """One member goes on without the others, with an old state. The server does not serve that state."""
     with Cluster(with_witness=False, etcd=EtcdCluster) as cluster:
         first, *others = cluster.etcd.members
         server = cluster.instance("a", fast=False).wait_ready()
@@ -224,7 +224,7 @@ def test_a_cache_that_stays_behind_is_not_ready():
 
 
 def test_the_reason_before_the_first_reply_of_etcd():
-    """It is not the time since the machine was started."""
+    """The reason is "has not answered yet". It must not be a time without replies, counted from the start of the machine."""
     with Cluster(with_witness=False) as cluster:
         server = cluster.instance("a", etcd_url=f"http://127.0.0.1:{free_ports(1)[0]}")
         wait_until("the check to fail", lambda: server.kubeconfig.exists() and server.get("/readyz")[0] == 500)

@@ -49,13 +49,13 @@ def update(server, path, change):
 
 
 def gone(cluster, *names, prefix=SEEN, after=0):
-    """The revisions of their deletions, in the order of names."""
+    """Waits until the objects are deleted. Returns the revisions of the deletions, in the order of the names."""
     return [cluster.witness.wait_for(f"the end of {n}", lambda e, n=n: e["type"] == "DELETE" and e["key"] == prefix + n, after)["rev"]
             for n in names]
 
 
 def names(server, path=MAPS):
-    """Without the ConfigMap that every namespace has."""
+    """The names of the objects, without the ConfigMap that every namespace has."""
     return {item["metadata"]["name"] for item in json.loads(server.get(path)[1])["items"]} - {"kube-root-ca.crt"}
 
 
@@ -123,7 +123,7 @@ def test_a_reference_with_only_the_uid_right_does_not_block(cluster, server):
 
 
 def test_of_two_references_with_one_uid_the_right_one_counts(cluster, server):
-    """Of two references with one uid only one finds the owner. That one counts, and stays."""
+    """Two references have the same uid, but only one names the right owner. That one counts, and it stays."""
     owner, mark = create(server, MAPS, "owner"), create(server, MAPS, "mark")
     create(server, MAPS, "child", [reference(owner), {**reference(owner), "name": "wrong"}])
     create(server, MAPS, "last", [{**reference(mark), "name": "wrong"}])

@@ -2,7 +2,7 @@
 """Nothing is quadratic. Each input is doubled, and the processor time that the server takes for it must not grow by more than
 2.5 times per doubling at the large end. (Linear is 2, sorting 2.2, quadratic 4.)
 
-The time is the kernel's accounting of the server, so that what else the machine does weighs little. Each size is measured
+The time is the kernel's accounting of the server, so other processes on the machine hardly matter. Each size is measured
 several times, and the least counts, because whatever else the machine does can only add to it. A small input costs next to nothing beside the request itself; so only the last two doublings
 are judged, by their mean.
 """
@@ -24,7 +24,7 @@ TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
 def quiet_cpu_ns(pid):
-    """After the server has done what its answers left behind: when it takes less than 1 ms in 20."""
+    """Waits until the server has finished its work after the responses, that is until it uses less than 1 ms of CPU in 20 ms. Returns its CPU time."""
     seen = [-math.inf]
 
     def quiet():
@@ -36,7 +36,7 @@ def quiet_cpu_ns(pid):
 
 
 class Client:
-    """A kept connection with the admin's certificate."""
+    """A keep-alive connection with the admin's certificate."""
 
     def __init__(self, server):
         self.server, self.pid = server, server.pid
@@ -60,7 +60,7 @@ class Client:
         return text
 
     def put(self, path, body):
-        """Creates or replaces."""
+        """Creates or replaces the object."""
         collection, name = path.rsplit("/", 1)
         body = {**body, "metadata": {**body.get("metadata", {}), "name": name}}
         if b'"code":404' in self.ask("PUT", path, body, codes=(200, 201, 404)):
@@ -68,7 +68,7 @@ class Client:
 
 
 def growth(costs):
-    """By how much the cost grows per doubling, over the last two."""
+    """Returns the factor by which the cost grows per doubling: the mean of the last two doublings."""
     return math.sqrt(costs[-1] / costs[-3])
 
 
@@ -82,7 +82,7 @@ def least_cost(sample):
 
 
 def measure(client, sizes, prepare, act, times=1):
-    """The least cost of act(size), in ms, for each size."""
+    """Returns the least cost of act(size), in ms, for each size."""
     least = []
     for size in sizes:
         prepared = prepare(size)
@@ -92,7 +92,7 @@ def measure(client, sizes, prepare, act, times=1):
             for _ in range(times):
                 act(size, prepared)
             return (quiet_cpu_ns(client.pid) - before) / 1e6
-        sample()  # warms up
+        sample()  # the first call fills caches and does not count
         least.append(least_cost(sample))
     return least
 
@@ -112,7 +112,7 @@ def nothing(_size):
 
 
 def judge(name, sizes, costs, again=None):
-    """again: measures once more, if the costs grow too much. A neighbour who had the caches for a while does not have them each time."""
+    """Checks the growth. again: a function that measures once more if the costs grow too much, because another process may have used the processor's caches."""
     for _ in range(2):
         if again and growth(costs) > LIMIT:
             costs = [min(pair) for pair in zip(costs, again())]
@@ -244,7 +244,7 @@ def test_patch(client, patch):
 # ---- many objects ----
 
 class Objects:
-    """A namespace with ever more objects, made by one client."""
+    """A namespace to which one client adds more and more objects."""
 
     def __init__(self, client, name):
         self.client, self.path, self.n = client, f"/api/v1/namespaces/{name}/configmaps", 0
@@ -275,7 +275,7 @@ def pages(client, path, limit):
 
 
 def test_lists_and_pages(client):
-    """One set of objects for all, because making them takes longest."""
+    """All lists share one set of objects, because the creates take longest."""
     objects, sizes = Objects(client, "growth-lists"), doubled(6400)
     costs = {name: [] for name in (*LISTS, "first-page", "pages-of-100", "pages-of-a-tenth")}
     for n in sizes:
@@ -291,7 +291,7 @@ def test_lists_and_pages(client):
             judge(f"{name} of so many objects", sizes, of)
         except AssertionError as error:
             failed.append(str(error).split("\n", maxsplit=1)[0])
-    # A page has a size of its own: it does not cost more when there are more objects beside it.
+    # A page has a fixed size, so it must not cost more when there are more objects.
     if growth(costs["first-page"]) > 1.5:
         failed.append(f"a page of 10 costs {growth(costs['first-page']):.2f} times as much per doubling of all objects")
     assert failed == []
@@ -328,7 +328,7 @@ def test_deleted_collections(client):
 # ---- watches ----
 
 class Watches:
-    """Ever more watches of one object, each over a connection of its own, all read by one loop."""
+    """More and more watches of one object, each over its own connection. One loop reads them all."""
 
     def __init__(self, client, path):
         self.client, self.path, self.connections = client, path, []
@@ -345,7 +345,7 @@ class Watches:
         return self
 
     def drain(self):
-        """Reads until nothing comes for a moment."""
+        """Reads until no data has arrived for a moment."""
         n = 0
         while ready := self.selector.select(0.3):
             for key, _ in ready:
@@ -362,7 +362,7 @@ class Watches:
 
 
 def test_watches(client):
-    """The cost of one event, and of opening as many again, with so many watches."""
+    """Measures the cost of one event for all watches, and of opening as many further watches."""
     sizes = doubled(512)
     client.put(f"{CONFIGMAPS}/watched", {"data": {"n": "0"}})
     watches, count = Watches(client, CONFIGMAPS), iter(range(1, 10000))
@@ -380,7 +380,7 @@ def test_watches(client):
 
 
 def test_events_for_a_watch_that_selects(client):
-    """Other objects change; the watches look at each event, and want none of them."""
+    """Other objects change: the server tests each event for each watch, and delivers none."""
     sizes = doubled(512)
     watches, count = Watches(client, CONFIGMAPS), iter(range(1, 10000))
     client.put(f"{CONFIGMAPS}/other", {"data": {"n": "0"}})

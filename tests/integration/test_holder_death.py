@@ -16,7 +16,7 @@ def two(cluster, directory_of_a, directory_of_b, *flags, **kwargs):
 
 
 def wait_for_renewals(cluster, n):
-    """Until the Lease was written n times more, each time in a's name."""
+    """Waits until the Lease was written n more times, each time with a as the holder."""
     for _ in range(n):
         mark = cluster.witness.mark()
         event = cluster.witness.wait_for("a renewal", lambda e: e["key"] == LEASE, mark)
@@ -40,7 +40,7 @@ def test_a_killed_leader_is_followed_at_once(cluster, tmp_path):
     assert "proves that its process is dead" in b.log_text()
     history = taken["object"]["metadata"]["annotations"]["holdfast.dev/transitions"]
     assert "died" in history
-    # and back: the process that comes has the file of the one that died
+    # and back: the new process uses the lock file of the dead one
     a = cluster.instance("a", f"--leader-elect-lock-dir={tmp_path / 'locks'}", *LONG, fast=False).wait_ready()
     mark = cluster.witness.mark()
     b.send(signal.SIGKILL)
@@ -59,7 +59,7 @@ def test_a_stopped_leader_is_not_dead(cluster, tmp_path):
 
 
 def test_a_leader_elsewhere_is_waited_for(cluster, tmp_path):
-    """Another directory: as from another host, which has another boot id too."""
+    """The instances have different directories, like instances on two hosts."""
     a, b = two(cluster, tmp_path / "locks-of-a", tmp_path / "locks-of-b")
     expect_take_over_at_expiry(cluster, a, b)
 

@@ -26,7 +26,7 @@ def c_example(name, package):
 
 
 def static_example(installed, directory):
-    """The example of docs/embedding.md with the static library: nothing of libholdfast is loaded at run time."""
+    """Builds the example of docs/embedding.md with the static library. The program must not load the shared library."""
     archive = next(installed.directory.rglob("libholdfast.a"))
     program = directory / "static"
     done = subprocess.run(["gcc", "-std=gnu11", *sanitizers(), EXAMPLES / "loop_sd_event.c", *installed.pkg_config("--cflags", "libholdfast"), archive,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions that are made to be expensive: what each costs is bounded by what an honest one of the same size costs in the same run, by
+"""Definitions that are made to be expensive. Each may cost at most RATIO times as much as an honest one of the same size in the same run, by
 the kernel's accounting of the server's CPU. tests/bench/hostile_definitions.py prints the figures."""
 import pathlib
 import sys
@@ -11,7 +11,7 @@ from hostile_definitions import HOSTILE, cost, honest  # noqa: E402
 
 REFUSED = ("levels", "repeats", "pattern of", "not of not", "macros", "doubles its type", "parentheses", "without an end", "chain", "200 patterns",
            "nested list", "1,000 rules")
-RATIO = 30  # the largest that was measured is 6
+RATIO = 30  # the largest measured ratio is 6
 
 
 def test_hostile_definitions_cost_what_honest_ones_do(cluster):

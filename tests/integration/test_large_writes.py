@@ -52,7 +52,7 @@ def renew(api, lease):
 def test_20000_keys_are_merged(api, kind):
     name = f"many-{kind}"
     create(api, MAPS, name, data={"a": "b"})
-    for prefix in ("k", "l"):  # into a small target, and into a large one
+    for prefix in ("k", "l"):  # the first patch meets a small object, the second a large one
         code, text = patch(api, name, keys(20000, prefix), kind)
         assert code == 200, text[:300]
     assert len(json.loads(api.get(f"{MAPS}/{name}")[1])["data"]) == 40001
@@ -102,7 +102,7 @@ def test_operations_on_large_values_are_bounded(api):
     assert len(json.loads(text)["data"]) == 40000
     code, text = patch(api, "operations", steps + steps[:1], "json")
     assert code == 413 and "maximum operations in a JSON patch is 10000" in text, text[:300]
-    # Each of these moves all members to a deeper place, which measures them.
+    # Each move puts all members at another depth, so the server measures them again.
     steps = [{"op": "add", "path": "/x", "value": {"y": {}}}] + [
         {"op": "move", "from": a, "path": b} for _ in range(4000) for a, b in (("/data", "/x/y/z"), ("/x/y/z", "/data"))]
     code, text = patch(api, "operations", steps, "json")

@@ -101,7 +101,7 @@ def test_the_loss_of_one_lease_does_not_affect_another(cluster, server):
 
 
 def test_two_leases_can_have_different_leaders(cluster, server):
-    """ET11."""
+    """ET11: Each Lease of a process has its own campaign, renewals and release."""
     witness = cluster.witness
     one = Groups(cluster, server, "one", "red", "redder")
     one.wait_line("red leading")

@@ -277,7 +277,7 @@ def test_the_server_is_ready_only_when_the_store_responds(cluster):
 
 
 def holder_in_store(cluster):
-    """The Lease's holder, from the store itself."""
+    """Returns the holder of the Lease, read from the store itself."""
     return stored_lease(cluster.etcd, LEASE)["spec"].get("holderIdentity", "")
 
 
@@ -328,7 +328,7 @@ def test_sigterm_ends_the_process_while_etcd_hangs(cluster):
     starting = []
     for i in range(8):
         starting.append(cluster.instance(f"s{i}"))
-        wait_until("its first message", starting[-1].log_text, every=0.001)  # so each is further on than the next
+        wait_until("its first message", starting[-1].log_text, every=0.001)  # so each instance is further in its start than the next
     wait_until("the last to serve", lambda: "MuxAndDiscoveryComplete" in signals(starting[-1]), every=0.001)
     cluster.etcd.send(signal.SIGSTOP)
     for instance in (a, *starting):

@@ -24,7 +24,7 @@ def output(*args):
 
 
 def commands():
-    """The commands that `holdfastd --help` lists and that have flags: [] for the server itself."""
+    """Returns the commands that `holdfastd --help` lists and that have flags. [] is the server itself."""
     words = [line.split("  ")[0].split()[1:] for line in output("--help").splitlines() if line.startswith("holdfastd ")]
     return [[w for w in line if w.islower() and not w.startswith(("[", "-"))] for line in words if line != ["version"]]
 
@@ -70,12 +70,12 @@ def test_the_pages_are_formatted_without_a_warning():
 def test_the_pages_please_mandoc():
     for _, page in pages():
         found = run("mandoc", "-Tlint", page).stdout.splitlines()
-        # The pages have no date, so that a build can be repeated. Their lines are as long as the texts.
+        # The pages have no date, so that builds are reproducible. Long lines are not wrapped.
         assert [line for line in found if "missing date" not in line and "longer than 80 bytes" not in line] == []
 
 
 def complete(line, directory):
-    """What bash offers at the end of the line. Like readline, divides words at '=' too."""
+    """Returns what bash offers at the end of the line. Like readline, this divides words at '=' too."""
     words = [w for word in line.split(" ") for w in re.split("(=)", word) if w or word == ""]
     script = f"""
         source {SHARE / "holdfastd"}
@@ -113,7 +113,7 @@ def test_bash_completes_commands_flags_and_values(tmp_path):
     assert complete("holdfastd status --kubeconfig o", tmp_path) == ["one.pem"]
 
 
-# Completion works only in an interactive shell. This one prints what it would add, in place of the list of matches. A compadd with -O,
+# Completion works only in an interactive shell. This shell prints the matches in place of its list of them. A compadd with -O,
 # -A or -D adds nothing: it filters.
 ZSHRC = r"""
 PS1=; unsetopt beep prompt_sp
@@ -159,7 +159,7 @@ class Zsh:
         return re.search(answer, text)
 
     def complete(self, line):
-        """What it offers at the end of the line. Ctrl-U empties the line first."""
+        """Returns what zsh offers at the end of the line. Ctrl-U empties the line first."""
         return set(self.type(f"\x15{line}\t", r"<<([^>]*)>>")[1].split())
 
     def __enter__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""holdfastd --storage=memory: a server for tests of others' controllers, which keeps nothing outside its process but the kubeconfig."""
+"""holdfastd --storage=memory: a server for the tests of other projects' controllers. It stores nothing outside its process except the kubeconfig."""
 import base64
 import json
 import signal
@@ -58,7 +58,7 @@ def test_it_serves_leads_and_leaves_only_the_kubeconfig(server, tmp_path):
     server.request("POST", "/api/v1/namespaces/default/configmaps", configmap)
     before = server.kubeconfig.read_text()
     server.send(signal.SIGHUP)
-    # After a reload the certificates in the kubeconfig are still good.
+    # After a reload the certificates in the kubeconfig are still valid.
     assert json.loads(server.request("GET", "/api/v1/namespaces/default/configmaps/one"))["data"] == {"a": "b"}
     wait_until("it leads", lambda: json.loads(server.request("GET", "/debug/leader"))["state"] == "leading")
     assert server.kubeconfig.read_text() == before

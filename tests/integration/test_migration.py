@@ -19,7 +19,7 @@ WRITTEN = "/registry/configmaps/default/shared"
 
 
 class Member(Process):
-    """One process of the fleet. knows: the Leases that it must hold to lead."""
+    """One process of the fleet. `knows` are the Leases that it must hold to lead."""
 
     def __init__(self, cluster, server, identity, generation):
         self.identity = identity

@@ -12,7 +12,7 @@ from holdfastd import LIMIT, ROOT, Cluster, Etcd, SqliteFile
 RULES = ROOT / "share" / "prometheus" / "holdfast.rules.yaml"
 DASHBOARD = ROOT / "share" / "grafana" / "holdfast.json"
 DOCUMENT = ROOT / "docs" / "monitoring.md"
-# Everything in PromQL that is a word and is not a metric. `up` is Prometheus' own.
+# Words in PromQL that are not metrics of holdfastd. `up` is Prometheus' own metric.
 WORDS = {"by", "sum", "max", "min", "rate", "increase", "histogram_quantile", "label_values", "time", "up"}
 SUFFIXES = ("_bucket", "_sum", "_count")
 
@@ -28,7 +28,7 @@ def panel_expressions():
 
 
 def selectors(expression):
-    """[(metric, {label: pattern})]. Labels after `by` and of label_values are no metrics."""
+    """Returns [(metric, {label: pattern})] of an expression. Labels after `by` and in label_values are not metrics."""
     text = re.sub(r"by \([^)]*\)", "", expression)
     text = re.sub(r"(label_values\(\w+), \w+\)", r"\1)", text)
     text = re.sub(r"\[[^\]]*\]", "", text)
@@ -41,7 +41,7 @@ def selectors(expression):
 
 
 def scrape(instance):
-    """{name: labels}, and the types of all metrics."""
+    """Returns {name: labels} and the types of all metrics."""
     code, text = instance.get("/metrics")
     assert code == 200
     samples = {}

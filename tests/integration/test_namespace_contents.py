@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every namespace has: the ServiceAccount `default` and the ConfigMap kube-root-ca.crt. And what certificate requests get from a
+"""What every namespace has: the ServiceAccount `default` and the ConfigMap kube-root-ca.crt. And the response to certificate requests by a
 server without the key of its CA."""
 import base64
 import json
@@ -42,12 +42,12 @@ def test_every_namespace_has_an_account_and_the_ca(cluster):
         found = get(a, root_ca(ns))
         assert found["data"] == {"ca.crt": ca} and found["metadata"]["annotations"][DESCRIPTION].startswith("Contains a CA bundle"), found
 
-    # What a program does with it: it recognises the server.
+    # A program can verify the server with this CA.
     context = ssl.create_default_context(cadata=found["data"]["ca.crt"])
     with urllib.request.urlopen(a.url + "/version", context=context, timeout=10) as response:
         assert response.status == 200
 
-    # Changed, or deleted, both are restored. Labels of others stay, and so does the account as its owner has written it.
+    # Both are restored after a change or a deletion. Labels that others set stay, and so do other changes of the account.
     for data in ({}, {"ca.crt": "other"}, {"ca.crt": ca, "more": "x"}):
         assert a.request("PUT", root_ca("n"), {"metadata": {"name": "kube-root-ca.crt", "labels": {"mine": "x"}}, "data": data})[0] == 200
         wait_until("the CA to be restored", lambda: get(a, root_ca("n"))["data"] == {"ca.crt": ca})
@@ -66,7 +66,7 @@ def test_every_namespace_has_an_account_and_the_ca(cluster):
                              lambda e: e["key"] == "/registry/serviceaccounts/n/default" and "mine" in e.get("value", ""))
     mark = cluster.witness.mark()
 
-    # A namespace that is being deleted is left alone: each of its objects is deleted once, and nothing is created any more.
+    # Nothing is created in a namespace that is being deleted: each of its objects is deleted only once.
     held = {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}}
     assert a.request("POST", f"{NAMESPACES}/n/configmaps", held)[0] == 201
     assert a.request("DELETE", f"{NAMESPACES}/n")[0] == 200
@@ -82,7 +82,7 @@ def test_every_namespace_has_an_account_and_the_ca(cluster):
     assert "labels" not in get(a, account("n"))["metadata"]
     assert "is forbidden" not in a.log_text(), a.log_text()
 
-    # What came while nobody led, and another CA after a restart.
+    # Namespaces that were created without a leader get both objects, and a new CA is published after a restart.
     a.send(signal.SIGTERM)
     assert a.wait() == 0
     b = cluster.instance("b", "--leader-elect=false").wait_ready()
@@ -92,7 +92,7 @@ def test_every_namespace_has_an_account_and_the_ca(cluster):
     b.send(signal.SIGTERM)
     assert b.wait() == 0
 
-    # Certificates by flags: the CA of clients is another one, and the server has no key of it.
+    # Flags name the certificates: clients have another CA, and the server does not have its key.
     made = cluster.directory / "own"
     made.mkdir(mode=0o700)
     run = {"check": True, "timeout": 30, "capture_output": True}

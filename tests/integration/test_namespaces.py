@@ -196,7 +196,7 @@ def test_a_recreated_namespace_keeps_its_contents(cluster):
     assert serving.request("DELETE", f"{NAMESPACES}/mark")[0] == 200
     a.send(signal.SIGCONT)
     cluster.witness.wait_for("the leader to go on", is_namespace("mark", "DELETE"))
-    for ns in again:  # and what every namespace gets
+    for ns in again:  # beside the objects that every namespace gets
         assert contents(cluster, ns) - given(ns) == {f"/registry/configmaps/{ns}/new"}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of an issuer of OpenID Connect: a small issuer whose keys change, tokens that are wrong, and an issuer that is not there when the
+"""Tokens of an OpenID Connect issuer: an issuer whose keys change, wrong tokens, and an issuer that does not run when the
 server starts."""
 import base64
 import json
@@ -112,7 +112,7 @@ def test_a_token_names_user_and_groups(made):
     user = review(server, token).json["status"]["userInfo"]
     assert user["username"] == f"{issuer.url}#jane"
     assert user["groups"] == ["oidc:dev", "system:authenticated"]
-    # it has no rights yet
+    # the user has no rights yet
     assert server.ask("GET", "/api/v1/namespaces", authorization=f"Bearer {token}").code == 403
     reviewed = token_error(server, token)
     assert reviewed["authenticated"] and reviewed["user"]["username"] == f"{issuer.url}#jane"
@@ -144,7 +144,7 @@ def test_a_new_key_is_fetched_when_a_token_names_it(made):
     wait_until("the new key to be known", lambda: review(server, token).code == 201)
     assert review(server, token).json["status"]["userInfo"]["username"] == f"{issuer.url}#joe"
     assert review(server, first.token(issuer.claims())).code == 201
-    # keys that the issuer does not have are asked for at a bounded rate
+    # the server asks for unknown keys at a bounded rate only
     before = len(issuer.hook.calls)
     began = time.monotonic()
     codes = {review(server, strange.token(issuer.claims())).code for _ in range(40)}

@@ -50,7 +50,7 @@ class World:
         return {int(i["metadata"]["name"].rpartition("-")[2]): i["data"]["text"] for i in items if i["metadata"]["name"].rpartition("-")[0] == name}
 
     def ready(self, name):
-        """(status.copies, status of the condition Ready, its reason) if they are about the Notice as it is now."""
+        """Returns (status.copies, status of the condition Ready, its reason) if the status is of the current generation, or None."""
         found = self.ask("GET", f"{NOTICES}/{name}")
         condition = next((c for c in found.get("status", {}).get("conditions", []) if c["type"] == "Ready"), {})
         if condition.get("observedGeneration") != found["metadata"]["generation"]:
@@ -116,7 +116,7 @@ def test_a_second_instance_finishes_what_a_killed_leader_began(cluster, program)
     for i in range(10):
         world.ask("POST", NOTICES, notice(f"n{i}", f"text {i}", copies=3), expect=201)
         if i == 5:
-            # Without its finalizer it would be gone at once, and never archived.
+            # Without its finalizer the Notice would be deleted at once and never archived.
             wait_until("the finalizer of n0", lambda: world.ask("GET", f"{NOTICES}/n0")["metadata"].get("finalizers"))
             world.ask("DELETE", f"{NOTICES}/n0")
             one.send(signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_a_second_instance_finishes_what_a_killed_leader_began(cluster, program)
         world.ask("DELETE", f"{NOTICES}/n{i}")
     assert [world.wait_archived(f"n{i}") for i in range(10)] == [f"text {i}" for i in range(10)]
 
-    # Each Notice went after its text had been archived, and nothing was written between the two terms but by the test.
+    # Each Notice was deleted after its text had been archived. Between the two terms only the test wrote.
     events = cluster.witness.seen()
     archived, gone = {}, {}
     for event in events:

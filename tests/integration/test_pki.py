@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instances of two hosts over one store: with one CA, and with a CA each."""
+"""Instances on two hosts over one store: with a common CA, and with a CA for each host."""
 import os
 import signal
 import subprocess
@@ -8,7 +8,7 @@ from holdfastd import HOLDFASTD, LIMIT, Instance, wait_until
 
 
 def on_host(cluster, host, name, *flags):
-    """An instance with the certificates of `host`: those of another host are in another directory."""
+    """Starts an instance with the certificates of `host`. Each host has its own directory for them."""
     directory = cluster.directory / host
     directory.mkdir(exist_ok=True)
     return cluster.add(Instance(cluster.etcd, directory, name, flags))
@@ -19,7 +19,7 @@ def run(*args, **kwargs):
 
 
 def state_of(instance, name):
-    """What `holdfastd status` with the kubeconfig of `instance` says of the instance `name`."""
+    """Returns what `holdfastd status`, with the kubeconfig of `instance`, prints about the instance `name`."""
     done = run("status", f"--kubeconfig={instance.kubeconfig}")
     assert done.returncode == 0 and done.stderr == "", done
     line = next((line for line in done.stdout.splitlines() if line.startswith(f"{name}/")), "")
@@ -63,7 +63,7 @@ def test_two_hosts_get_one_ca(cluster):
     exported = pki("export", x, bundle)
     assert exported.returncode == 0 and str(bundle) in exported.stdout and bundle.stat().st_mode & 0o777 == 0o600
     refused(pki("export", x, bundle), 1, bundle, "exists")
-    # A name that leads nowhere is not free either: another program may be about to write there.
+    # A dangling symbolic link is refused too: another program may be about to write its target.
     link = cluster.directory / "link"
     link.symlink_to("nowhere")
     refused(pki("export", x, link), 1, link, "exists")
@@ -138,7 +138,7 @@ def test_a_kubeconfig_names_the_instances_of_its_ca(cluster):
     assert a.kubectl("--context=holdfast-b", "get", "namespaces", "-o", "name").stdout.count("namespace/") >= 4
     assert a.kubectl("get", "namespaces", "-o", "name").stdout.count("namespace/") >= 4
 
-    # With its own server gone, a client goes on with the other one.
+    # When its own server stops, a client goes on with the other one.
     url = b.url
     a.send(signal.SIGKILL)
     a.wait()
@@ -152,7 +152,7 @@ def test_a_kubeconfig_names_the_instances_of_its_ca(cluster):
 
 
 def test_a_kubeconfig_that_could_not_be_written_is_tried_again(cluster):
-    """Nobody need come or go for it."""
+    """The server tries again by itself: no instance needs to start or stop."""
     there = cluster.directory / "there"
     there.mkdir(mode=0o755)
     a = on_host(cluster, "x", "a", f"--write-kubeconfig={there / 'kubeconfig'}")
@@ -164,7 +164,7 @@ def test_a_kubeconfig_that_could_not_be_written_is_tried_again(cluster):
     assert others(a) == {}
     there.chmod(0o755)
     wait_until("a to name b", lambda: others(a) == {"holdfast-b": b.url})
-    # The same after a reload, whose own write has failed.
+    # It also tries again after a reload that failed to write the file.
     there.chmod(0o777)
     written = a.kubeconfig.stat().st_mtime_ns
     a.send(signal.SIGHUP)
@@ -175,7 +175,7 @@ def test_a_kubeconfig_that_could_not_be_written_is_tried_again(cluster):
 
 
 def test_a_host_with_other_certificates_is_not_named(cluster):
-    """The CA of the kubeconfig says nothing about an instance that serves with a certificate of another origin."""
+    """An instance whose certificate does not come from the common CA is not in the kubeconfig, because the CA there cannot verify it."""
     a = on_host(cluster, "x", "a").wait_ready()
     pair = cluster.directory / "pair"
     pair.mkdir()

@@ -60,7 +60,7 @@ def pod(name, **spec):
 
 
 def test_a_pod_of_a_new_namespace_gets_the_default_account_and_its_token(server, ns):
-    # At once: the controller makes the account meanwhile.
+    # The pod is created at once, while the controller still creates the account.
     spec = server.pod(ns, "a", initContainers=[{"name": "i", "image": "busybox:1"}])
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
     volume = spec["volumes"][0]

@@ -26,7 +26,7 @@ class Server:
         return answer
 
     def causes(self, path, body, content_type=STRATEGIC, method="PATCH"):
-        """The causes for which a write is refused with 422."""
+        """Returns the causes of a write that is refused with 422."""
         code, answer = self.ask(method, path, body, content_type)
         assert code == 422, (code, answer)
         return [(cause["field"], cause["message"].split("\n")[0]) for cause in answer["details"]["causes"]]

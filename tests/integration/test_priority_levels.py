@@ -19,7 +19,7 @@ QUICK = "/api/v1/namespaces/default/configmaps/none"
 LEVELS = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 SCHEMAS = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"
 DUMPS = "/debug/api_priority_and_fairness"
-# One queue for each user: with a larger hand a greedy user has more turns, one for each queue. (No two of these users share one.)
+# With handSize 1 each user has one queue; with more queues a greedy user would get more turns. No two of the users here share a queue.
 QUEUE = {"type": "Queue", "queuing": {"queues": 512, "handSize": 1, "queueLengthLimit": 50}}
 
 
@@ -47,7 +47,7 @@ class Server(MemoryServer):
         return float(found.group(1)) if found else 0
 
     def row(self):
-        """The level in dump_priority_levels: what is waiting, executing, ... by the names of the columns."""
+        """Returns the row of the level in dump_priority_levels, by the names of the columns: waiting, executing and so on."""
         lines = self.ask("GET", f"{DUMPS}/dump_priority_levels").text.splitlines()
         names = [name.strip() for name in lines[0].split(",")]
         return next(dict(zip(names, (cell.strip() for cell in line.split(",")))) for line in lines if line.startswith("team,"))
@@ -90,17 +90,17 @@ def test_a_meek_user_passes_a_greedy_one(server):
     dispatched = server.metric("dispatched_requests_total")
     reply = server.ask_as("meek", QUICK)
     assert reply.code == 404, reply.text
-    # One request of the greedy user ended meanwhile, or two: with one queue for all it would have been 39.
+    # Only one or two requests of the greedy user have run meanwhile. With one queue for all users, 39 would have.
     assert server.metric("dispatched_requests_total") - dispatched <= 3
     assert server.metric("current_executing_seats") <= 1
 
-    # Whom no level limits does not wait at all: the administrator, and other levels.
+    # Exempt requests (the administrator's) and those of other levels do not wait.
     assert server.ask("GET", "/api/v1/namespaces/default").code == 200
     details = server.ask("GET", f"{DUMPS}/dump_requests?includeRequestDetails=1").text
     assert re.search(r"^team, +team, +\d+, +0, +greedy, .*, +greedy, +list, +/api/v1/namespaces/default/configmaps, +default,", details, re.M), details
     assert re.search(r"^team, +\d+, +[1-9]", server.ask("GET", f"{DUMPS}/dump_queues").text, re.M)
 
-    # Clients that leave do not keep their turns, nor their seats.
+    # Clients that leave give up their places in the queue and their seats.
     for one in greedy:
         one.leave()
     wait_until("the queues to be empty", lambda: server.row()["WaitingRequests"] == "0")
@@ -112,7 +112,7 @@ def test_a_meek_user_passes_a_greedy_one(server):
 def test_the_configuration_changes_while_requests_wait(server):
     slow = [Waiting(server, "one", SLOW) for _ in range(6)]
     wait_until("the level to be full", lambda: server.row()["WaitingRequests"] == "5")
-    # Reject: who waits keeps waiting, who comes is refused.
+    # The level becomes Reject: waiting requests keep waiting, new ones are refused.
     put_level(server, 1, {"type": "Reject"})
 
     def refused():
@@ -125,7 +125,7 @@ def test_the_configuration_changes_while_requests_wait(server):
     assert reply.headers["x-kubernetes-pf-prioritylevel-uid"]
     assert server.metric("rejected_requests_total") >= 1
     assert int(server.row()["WaitingRequests"]) >= 3
-    # More seats: all run at once.
+    # With more seats all of them run at once.
     put_level(server, 200, QUEUE)
     wait_until("the waiting to run", lambda: server.row()["WaitingRequests"] == "0")
     for one in slow:
@@ -137,7 +137,7 @@ def test_the_configuration_changes_while_requests_wait(server):
 def test_a_wait_ends(server):
     slow = [Waiting(server, "one", SLOW) for _ in range(3)]
     wait_until("the level to be full", lambda: server.row()["WaitingRequests"] == "2")
-    # A quarter of the time that the client gives.
+    # A request waits for at most a quarter of its time limit.
     reply = server.ask_as("one", QUICK + "?timeout=400ms")
     assert reply.code == 429 and reply.text == "Too many requests, please try again later.\n", reply.text
     assert server.row()["TimedoutRequests"] == "1"

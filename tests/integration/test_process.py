@@ -14,7 +14,7 @@ SOMEBODY = 54321
 
 @pytest.fixture(name="directory")
 def _directory():
-    # Not below the directory of the test run, which only its own user may enter.
+    # The directory is not below that of the test run, which other users may not enter.
     path = tempfile.mkdtemp(prefix="holdfast-process-", dir="/tmp")
     os.chown(path, SOMEBODY, SOMEBODY)
     yield path
@@ -22,7 +22,7 @@ def _directory():
 
 
 def peek(pid):
-    """What another process of the same user gets: the first bytes of the server's memory map."""
+    """Tries, as another process of the same user, to read the first bytes of the server's memory map."""
     return subprocess.run(["head", "-c", "10", f"/proc/{pid}/maps"], capture_output=True, text=True, check=False,
                           user=SOMEBODY, group=SOMEBODY, extra_groups=[]).returncode
 

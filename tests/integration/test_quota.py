@@ -21,13 +21,13 @@ class Pair:
         self.cluster = cluster
         tokens = cluster.directory / "tokens.csv"
         tokens.write_text('root,root,1,"system:masters"\nadam,adam,2\nedith,edith,3\nvera,vera,4\n')
-        # The ConfigMap that every namespace gets would count too, sooner or later.
+        # The controller that adds a ConfigMap to every namespace is off: that ConfigMap would count too.
         self.flags = (f"--token-auth-file={tokens}", "--runtime-config=api/workloads=true", "--controllers=*,-root-ca-publisher")
         self.a, self.b = (cluster.instance(name, *self.flags) for name in "ab")
         self.both = [self.a.wait_ready(), self.b.wait_ready()]
 
     def ask(self, method, path, body=None, at=None, user=None):
-        """(code, body)"""
+        """Sends a request. Returns (code, body)."""
         headers = {"Authorization": f"Bearer {user}"} if user else None
         code, text = (at or self.a).request(method, path, body, headers=headers, client_certificate=not user)
         return code, json.loads(text) if text.startswith("{") else text
@@ -154,18 +154,18 @@ def test_a_create_beyond_the_limit_is_forbidden_and_a_delete_makes_room(pair, ns
     assert code == 403
     done = pair.b.kubectl("create", "configmap", "c3", "-n", ns, check=False)
     assert done.stderr.strip() in ("error: failed to create configmap: " + message, "Error from server (Forbidden): " + message)  # new and old kubectl
-    # An apply creates, and is counted too.
+    # An apply that creates an object is counted too.
     code, text = pair.a.request("PATCH", path(ns, "configmaps", "c3") + "?fieldManager=m", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c3"}},
                                 headers={"Content-Type": "application/apply-patch+yaml"})
     assert code == 403 and "exceeded quota: q" in text
-    # Updates and other kinds are not counted.
+    # Updates, and objects of other kinds, are not counted.
     pair.do("PUT", path(ns, "configmaps", "c0"), {"metadata": {"name": "c0"}, "data": {"a": "b"}})
     pair.do("POST", path(ns, "serviceaccounts"), config_map("s"))
     pair.do("POST", path(ns, "secrets"), config_map("s"))
     pair.do("DELETE", path(ns, "configmaps", "c0"))
     wait_used(pair, ns, {"configmaps": "2", "count/secrets": "1"})
     pair.do("POST", path(ns, "configmaps"), config_map("c3"), at=pair.b)
-    # A change of the limits; what exceeds them stays.
+    # The limits are lowered; objects that exceed them stay.
     pair.a.kubectl("patch", "quota", "q", "-n", ns, "-p", '{"spec":{"hard":{"configmaps":"1","count/secrets":null}}}')
     wait_status(pair, ns, "q", lambda status: status == {"hard": {"configmaps": "1"}, "used": {"configmaps": "3"}})
     pair.do("POST", path(ns, "secrets"), config_map("s2"))
@@ -280,7 +280,7 @@ def test_pods_get_the_priority_of_their_class(pair, ns):
     assert code == 403 and answer["message"] == f'pods "z" is forbidden: no PriorityClass with name of-{ns} was found'
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
     pair.do("POST", classes, {"metadata": {"name": f"of-{ns}"}, "value": 7, "preemptionPolicy": "Never"}, at=pair.b)
-    made = pair.do("POST", path(ns, "pods"), bare_pod("z", priorityClassName=f"of-{ns}"))  # the other instance waits for its cache
+    made = pair.do("POST", path(ns, "pods"), bare_pod("z", priorityClassName=f"of-{ns}"))  # this instance waits until its cache has the class
     assert (made["spec"]["priority"], made["spec"]["preemptionPolicy"]) == (7, "Never")
     code, answer = pair.ask("POST", path(ns, "pods"), bare_pod("w", priorityClassName=f"of-{ns}", priority=8))
     assert code == 403 and answer["message"] == ('pods "w" is forbidden: the integer value of priority (8) must not be provided in pod spec; '
@@ -352,7 +352,7 @@ def test_the_death_of_an_instance_leaves_no_wrong_count(pair, ns):
     n = count(pair, ns)
     assert codes.count(201) <= n <= 40 and 0 in codes
     wait_used(pair, ns, {"configmaps": str(n)})
-    # Whoever leads now repairs what is wrong, also what only a client could have written.
+    # The new leader repairs a wrong status, even one that a client wrote.
     wrong = pair.do("GET", path(ns, "resourcequotas", "q"))
     wrong["status"]["used"] = {"configmaps": "39"} if n != 39 else {"configmaps": "12"}
     del wrong["metadata"]["resourceVersion"]

@@ -31,7 +31,7 @@ class Pair:
 
 
 def ask(at, user, method, path, body=None, **headers):
-    """(code, parsed body) of a request with the user's token."""
+    """Sends a request with the user's token. Returns (code, parsed body)."""
     got, text = at.request(method, path, body, headers={"Authorization": f"Bearer {user}", **headers}, client_certificate=False)
     return got, json.loads(text) if text.startswith("{") else text
 
@@ -205,7 +205,7 @@ def test_roles_that_only_others_use_are_there(pair):
 
 
 def test_the_default_roles_are_kept_up_to_date(pair):
-    """The leader changes hands, so that the next term reconciles."""
+    """Each term reconciles the default roles, so the test changes the leader."""
     roles, edit = f"{RBAC}/clusterroles", f"{RBAC}/clusterroles/system:aggregate-to-edit"
     wait_until("the rules of admin", lambda: "rolebindings" in json.dumps(pair.admin("GET", f"{roles}/admin").get("rules")))
     whole = pair.admin("GET", edit)
@@ -275,7 +275,7 @@ def test_edit_in_one_namespace_is_right_for_every_kind_of_the_discovery(pair, ns
                     calls += [("POST", path, "write"), ("PUT", f"{path}/none", "write"), ("DELETE", f"{path}/none", "write"), ("DELETE", path, "write")]
                 for method, target, kind in calls:
                     if method == "DELETE" and target == path and home:
-                        continue  # it would delete what the test needs
+                        continue  # the request would delete objects that the test needs
                     edits = may_edit or (kind == "read" and may_view)
                     for who, allowed in (("edith", home and edits), ("stella", False)):
                         code, answer = ask(pair.both[tried % 2], who, method, target, {} if method in ("POST", "PUT") else None)

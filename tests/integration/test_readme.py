@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands of the README and of docs/embedding.md, as they stand, in a copy of this machine that has what a bare Debian lacks
-taken away. Installing there changes nothing here."""
+"""Runs the commands of the README and of docs/embedding.md unchanged, in a copy of this machine without the packages that a bare Debian
+lacks. Installations in the copy change nothing on the machine."""
 import os
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from holdfastd import ROOT, VERSION
 
 COMMANDS = ROOT / "tests" / "lib" / "doc-commands"
-# The copy: all files of the machine, with changes in memory, and a network of its own, because the README names ports.
+# Makes the copy: all files of the machine, with changes in memory. It has its own network, because the README uses fixed ports.
 STAGE = r"""
 set -euo pipefail
 directory=$1 source=$2
@@ -24,16 +24,16 @@ mount -t proc proc proc
 mount --rbind /dev dev
 mount -t tmpfs tmpfs tmp
 mount -t tmpfs tmpfs run
-rm -f usr/bin/dpkg-architecture usr/bin/ccache            # of dpkg-dev, which gcc does not need
+rm -f usr/bin/dpkg-architecture usr/bin/ccache            # from dpkg-dev and ccache, which a bare Debian lacks
 rm -rf usr/lib/*/pkgconfig/cmocka.pc usr/lib/*/cmake/cmocka      # without it the tests are not built
 rm -rf usr/local/lib/libholdfast* usr/local/lib/*/libholdfast* root
 mkdir root
 ip link set lo up
-# Without optimization, for time: other tests compile with it.
+# Compiled without optimization, to save time: other tests compile with it.
 exec env -i CFLAGS=-O0 HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
   chroot . bash -c 'cd /src && exec bash -euxo pipefail commands'
 """
-# What the installations must have changed.
+# Checks of what the installations have changed.
 CHECKS = r"""
 test ! -e /usr/lib/systemd/system/holdfastd@.service
 for unit in service socket; do test -e "/usr/local/lib/systemd/system/holdfastd@.$unit"; test -e "$HOME/holdfast/lib/systemd/system/holdfastd@.$unit"; done
@@ -54,7 +54,7 @@ def test_the_commands_work_as_they_stand(tmp_path):
     directory.mkdir()
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, source], check=True)
     files = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout.splitlines()
-    for name in files:  # with what is not committed yet
+    for name in files:  # changes that are not committed yet belong to the copy too
         if (ROOT / name).exists():
             shutil.copy2(ROOT / name, source / name)
     shutil.copytree(ROOT / ".cache", source / ".cache")  # downloaded once

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Definitions and policies of every sort, good and bad: each is accepted or refused, with the message that kube-apiserver 1.36.3 gave for the
+"""Many definitions and policies, good and bad. Each is accepted or refused, with the message that kube-apiserver 1.36.3 gave for the
 same object (refusals.json; docs/compatibility.md says how it was made)."""
 import json
 import pathlib

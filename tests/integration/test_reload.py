@@ -15,7 +15,7 @@ from holdfastd import Cluster, wait_until
 
 
 class Manager:
-    """The service manager's end of the notify socket. Like the real one it reads all the time: the kernel keeps few unread
+    """The service manager's end of the notify socket. Like systemd it reads all the time: the kernel keeps few unread
     messages, and then sd_notify blocks."""
 
     def __init__(self, directory):
@@ -46,7 +46,7 @@ def test_sighup_during_the_start_reports_no_readiness(cluster):
     wait_until("it waits for etcd", lambda: any("waiting for etcd" in line for line in manager.lines()))
     for _ in range(5):
         a.send(signal.SIGHUP)
-    # A sign that signals were handled: the main loop extends the timeout every ten seconds.
+    # The main loop extends the timeout every ten seconds. Another extension shows that it has handled the signals.
     n = len([line for line in manager.lines() if line.startswith("EXTEND_TIMEOUT_USEC")])
     wait_until("the main loop turned", lambda: len([x for x in manager.lines() if x.startswith("EXTEND_TIMEOUT_USEC")]) > n)
     assert "READY=1" not in manager.lines()
@@ -184,7 +184,7 @@ def test_foreign_client_certificates_are_unauthorized(cluster, tmp_path):
 
 
 def test_certificates_are_renewed_while_it_runs(cluster):
-    """They are renewed 30 days before they expire: here some seconds after the start."""
+    """Certificates are renewed 30 days before they expire. The test makes one for which that is some seconds after the start."""
     a = cluster.instance("a").wait_ready()
     a.send(signal.SIGTERM)
     assert a.wait() == 0

@@ -61,7 +61,7 @@ def _pod(cluster):
     pod = Pod(cluster, server, "first")
 
     def only(token):
-        """Makes this token the only valid one."""
+        """Makes the token the only valid one."""
         tokens.write_text(f'{token},robot,1,"system:masters"\n')
         n = server.log_text().count("tokens reloaded")
         server.send(signal.SIGHUP)

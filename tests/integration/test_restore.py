@@ -79,7 +79,7 @@ def history(etcd, key, since, until):
 
 
 class Watch(threading.Thread):
-    """One watch of an instance until it ends. `events` are what it delivered."""
+    """One watch of an instance until it ends. `events` has what the watch delivered."""
 
     def __init__(self, instance, path):
         super().__init__(daemon=True)

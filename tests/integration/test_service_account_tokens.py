@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tokens of service accounts on two instances: issued on one, accepted on both, and refused as soon as what they depend on is gone."""
+"""Tokens of service accounts on two instances: issued on one, accepted on both, and refused as soon as the objects that they depend on are deleted."""
 import base64
 import itertools
 import json
@@ -38,13 +38,13 @@ class Signer:
         openssl("pkey", "-in", self.key, "-pubout", "-out", self.public)
 
     def sign(self, claims, **header):
-        """RS256, without a kid."""
+        """Signs a token with RS256. Its header has no kid."""
         text = ".".join(encode(json.dumps(part).encode()) for part in ({"alg": "RS256", **header}, claims))
         return text + "." + encode(openssl("dgst", "-sha256", "-sign", self.key, stdin=text.encode()))
 
 
 class Pair:
-    """Instance a has flags with keys, and so has b, because the key that signs must be the same."""
+    """Two instances. Both have flags with keys, because they must sign with the same key."""
 
     def __init__(self, cluster):
         self.directory = cluster.directory
@@ -69,7 +69,7 @@ class Pair:
         return self.admin("POST", f"/api/v1/namespaces/{ns}/serviceaccounts", {"metadata": {"name": name}})
 
     def token(self, ns, name, code=201, at=None, **spec):
-        """The response to a TokenRequest."""
+        """Sends a TokenRequest. Returns the response."""
         return self.admin("POST", f"/api/v1/namespaces/{ns}/serviceaccounts/{name}/token", {"spec": spec}, code, at)
 
     def review(self, token, at=None, **spec):
@@ -132,7 +132,7 @@ def test_a_token_is_that_of_its_account_on_all_instances(pair, ns):
         "metadata": {"name": "view"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
         "subjects": [{"kind": "ServiceAccount", "name": "sa", "namespace": ns}]})
     everywhere(pair, "the right", lambda at: ask(at, token, f"/api/v1/namespaces/{ns}/configmaps", "GET", None)[0] == 200)
-    # A long name too.
+    # An account with a long name works too.
     long = "x" * 253
     pair.account(ns, long)
     assert ask(pair.a, pair.token(ns, long)["status"]["token"])[1]["status"]["userInfo"]["username"].endswith(long)
@@ -157,7 +157,7 @@ def test_requests_for_tokens_are_checked(pair, ns):
     pair.admin("GET", path, code=405)
     pair.admin("PUT", path, {}, 405)
     pair.admin("POST", "/api/v1/namespaces/default/configmaps/x/token", {}, 404)
-    # The right to create serviceaccounts/token, and no other one.
+    # Only the right to create serviceaccounts/token counts.
     for user in ("maker", "nobody"):
         assert ask(pair.a, user, path)[0] == 403
     pair.admin("POST", f"{RBAC}/namespaces/{ns}/roles", {"metadata": {"name": "r"}, "rules": [
@@ -214,7 +214,7 @@ def token_secret(pair, ns, name, account, code=None, **annotations):
 
 
 def filled(pair, ns, name):
-    """The token and the uid of the Secret, when the controller has filled it."""
+    """Waits until the controller has filled the Secret. Returns its token and its uid."""
     path = f"/api/v1/namespaces/{ns}/secrets/{name}"
     wait_until(f"a token in {name}", lambda: "token" in pair.admin("GET", path).get("data", {}))
     return base64.b64decode(pair.admin("GET", path)["data"]["token"]).decode()
@@ -246,7 +246,7 @@ def test_a_secret_gets_a_token_that_lives_as_long_as_it(pair, ns):
             "groups": ["system:serviceaccounts", f"system:serviceaccounts:{ns}", "system:authenticated"]}
     assert pair.review(token)["audiences"] == [ISSUER, "https://old.example"]
     assert pair.review(token, audiences=["elsewhere"]).get("authenticated") is not True
-    # The right signature is not enough: the Secret must have this very token.
+    # A valid signature is not enough: the Secret must contain this very token.
     forged = pair.signer.sign(claims_of(token))
     assert ask(pair.a, forged)[0] == 401
     assert pair.review(forged)["error"] == "[invalid bearer token, Token does not match server's copy]"
@@ -254,7 +254,7 @@ def test_a_secret_gets_a_token_that_lives_as_long_as_it(pair, ns):
     pair.admin("DELETE", f"/api/v1/namespaces/{ns}/secrets/s", at=pair.b)
     everywhere(pair, "the end", lambda at: ask(at, token)[0] == 401)
     assert pair.review(token)["error"] == "[invalid bearer token, Token has been invalidated]"
-    # A new Secret of that name has its own token.
+    # A new Secret of that name gets another token.
     token_secret(pair, ns, "s", "sa")
     again = filled(pair, ns, "s")
     everywhere(pair, "the new token", lambda at: ask(at, again)[0] == 201)
@@ -268,7 +268,7 @@ def test_secrets_with_tokens_die_with_their_account(pair, ns):
     for name, account, more in (("a", "sa", {}), ("b", "sa", {UID: uid}), ("c", "other", {})):
         token_secret(pair, ns, name, account, **more)
     tokens = {name: filled(pair, ns, name) for name in "abc"}
-    # Of an account that does not exist, or is another one.
+    # Secrets for an account that does not exist, or that has another uid.
     token_secret(pair, ns, "d", "none")
     token_secret(pair, ns, "e", "sa", **{UID: "another"})
     gone(pair, f"{secrets}/d")
@@ -279,7 +279,7 @@ def test_secrets_with_tokens_die_with_their_account(pair, ns):
         everywhere(pair, f"the end of {name}", lambda at: ask(at, tokens[name])[0] == 401)  # pylint: disable=cell-var-from-loop
     pair.account(ns, "sa")
     assert ask(pair.a, tokens["a"])[0] == 401 and ask(pair.a, tokens["c"])[0] == 201
-    # A token that is taken out of its Secret ends, and the Secret gets another one.
+    # A token that is removed from its Secret becomes invalid, and the Secret gets another one.
     pair.admin("PUT", f"{secrets}/c", {"metadata": {"name": "c", "annotations": {NAME: "other"}}, "type": TOKEN_SECRET})
     everywhere(pair, "the end of the old token", lambda at: ask(at, tokens["c"])[0] == 401)
     assert filled(pair, ns, "c")
@@ -370,7 +370,7 @@ def test_watches_end_with_what_their_token_depends_on(pair, ns):
 
 
 def test_others_can_verify_tokens(pair, ns):
-    """With the documents that an account may read, and openssl."""
+    """A client verifies tokens with openssl and the documents that service accounts may read."""
     pair.account(ns, "sa")
     token = pair.token(ns, "sa")["status"]["token"]
     for path in ("/.well-known/openid-configuration", "/openid/v1/jwks"):
@@ -420,7 +420,7 @@ def test_discovery_and_openapi_have_the_subresource(pair):
 
 
 def test_the_generated_key_is_kept_and_keys_can_be_changed(pair):
-    """Two instances on a directory share the key; a new one signs after a SIGHUP, and the old one's tokens pass while it is named."""
+    """Two instances with one certificate directory share the key. After a SIGHUP a new key signs; tokens of the old key stay valid while a flag names it."""
     with Cluster(with_witness=False) as cluster:
         one, two = (cluster.instance(name) for name in ("one", "two"))
         for at in (one, two):

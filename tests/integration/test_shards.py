@@ -19,7 +19,7 @@ def shards(tmp_path_factory):
 
 
 def lease_of(event):
-    """The number of the shard whose Lease was written, and its new holder."""
+    """Returns the number of the shard whose Lease was written, and the new holder."""
     number = event["key"].removeprefix(LEASES)
     if not number.isdigit():
         return None, None
@@ -27,7 +27,7 @@ def lease_of(event):
 
 
 def holders(cluster):
-    """Who holds each shard now, as etcd has it."""
+    """Returns the holder of each shard, read from etcd."""
     now = {}
     for event in cluster.witness.seen():
         number, holder = lease_of(event)
@@ -37,7 +37,7 @@ def holders(cluster):
 
 
 def taken(cluster, mark):
-    """The shards that were acquired since the mark: their numbers and new holders, in order."""
+    """Returns the shards that were acquired since the mark: their numbers and new holders, in order."""
     now, result = {}, []
     for index, event in enumerate(cluster.witness.seen()):
         number, holder = lease_of(event)
@@ -52,7 +52,7 @@ def taken(cluster, mark):
 
 
 def assert_fenced(cluster):
-    """Each write of a shard was committed while its writer held the shard's Lease, and a term has one writer."""
+    """Checks that each write of a shard was committed while its writer held the Lease of the shard, and that a term has one writer."""
     now, writers, n = {}, {}, 0
     for event in sorted(cluster.witness.seen(), key=lambda e: e["rev"]):
         number, holder = lease_of(event)
@@ -91,7 +91,7 @@ def test_shards_are_divided_and_follow_the_processes(cluster, shards):
     wait_until("the others to have its shards", lambda: is_divided(cluster, *"ab"))
     assert sorted(n for n, _ in taken(cluster, mark)) == sorted(n for n, holder in before.items() if holder == "c")
 
-    # A new process gets its share by hand-over: each shard that it takes was released and named it.
+    # A new process gets its share by hand-overs: each of its shards was released with this process as the successor.
     before, mark = holders(cluster), cluster.witness.mark()
     d = contender(cluster, shards, "d", server)
     wait_until("d to have its share", lambda: is_divided(cluster, *"abd"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that ask for much and do not read it: lists, and watches with their initial events.
+"""Clients that ask for much data and do not read it: lists, and watches with their initial events.
 
-They occupy no place that others need, their memory has limits, and nobody else notices them.
+They take no place from other requests, the memory for them has limits, and nobody else notices them.
 """
 import http.client
 import json
@@ -17,7 +17,7 @@ import holdfastd
 
 N_OBJECTS = 1500
 OBJECT_BYTES = 4096
-# More than the places for reading requests in flight (400).
+# More than --max-requests-inflight, which is 400.
 N_READERS = 450
 LIST = "/api/v1/configmaps"
 
@@ -50,7 +50,7 @@ def _filled(cluster):
     tokens.write_text('slow,slow,1,"system:masters"\ngood,good,2,"system:masters"\n')
     tokens.chmod(0o600)
     holdfastd.fill_configmaps(cluster.etcd, N_OBJECTS, OBJECT_BYTES)
-    # Several lists are compared, so no ConfigMap may come in between.
+    # Several lists are compared, so no controller may create a ConfigMap in between.
     return cluster.instance("a", f"--token-auth-file={tokens}", "--controllers=*,-root-ca-publisher").wait_ready()
 
 
@@ -78,12 +78,12 @@ def test_unread_lists_occupy_no_place(filled):
         code, text = get(filled, LIST, "good")
         assert code == 200, text
         assert n_items(text) >= N_OBJECTS
-        # The user with the full account still gets objects, and Leases.
+        # The user has reached the limit for lists, and still gets single objects and Leases.
         assert get(filled, "/api/v1/namespaces/default", "slow")[0] == 200
     leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/holdfast-controllers"
     assert get(filled, leases, "slow")[0] == 200
     assert metric(filled, "holdfast_unsent_bytes") <= 65 << 20
-    # What the others got: the account admits 256 lists, and the rest is asked to come back.
+    # A user may have 256 unread lists; the others of these requests get a 429.
     for reader in readers:
         reader.close()
     holdfastd.wait_until("the accounts to be empty",
@@ -115,7 +115,7 @@ def test_the_server_stops_with_unread_answers(filled):
 
 
 def test_same_list_in_every_form(filled):
-    """What is made in pieces is one document, in each form, also at the edges of pieces."""
+    """A list that is sent in pieces is one valid document in each format, also where two pieces meet."""
     whole = json.loads(get(filled, LIST, "good")[1])
     assert whole["kind"] == "ConfigMapList" and "continue" not in whole["metadata"]
     names = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in whole["items"]]
@@ -178,7 +178,7 @@ def is_initial_end(event):
 
 @pytest.mark.parametrize("version", ["", "0", "1"])
 def test_initial_events(filled, version):
-    """Every object as ADDED, in order, then the bookmark, then what happens afterwards."""
+    """The watch delivers every object as ADDED, in order, then the bookmark, then later changes."""
     watch = Watch(filled, f"{INITIAL}&resourceVersion={version}")
     assert watch.response.status == 200
     events = watch.read_until(is_initial_end)
@@ -205,7 +205,7 @@ def test_initial_events_in_other_forms(filled):
     assert len(events) == N_OBJECTS // 10 + 1
     assert {event["object"]["kind"] for event in events} == {"PartialObjectMetadata"}
     watch.close()
-    # Without initial events: only what happens from now on.
+    # Without initial events the watch delivers only changes from now on.
     watch = Watch(filled, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan"
                   "&allowWatchBookmarks=true")
     code, text = filled.request("POST", "/api/v1/namespaces/default/configmaps",
@@ -228,7 +228,7 @@ def test_unread_watches_share_their_initial_events(filled):
     n = 100
     watches = [Unread(filled, f"{LIST}?watch=true", "slow") for _ in range(n)]
     assert [watch.status() for watch in watches] == [200] * n
-    # All of them together: less than a quarter of them would need for copies.
+    # All watches together take less memory than copies of all objects for a quarter of them.
     assert resident() - before < n // 4 * N_OBJECTS * OBJECT_BYTES
     code, text = get(filled, LIST, "good")
     assert code == 200 and n_items(text) >= N_OBJECTS
@@ -237,7 +237,7 @@ def test_unread_watches_share_their_initial_events(filled):
 
 
 class Late(threading.Thread):
-    """Begins to read an unread response, up to its end. text: all of it, if it has an end."""
+    """Reads a response that was left unread. `text` is all of it, once it has ended."""
 
     def __init__(self, unread):
         super().__init__(daemon=True)
@@ -264,7 +264,7 @@ class Late(threading.Thread):
 
 
 def test_unread_watches_are_ended_when_the_account_is_full(filled):
-    """What waits for a user's watches is charged, and the largest of the slow ones is ended. Others lose nothing."""
+    """Unread events of a user's watches count against a limit. Above it, the slow watch with the most of them is ended. Other watches lose nothing."""
     objects = "/api/v1/namespaces/default/configmaps"
     revision = json.loads(get(filled, LIST + "?limit=1", "good")[1])["metadata"]["resourceVersion"]
     good = Watch(filled, f"resourceVersion={revision}")
@@ -283,7 +283,7 @@ def test_unread_watches_are_ended_when_the_account_is_full(filled):
         assert good.read_until(lambda event: True)[-1]["object"]["data"]["v"].startswith(f"{count} ")
         return metric(filled, "holdfast_unsent_bytes")
     holdfastd.wait_until("the account to be full", lambda: write() > 64 << 20)
-    # None is ended before it has been behind for some seconds.
+    # A watch is ended only after it has been behind for some seconds.
     holdfastd.wait_until("watches to be ended", lambda: write() <= 64 << 20, every=0.5)
     ended = metric(filled, "holdfast_unsent_watches_ended_total")
     assert 0 < ended <= len(watches)
@@ -292,7 +292,7 @@ def test_unread_watches_are_ended_when_the_account_is_full(filled):
     for user in ("slow", "good"):
         code, text = get(filled, LIST, user)
         assert code == 200 and n_items(text) >= N_OBJECTS
-    # One that was ended still gets whole events, and the end of the response.
+    # An ended watch still delivers whole events, and its response ends properly.
     readers = [Late(watch) for watch in watches]
     text = holdfastd.wait_until("the end of a response", lambda: next(
         (reader.text for reader in readers if reader.text), None))

@@ -104,12 +104,12 @@ def test_json_has_the_same_model_as_the_text(cluster):
         assert [i["state"] for i in json.loads(watch.child.stdout.readline())["instances"]] == ["leading", "following"]
         a.send(signal.SIGTERM)
         assert a.wait() == 0
-        # b may lead before the history that was read with it says so; then another line follows.
+        # A line may show that b leads with a history that does not contain it yet. Then another line follows.
         while not is_released(last := json.loads(watch.child.stdout.readline())) or last["instances"][-1]["state"] != "leading":
             pass
         watch.send(signal.SIGTERM)
         assert watch.wait() == 0 and watch.log_text() == ""
-    # The exit statuses are those of the text.
+    # The exit statuses are the same as with the text output.
     assert status(b, "-o", "json", "--kubeconfig=/nonexistent").returncode == 1
     assert status(b, "-o", "yaml").returncode == 2
 
@@ -250,7 +250,7 @@ def test_mistakes_are_one_clear_line(cluster):
 
 
 class TokenThief:
-    """An https server that notes the Authorization header of each request. Its certificate verifies."""
+    """An https server that records the Authorization header of each request. Its certificate is valid for the client."""
 
     def __init__(self, pki):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -280,13 +280,13 @@ class TokenThief:
 
 
 def can_mount():
-    """Whether this process may have a mount namespace. Not so in a chroot, whose root is no mount."""
+    """Whether this process may create a mount namespace. In a chroot it may not, because the root is not a mount point."""
     return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
 @pytest.mark.parametrize("has_ca", [True, False], ids=["own-ca", "system-cas"])
 def test_a_token_goes_to_servers_of_the_kubeconfigs_ca_only(cluster, has_ca):
-    """Whoever may write Leases names an endpoint. With the system's CAs, its certificate proves nothing about the cluster."""
+    """Anyone who may write Leases can publish an endpoint. If only the system's CAs verify it, its certificate proves nothing about the cluster."""
     tokens = cluster.directory / "tokens.csv"
     tokens.write_text("secret-token,someone,1,\"system:masters\"\n")
     a = cluster.instance("a", f"--token-auth-file={tokens}").wait_ready()

@@ -18,7 +18,7 @@ from tls_etcd import tls_etcd
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 LISTS = [CONFIGMAPS, "/api/v1/namespaces", "/api/v1/namespaces/default/secrets", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces",
          "/apis/rbac.authorization.k8s.io/v1/clusterroles"]
-# Keys that a copy writes anew or leaves out.
+# Keys of the store's own, which a copy replaces or leaves out.
 OWN = {f"/registry.holdfast/{name}" for name in ("epoch", "compact", "progress", "copying")}
 
 
@@ -85,7 +85,7 @@ def stop(instance):
 
 
 def objects(instance):
-    """What clients see, without what the store gives to each object."""
+    """Returns the objects that clients see, without the metadata that depends on the store."""
     found = {}
     for path in LISTS:
         code, text = instance.get(path)
@@ -106,7 +106,7 @@ def fill(instance):
 
 
 def filled_file(tmp_path, name="a.db"):
-    """A file with the objects of a system that has been stopped, and what clients saw."""
+    """Fills a file through an instance and stops that. Returns the file and the objects that clients saw."""
     file = File(tmp_path / name)
     with serve(tmp_path, file, "first") as instance:
         instance.wait_ready()
@@ -124,7 +124,7 @@ def test_objects_move_to_etcd_and_back(tmp_path, etcd):
     done = succeeds("copy", "--from", file.url, "--to", f"etcd:{etcd.url}")
     assert "copied" in done.stderr.splitlines()[-1]
     assert copied(etcd_values(etcd)) == copied(file.values())
-    # The order of the writes, apart from those of one revision.
+    # The copy keeps the order of the writes; writes of one revision may come in any order.
     assert sorted(copied(etcd_values(etcd))) == sorted(copied(file.values()))
     assert "/registry.holdfast/copying" not in etcd_values(etcd)
     with serve(tmp_path, etcd, "second") as instance:
@@ -191,7 +191,7 @@ def test_a_source_in_use_is_refused(tmp_path, etcd):
 
 @contextlib.contextmanager
 def begun_copy(etcd, target):
-    """A copy of 6000 objects, of which some have arrived."""
+    """Starts a copy of 6000 objects, and waits until some have arrived."""
     fill_configmaps(etcd, 6000, 100)
     with subprocess.Popen([HOLDFASTD, "store", "copy", "--from", f"etcd:{etcd.url}", "--to", target.url], stderr=subprocess.PIPE, text=True) as child:
         for line in child.stderr:
@@ -221,7 +221,7 @@ def test_a_copy_that_was_killed_is_not_served_and_can_be_repeated(tmp_path, etcd
 
 
 def test_an_instance_stops_when_a_copy_begins(tmp_path, etcd):
-    """It started just before the copy wrote its mark, so neither has seen the other."""
+    """The instance started just before the copy wrote its mark, so neither has noticed the other."""
     with serve(tmp_path, etcd, "first") as instance:
         instance.wait_ready()
         etcdctl(etcd, "put", "/registry.holdfast/copying", "x")
@@ -284,7 +284,7 @@ def test_a_backup_of_a_file_in_use_is_restored_and_served(tmp_path):
         assert {key: value for key, value in after.items() if not key[1].startswith(("one-", "two-"))} == before
         n = [sum(key[1].startswith(kind) for key in after) for kind in ("one-", "two-")]
         assert at <= n[1] <= n[0] <= n[1] + 1, n
-        # What a client has seen of the lost history is told apart: it has to list again.
+        # A client with a revision of the lost history is detected and has to list again.
         listed = json.loads(instance.get(CONFIGMAPS)[1])
         assert int(listed["metadata"]["resourceVersion"]) > last
         assert '"code":410' in instance.get(f"{CONFIGMAPS}?watch=1&timeoutSeconds=5&resourceVersion={last}")[1]
@@ -294,7 +294,7 @@ def test_a_backup_of_a_file_in_use_is_restored_and_served(tmp_path):
 
 
 def test_a_client_of_the_lost_history_lists_again(tmp_path):
-    """Its instance starts again on a file that was restored in the place of the lost one."""
+    """The instance starts again on a restored file in the place of the lost one."""
     file = File(tmp_path / "a.db")
     with serve(tmp_path, file, "first") as instance:
         instance.wait_ready()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk of the store's file is full: writes fail with a reason, reads go on, the health says it, nothing is lost, and all works
+"""The disk of the store's file is full: writes fail with a reason, reads go on, the health checks report it, nothing is lost, and all works
 again when there is room."""
 import json
 import os
@@ -14,7 +14,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class ShimDisk:
-    """tests/lib/crash_shim.h: the store's files have as much room as a file is long."""
+    """A disk that tests/lib/crash_shim.h simulates: the length of a file says how much room the store's files have."""
 
     def __init__(self, directory):
         self.store = pathlib.Path(directory) / "store.db"
@@ -39,7 +39,7 @@ class ShimDisk:
 
 
 class TmpfsDisk:
-    """A file system of its own, of which another file takes all the room."""
+    """A real file system for the store only. Another file fills the rest of it."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory) / "disk"
@@ -99,7 +99,7 @@ def fill(instance, acknowledged):
 
 
 def check_all(instance, acknowledged):
-    """Each acknowledged object is there, unchanged. One more may be there for each write that failed."""
+    """Checks that each acknowledged object exists unchanged. For each failed write, one more object may exist."""
     code, text = instance.get(CONFIGMAPS)
     assert code == 200, text
     found = {o["metadata"]["name"]: o["data"]["value"] for o in json.loads(text)["items"] if o["metadata"]["name"].startswith("filled-")}
@@ -116,7 +116,7 @@ def test_a_full_disk_is_reported_and_survived(cluster):
     assert len(acknowledged) > 0
     assert status["kind"] == "Status" and status["reason"] == "ServiceUnavailable" and "full" in status["message"], status
     for instance in instances:
-        # A small write may find room after a large one did not, and the check passes for a moment.
+        # A small write may still find room after a large one failed. The check then passes for a moment.
         wait_until(f"{instance.name} to lack room", lambda i=instance: "no room" in i.get("/readyz/store-room")[1])
         wait_until(f"{instance.name} to be not ready", lambda i=instance: i.get("/readyz")[0] == 500)
         assert instance.get("/livez")[0] == 200
@@ -132,7 +132,7 @@ def test_a_full_disk_is_reported_and_survived(cluster):
     again = cluster.instance("again", env=disk.env()).wait_ready()
     check_all(again, acknowledged)
     assert again.get(f"{CONFIGMAPS}/after")[0] == 200
-    # The next time it is no different.
+    # A second time the same happens.
     disk.leave(20000)
     assert "full" in fill(again, acknowledged)["message"]
     disk.free()

@@ -59,7 +59,7 @@ class Client:
         return wait_until(f"a response to {method} {path}", lambda: self.attempt(method, path, body), limit=60, every=0.01)
 
     def attempt(self, method, path, body):
-        """The response, or None if there is none that is final."""
+        """Returns the response, or None if the request must be repeated."""
         try:
             if not self.connection:
                 self.connect()

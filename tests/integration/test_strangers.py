@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients without credentials can do to those with credentials: nothing."""
+"""Clients without credentials cannot harm those with credentials."""
 import json
 import socket
 import ssl
@@ -52,7 +52,7 @@ def read_all(connection):
 
 
 def test_uploads_are_refused_at_their_heads(instance):
-    """The refusal comes although the body never does, and the connection ends."""
+    """The server refuses the request although the body never arrives, and closes the connection."""
     for headers, code in (("", 403), ("Authorization: Bearer wrong\r\n", 401)):
         text = read_all(unfinished_post(instance, headers=headers)).decode()
         assert text.startswith(f"HTTP/1.1 {code} "), text
@@ -60,7 +60,7 @@ def test_uploads_are_refused_at_their_heads(instance):
 
 
 def test_unfinished_uploads_use_up_nothing(instance):
-    """More of them than the memory for bodies could hold, while a client with credentials writes."""
+    """More such uploads than the memory for bodies could hold are open, while a client with credentials writes."""
     uploads = [unfinished_post(instance) for _ in range(120)]
     for upload in uploads:
         try:
@@ -82,7 +82,7 @@ def test_many_empty_parameters_are_cheap(instance):
 
 
 def test_idle_connections_make_room_for_others(instance):
-    """Thousands of connections that say nothing take no place from a client with credentials."""
+    """Thousands of silent connections take no place from a client with credentials."""
     silent = []
     for _ in range(3000):
         silent.append(dial(instance))

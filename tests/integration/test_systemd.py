@@ -205,7 +205,7 @@ def test_readiness_status_stop_and_hand_over_work(host):
 
 
 def test_two_units_work_without_any_flag_but_a_port(host):
-    """Without etcd they share a file and a CA: one leads, either's kubeconfig is good for both, and a crash frees the Lease."""
+    """Without etcd two instances share a file and a CA. One leads, the kubeconfig of each is valid for both, and a crash frees the Lease."""
     host.systemd.write("/etc/holdfast/holdfastd.env", f"HOLDFASTD_FLAGS=--v=2 {' '.join(LONG)}\n")
     a, b = host.start_leader_and_follower()
     authorities = {json.loads(host.systemd.file(f"/var/lib/holdfast/{unit.name}/admin.kubeconfig").read_text())["clusters"][0]["cluster"]
@@ -431,7 +431,7 @@ def test_an_unusable_file_is_not_retried(host):
 
 @pytest.mark.parametrize("why", ["the disk is full", "the port is taken"])
 def test_a_unit_comes_back_by_itself_after_many_failed_starts(host, why):
-    """Each start fails at once, but not with status 2, because the cause may go away without anybody who knows of the unit."""
+    """Each start fails at once, but not with status 2: the cause may go away by itself, so systemd must go on with restarts."""
     private = "/var/lib/private/holdfast/b"
     host.drop_in("RestartSec=1ms")
     if why == "the disk is full":
@@ -506,7 +506,7 @@ def test_a_connection_to_the_socket_starts_the_service(host):
     assert a.get("/readyz")[0] == 200
     for _ in range(2):
         a.stop()
-        assert a.get("/readyz", timeout=LIMIT)[0] in (200, 500)  # this connection has started it
+        assert a.get("/readyz", timeout=LIMIT)[0] in (200, 500)  # this connection has started the service
         wait_until("it to be active", lambda: a.show("ActiveState") == "active")
         assert a.get("/readyz")[0] == 200
     assert a.show("Result") == "success"
@@ -514,7 +514,7 @@ def test_a_connection_to_the_socket_starts_the_service(host):
 
 
 def enter(systemd):
-    """A command that runs the rest of the line inside."""
+    """Returns a prefix that runs a command inside the namespaces of that systemd."""
     return f"nsenter --target={systemd.pid} --mount --pid --uts --ipc --cgroup --"
 
 
@@ -527,7 +527,7 @@ def run_recipe(recipe, programs, *hosts):
 
 
 def test_the_second_host_gets_the_ca_by_the_commands_of_the_documentation(host, tmp_path):
-    """One kubeconfig is good for both hosts. Each has a systemd of its own; the script `ssh` stands for the network between them."""
+    """One kubeconfig is valid for both hosts. Each host has its own systemd; the script `ssh` plays the network between them."""
     recipe = subprocess.run([ROOT / "tests" / "lib" / "doc-commands", ROOT / "docs" / "operating.md", "Two hosts with the shipped units"],
                             capture_output=True, text=True, check=True).stdout
     with Systemd(HOLDFASTD, os.path.dirname(PROGRAM)) as systemd:
@@ -545,6 +545,6 @@ def test_the_second_host_gets_the_ca_by_the_commands_of_the_documentation(host, 
             assert (host.a.pki / name).read_text() == (two.b.pki / name).read_text()
         wait_until("the second host to be in the kubeconfig", lambda: f":{host.ports['b']}" in host.a.kubeconfig.read_text())
         assert two.b.get("/readyz")[0] == 200
-        # It may be repeated while the units run, but not `pki init`: the CA exists.
+        # The recipe may be repeated while the units run, but without `pki init`, because the CA exists.
         again = "".join(line for line in recipe.splitlines(True) if "pki init" not in line)
         assert "the CA is already in" in run_recipe(again, tmp_path, host.systemd, systemd)

@@ -13,7 +13,7 @@ ETCD = "--etcd-servers=http://127.0.0.1:1"
 
 
 def run(directory, *flags):
-    """Ends before it connects to the store, because it refuses a file."""
+    """Runs the server, which must refuse a file and exit before it connects to the store."""
     return subprocess.run([HOLDFASTD, ETCD, "--secure-port=0", f"--data-dir={directory}", *flags], capture_output=True, text=True, timeout=30, check=False)
 
 
@@ -34,7 +34,7 @@ def _pki(tmp_path_factory):
 
 
 def test_a_planted_ca_in_an_open_directory(pki, tmp_path):
-    """The attack: whoever can write to the data directory first brings a CA, and with it an administrator."""
+    """The attack: anyone who writes to the data directory first can put a CA there, and so become an administrator."""
     data = tmp_path / "data"
     data.mkdir()
     shutil.copytree(pki, data / "pki")
@@ -65,7 +65,7 @@ def test_files_of_another_user(pki, tmp_path):
 
 @pytest.mark.parametrize("flag", ["--token-auth-file", "--client-ca-file", "--etcd-cafile"])
 def test_files_of_flags(pki, tmp_path, flag):
-    """Through a link too: its target decides."""
+    """The rule holds through a symbolic link too: the target decides."""
     there = tmp_path / "there"
     there.mkdir()
     there.chmod(0o755)
@@ -81,7 +81,7 @@ def test_files_of_flags(pki, tmp_path, flag):
 
 
 def test_manifests_that_others_may_write(tmp_path):
-    """The leader applies them with all rights."""
+    """The leader applies the manifests with all rights, so no other user may write them."""
     manifests = tmp_path / "manifests"
     manifests.mkdir(mode=0o755)
     manifest = manifests / "10-a.yaml"
@@ -112,7 +112,7 @@ def test_a_reload_refuses_too():
 
 
 def test_a_kubeconfig_that_others_could_replace(tmp_path):
-    """Whoever replaces it chooses the server that the administrator talks to, and the programs that kubectl runs."""
+    """Anyone who replaces the kubeconfig chooses the server that the administrator talks to, and the programs that kubectl runs."""
     there = tmp_path / "there"
     there.mkdir()
     flags = ["--storage=memory", "--secure-port=0", f"--write-kubeconfig={there / 'kubeconfig'}"]
@@ -127,7 +127,7 @@ def test_a_kubeconfig_that_others_could_replace(tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
 def test_a_kubeconfig_keeps_its_owner():
-    """Root gave it to the administrator. A reload and a restart write it again."""
+    """Root gave the file to the administrator. A reload and a restart write it again and must keep the owner."""
     with Cluster(with_witness=False) as cluster:
         a = cluster.instance("a").wait_ready()
         os.chown(a.kubeconfig, STRANGER, STRANGER + 1)
@@ -135,7 +135,7 @@ def test_a_kubeconfig_keeps_its_owner():
         def owner():
             found = a.kubeconfig.stat()
             return found.st_uid, found.st_gid, found.st_mode & 0o777
-        with open(a.kubeconfig, "rb") as before:  # keeps its inode from being used again
+        with open(a.kubeconfig, "rb") as before:  # an open file keeps its inode from being used again
             a.send(signal.SIGHUP)
             wait_until("it to be written", lambda: a.kubeconfig.stat().st_ino != os.fstat(before.fileno()).st_ino)
         assert owner() == (STRANGER, STRANGER + 1, 0o600)
@@ -148,7 +148,7 @@ def test_a_kubeconfig_keeps_its_owner():
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
 def test_a_kubeconfig_that_was_planted_is_not_given_away(tmp_path):
-    """In a directory such as /tmp anybody can make the file before the server does."""
+    """In a directory such as /tmp anybody can create the file before the server does."""
     there = tmp_path / "there"
     there.mkdir()
     there.chmod(0o1777)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What services, claims, Ingresses, budgets and autoscalers are refused for, and what services set by themselves. Causes and texts were
+"""For what services, claims, Ingresses, budgets and autoscalers are refused, and which defaults services get. Causes and texts were
 compared with those of kube-apiserver 1.36.3."""
 import itertools
 import json

@@ -278,7 +278,7 @@ def test_a_pod_stays_for_minutes_on_a_lost_node(server, ns):
     changed = server.do("PATCH", pods(ns, "a"), {"spec": {"tolerations": [tolerated(NOT_READY, 7), tolerated(UNREACHABLE)]}},
                         "application/merge-patch+json")
     assert changed["spec"]["tolerations"][0]["tolerationSeconds"] == 7
-    # A template of pods gets none: the pods that are made of it do.
+    # A pod template gets no tolerations; only pods do.
     assert "tolerations" not in server.do("POST", apps(ns, "deployments"), deployment("a"))["spec"]["template"]["spec"]
 
 
@@ -307,7 +307,7 @@ def test_a_runtime_class_says_where_its_pods_run(server, ns):
 
 
 def test_typed_clients_can_read_what_was_made(server, ns):
-    """Their models have required fields, so zeros of the status must be there."""
+    """The models of the Python client have required fields, so zeros in the status must be sent."""
     kubernetes = pytest.importorskip("kubernetes")
     template = deployment("x")["spec"]
     apps_kinds = ("statefulsets", "daemonsets", "replicasets", "deployments")

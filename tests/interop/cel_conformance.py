@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""cel_conformance.py CALCULATOR DIRECTORY [-v]: which tests of the CEL specification pass.
+"""cel_conformance.py CALCULATOR DIRECTORY [-v]: prints which tests of the CEL specification pass.
 
 CALCULATOR is build/tests/cel-calculator; DIRECTORY is tests/simple/testdata of a checkout of github.com/google/cel-spec. The tests
 are read from there each time; none is part of this repository. Tests that need protocol buffer messages or a container cannot be
@@ -50,14 +50,14 @@ def unquote(token):
 
 
 def message(stream, end):
-    """A list of pairs of name and value; a value is a list, bytes or a word."""
+    """Parses a message in protobuf's text format. Returns pairs of name and value; a value is again such a list, or bytes, or a word."""
     pairs = []
     for name in stream:
         if name == end:
             break
         if name in ",;":
             continue
-        if name == "[":  # the name of an extension or of a message in an Any
+        if name == "[":  # the name in brackets is that of an extension, or of a message in an Any
             while next(stream) != "]":
                 pass
             name = "[any]"
@@ -82,7 +82,7 @@ class NotApplicable(Exception):
 
 
 def fields(pairs):
-    """Adjacent strings of one value would need more; the data has none that matter."""
+    """Returns the fields of a message by name. A repeated field keeps only its last value; no test needs more."""
     return dict(pairs)
 
 
@@ -91,7 +91,7 @@ def quote(text):
 
 
 def literal(value):
-    """A value of the specification as an expression."""
+    """Returns a value of the specification's data as a CEL expression."""
     if len(value) != 1:
         raise NotApplicable("no value")
     kind, data = value[0]
@@ -151,7 +151,7 @@ def hexed(text):
 
 
 def lines(test):
-    """What the calculator reads for a test, and the expectation."""
+    """Returns the calculator's input for a test, and the expected result."""
     get = fields(test)
     if b"TestAllTypes" in get["expr"] or "container" in get or b"proto2" in get["expr"] or b"NestedEnum" in get["expr"]:
         raise NotApplicable("messages")

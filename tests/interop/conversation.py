@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded conversation of a Go client: its form, and what must hold of the answers.
+"""A recorded conversation of a Go client with an API server: its form, and what must be true of the responses.
 
 A conversation is a JSON array of requests in the order in which they were sent:
 
     ask        method and path, with the query
     accept, type, body, protobuf, agent   what was sent; protobuf is base64
-    uses       values of earlier answers that are in the request: {value: [request, path]}, or [request, path, n] of the n-th event of one of our objects
+    uses       values from earlier responses that the request contains: {value: [request, path]}; [request, path, n] means the n-th event about our objects
     code, content                  the status and the content type of the answer
-    holds      what must hold of the answer: holds_of of the recorded one
-    frames     of a watch: what must arrive, in this order: seen_frames of the recorded ones
+    holds      what must be true of the response: holds_of() of the recorded one
+    frames     only for a watch: the events that must arrive, in this order: seen_frames() of the recorded ones
 
-Only what does not depend on the server's state and clock is kept: names, kinds, labels, data, specs, who manages fields, reasons."""
+A record keeps only values that do not depend on the server's state and clock: names, kinds, labels, data, specs, field managers, reasons."""
 import gzip
 import json
 import re
@@ -20,7 +20,7 @@ from kube_protobuf import decode_answer, decode_frames
 
 PROTOBUF = b"k8s\0"
 UID_LENGTH = 36
-OURS = "rec"  # the names of the objects that the recorded programs made begin so
+OURS = "rec"  # the prefix of the names of the objects that the recorded programs created
 
 
 def is_watch(entry):
@@ -28,7 +28,7 @@ def is_watch(entry):
 
 
 def decode_body(data):
-    """JSON, or protobuf in the same form. What is neither (OpenAPI in protobuf) is {}."""
+    """Parses a body: JSON, or protobuf into the same form. Other content (OpenAPI in protobuf) gives {}."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     if data[:4] == PROTOBUF:
@@ -40,7 +40,7 @@ def decode_body(data):
 
 
 def frames_of(data, content):
-    """The complete events of a stream, as (type, object)."""
+    """Returns the complete events of a stream, as (type, object)."""
     if "protobuf" not in content:
         events = [json.loads(line) for line in data.split(b"\n")[:-1] if line]
         return [(event["type"], event["object"]) for event in events]
@@ -60,7 +60,7 @@ def our_objects(frames):
 
 
 def seen_frames(frames):
-    """[type, kind, name] of events of our objects; the bookmark that ends the initial events is "SYNCED"."""
+    """Returns [type, kind, name] of the events about our objects. The bookmark that ends the initial events is ["SYNCED", ...]."""
     seen = []
     for kind, item in frames:
         if ends_initial_events(kind, item):
@@ -71,7 +71,7 @@ def seen_frames(frames):
 
 
 def values_of(document):
-    """(path, value) of what a client may send back."""
+    """Yields (path, value) of the values in a response that a client may send back later."""
     meta = document.get("metadata") or {}
     found = [(f"metadata.{name}", meta[name]) for name in ("resourceVersion", "uid", "continue") if meta.get(name)]
     for i, item in enumerate(document.get("items") or []):
@@ -134,7 +134,7 @@ def varint(data, at):
 
 
 def replaced(message, old, new):
-    """A message of protobuf in which each text that equals old is new. Raises if it is no message."""
+    """Returns a protobuf message in which `new` replaces each text equal to `old`. Raises if the bytes are not a message."""
     out, at = b"", 0
     while at < len(message):
         begin = at
@@ -155,14 +155,14 @@ def replaced(message, old, new):
             try:
                 value = replaced(value, old, new)
             except (ValueError, IndexError):
-                if len(old) == UID_LENGTH:  # in the text of a set of fields
+                if len(old) == UID_LENGTH:  # a uid may also be part of a text, in a set of fields
                     value = value.replace(old, new)
         out += put_varint(key) + put_varint(len(value)) + value
     return out
 
 
 def with_values(entry, body, values):
-    """The path and the body with the values that this server has given. values: {old: new}."""
+    """Returns the path and the body of a request, with this server's values in place of the recorded ones. values: {old: new}."""
     path = entry["ask"][1]
     for old, new in values.items():
         for name in ("resourceVersion", "continue"):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """other_projects.py DIRECTORY... [-v]: holdfastd serves the kinds of other projects.
 
-Each DIRECTORY has YAML files of one project, anywhere below it: its CustomResourceDefinitions, and examples of its objects. Those
-below a folder whose name begins with "invalid" are examples that must be refused. Nothing of them is part of this repository.
+Each DIRECTORY has YAML files of one project, anywhere below it: its CustomResourceDefinitions, and examples of its objects. Examples
+below a folder whose name begins with "invalid" must be refused. No such file is part of this repository.
 
 For each project a holdfastd of its own, over SQLite, gets the definitions from kubectl. Then the script checks that each is
-established, that each version that is served is listed, and that kubectl explains the kind and its deepest field. It creates the
+established, that discovery lists each served version, and that kubectl explains the kind and its deepest field. It creates the
 examples with strict validation, and then variants of the good ones, each with one fault that a rule of its schema forbids: the answer
-must have Kubernetes' words for it. Prints a row of Markdown per project, and with -v each refusal. The exit status is 1 if anything
-is not as it must be.
+must have Kubernetes' message for it. Prints a Markdown table row per project, and with -v each refusal. The exit status is 1 if any
+check fails.
 """
 import argparse
 import copy
@@ -33,7 +33,7 @@ PLACEHOLDER = re.compile(r'PLACEHOLDER_|"\$?\{[A-Z_]+\}"|\$\{?[A-Z_]{4,}')
 
 
 class Loader(yaml.CSafeLoader):
-    """As kubectl reads YAML: a date is a text, and so is "="."""
+    """Loads YAML as kubectl does: a date is a text, and so is "="."""
 
 
 Loader.yaml_implicit_resolvers = {c: [(tag, r) for tag, r in rules if not tag.endswith((":timestamp", ":value"))]
@@ -41,7 +41,7 @@ Loader.yaml_implicit_resolvers = {c: [(tag, r) for tag, r in rules if not tag.en
 
 
 def documents(directory):
-    """(file, object) of all documents that are objects. Templates that are not YAML are left out."""
+    """Yields (file, object) of all documents that are objects. Templates that are not YAML are left out."""
     for path in sorted(pathlib.Path(directory).rglob("*.y*ml")):
         try:
             found = list(yaml.load_all(path.read_text(), Loader))
@@ -56,7 +56,7 @@ def documents(directory):
 
 
 def type_of(value):
-    """The name of a JSON value's type in messages."""
+    """Returns the name that messages use for the type of a JSON value."""
     if value is None:
         return "null"
     for kind, name in ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"), (dict, "object")):
@@ -70,7 +70,7 @@ def quoted(text):
 
 
 def faults(schema, value, path):
-    """(path as keys, new value or None = remove, cause's field, cause's message) for each rule on this value alone and below it."""
+    """Yields a fault for each rule of the schema on this value and below: (path as keys, new value or None = remove, the cause's field, its message)."""
     field = path[0] + "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in path[1:]) if path else ""
     kind = schema.get("type")
     if path and kind and not schema.get("x-kubernetes-int-or-string"):
@@ -122,7 +122,7 @@ def changed(obj, path, value):
 
 
 def deepest(schema, path=()):
-    """The longest path of names to a field that is explained."""
+    """Returns the longest path of names to a field that kubectl can explain."""
     best = path
     while schema.get("type") == "array" or isinstance(schema.get("additionalProperties"), dict):
         schema = schema["items"] if schema.get("type") == "array" else schema["additionalProperties"]
@@ -212,7 +212,7 @@ class Trial:
                     self.count["explained"] += 1
 
     def send(self, obj, n):
-        """Creates it under a name of its own. (status, Status or object)"""
+        """Creates the object under a new name. Returns (code, Status or object)."""
         obj = copy.deepcopy(obj)
         meta = obj.setdefault("metadata", {})
         for key in ("namespace", "generateName", "resourceVersion", "uid"):
@@ -224,7 +224,7 @@ class Trial:
         return response.status, json.loads(response.read())
 
     def faults_of(self, obj):
-        """Those that a create can have: it sets no status where that has a path of its own."""
+        """Returns the faults that a create can have. With a status subresource, a create ignores the status."""
         version = self.kinds[self.kind_of(obj)][1]
         found = faults(version["schema"]["openAPIV3Schema"], obj, [])
         return [f for f in found if f[0][0] != "status" or "status" not in version.get("subresources", {})]

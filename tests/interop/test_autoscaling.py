@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HorizontalPodAutoscalers in both versions: they are stored as v2, and what v1 does not know is in annotations, as in kube-apiserver."""
+"""HorizontalPodAutoscalers in both versions: they are stored as v2, and fields that v1 lacks are in annotations, as in kube-apiserver."""
 import json
 
 import old_kubectl
@@ -48,7 +48,7 @@ def test_the_cpu_is_a_field_in_v1_and_a_metric_in_v2(api):
     assert (first["apiVersion"], first["spec"]["targetCPUUtilizationPercentage"], first["spec"]["minReplicas"]) == ("autoscaling/v1", 60, 1)
     assert "annotations" not in first["metadata"]
     assert got(api, f"{V2}/cpu")["spec"]["metrics"] == [CPU]
-    # Without any metric, v1 asks for 80 %.
+    # Without metrics, the default in v1 is a CPU target of 80 %.
     assert made(api, V1, scaler("nothing"))["spec"]["targetCPUUtilizationPercentage"] == 80
     listed = {item["metadata"]["name"]: item for item in got(api, V1)["items"]}
     assert listed["cpu"]["spec"]["targetCPUUtilizationPercentage"] == 60 and "metrics" not in listed["cpu"]["spec"]
@@ -109,7 +109,7 @@ def test_malformed_annotations_are_ignored(api):
 
 
 def test_versions_share_the_owners_of_fields(api):
-    """What somebody has set in v1 conflicts with an apply of v2."""
+    """A field that a manager has set in v1 conflicts with an apply in v2."""
     path = f"{V1}/owned?fieldManager=old"
     body = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", **scaler("owned", targetCPUUtilizationPercentage=60)}
     assert api.ask("PATCH", path, body, content_type="application/apply-patch+yaml").code == 201

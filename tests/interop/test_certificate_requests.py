@@ -19,7 +19,7 @@ BOB = {"Authorization": "Bearer bob-token"}
 
 @pytest.fixture(scope="module")
 def made(pair):
-    """made(subject) is (path of the key, PEM of the request); the same key for all."""
+    """Returns a function: made(subject) returns (path of the key, PEM of the request). All requests have the same key."""
     directory = pair.cluster.directory
     key = directory / "requests.key"
     subprocess.run(["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", key], check=True, timeout=30)
@@ -47,7 +47,7 @@ def create(at, body, headers=ALICE):
 
 
 def issued(at, name):
-    """The status once the signer has answered."""
+    """Waits for the signer. Returns the status with its result."""
     found = {}
 
     def answered():
@@ -62,7 +62,7 @@ def openssl_text(pem, *args):
 
 
 def allow(at, name, user, rules):
-    """A ClusterRole with the rules, bound to the user."""
+    """Creates a ClusterRole with the rules, and binds it to the user."""
     kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": name}}
     assert ask(at, "POST", f"{RBAC}/clusterroles", {**kind, "kind": "ClusterRole", "rules": rules})[0] == 201
     assert ask(at, "POST", f"{RBAC}/clusterrolebindings",
@@ -185,7 +185,7 @@ def test_approving_and_signing_need_rights_on_the_signer(pair, made):
              'status.conditions: Forbidden: updates may not remove a condition of type "Approved"')]:
         code, refused = ask(pair.a, "PUT", f"{CSRS}/gina/status", {**found, "status": status})
         assert code == 422 and refused["message"] == prefix + message, refused
-    # a signer that does not know why a request was approved changes nothing of that
+    # a signer that leaves the reason of the approval out does not remove it
     code, after = ask(pair.a, "PUT", f"{CSRS}/gina/status", {**found, "status": {
         **found["status"], "conditions": [{"type": "Approved", "status": "True"}, {"type": "Ready", "status": "False"}]}})
     assert code == 200 and [c.get("reason") for c in after["status"]["conditions"]] == ["Yes", None], after
@@ -228,7 +228,7 @@ def test_bad_requests_are_refused(pair, made):
                                         'kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed'])]:
         got, refused = ask(pair.a, "POST", CSRS, asked)
         assert got == code and all(m in refused["message"] for m in messages), (got, refused["message"], messages)
-    create(pair.a, csr("other-masters", masters, signer="example.com/x"))  # what other signers give is their business
+    create(pair.a, csr("other-masters", masters, signer="example.com/x"))  # the rule against system:masters is only for the built-in signers
 
 
 def test_the_signer_answers_what_it_never_signs(pair, made):

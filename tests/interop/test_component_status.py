@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ComponentStatuses: nothing is stored, and they can only be read."""
+"""ComponentStatuses are not stored, and can only be read."""
 import pytest
 from memory_server import MemoryServer
 

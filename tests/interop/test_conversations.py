@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations of client-go 0.36 and controller-runtime 0.24 that were recorded, replayed without Go against a fresh server.
+"""Recorded conversations of client-go 0.36 and controller-runtime 0.24, replayed without Go against a fresh server.
 
 conversation.py says what a record contains. A request is sent as the Go program sent it, with the versions and uids of this server in the place of the
 recorded ones; a watch stays open until everything that the Go program saw has arrived."""
@@ -68,11 +68,11 @@ class Replay:
         if is_watch(entry):
             watch = self.answers[i] = Watch(self.api, path, {"User-Agent": "recorder", "Accept": entry["accept"]})
             assert (watch.code, watch.content) == (entry["code"], entry["content"]), what
-            if any(frame[0] == "SYNCED" for frame in entry["frames"]):  # the Go program waited for it, too
+            if any(frame[0] == "SYNCED" for frame in entry["frames"]):  # the Go program waited for this bookmark too
                 wait_until(what, lambda: any(ends_initial_events(*frame) for frame in watch.frames()))
             return
         reply = self.ask(entry, path, body)
-        if entry["ask"][0] == "GET" and reply.code != entry["code"]:  # what a controller does takes a moment
+        if entry["ask"][0] == "GET" and reply.code != entry["code"]:  # the effect of a controller takes a moment
             replies = []
             wait_until(f"{what}: {reply.code}", lambda: replies.append(self.ask(entry, path, body)) or replies[-1].code == entry["code"], limit=20)
             reply = replies[-1]
@@ -104,7 +104,7 @@ def test_a_conversation_goes_as_it_was_recorded(name):
 
 
 def test_the_records_are_checked():
-    """The comparison finds a wrong name, a missing event and a changed field."""
+    """Tests the comparison itself: it finds a wrong name, a missing event and a changed field."""
     item = {"kind": "ConfigMap", "metadata": {"name": OURS + "-x", "labels": {}}, "data": {"a": "1"}}
     assert holds_of(item) != holds_of({**item, "data": {"a": "2"}})
     assert holds_of(item) != holds_of({**item, "metadata": {"name": OURS + "-y", "labels": {}}})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority and fairness: the objects that every server has, how they are kept, what users may write, and the headers that name them."""
+"""Priority and fairness: the objects that every server has, how the server restores them, what users may write, and the headers that name them."""
 import http.client
 
 import pytest
@@ -80,7 +80,7 @@ def test_discovery(api):
 
 
 def test_what_the_server_keeps(api):
-    """Mandatory objects are restored; the others are the user's once the annotation says so. What claims to be the server's is deleted."""
+    """Mandatory objects are restored. The suggested ones belong to the user once the annotation says so. Unknown objects that carry the server's annotation are deleted."""
     for path in (f"{SCHEMAS}/catch-all", f"{LEVELS}/system"):
         uid = get(api, path)["metadata"]["uid"]
         assert api.ask("DELETE", path).code == 200
@@ -140,14 +140,14 @@ def test_responses_name_the_schema_and_the_level(api):
     assert api.ask("POST", LEVELS, level("mine")).code == 201
     assert api.ask("POST", SCHEMAS, schema("mine", "mine", matchingPrecedence=5)).code == 201
     wait_until("the schema to match", lambda: uids(api.ask("GET", configmaps + "/x", **joe)) == of("mine", "mine"))
-    assert uids(api.ask("GET", configmaps, **joe)) == of("global-default", "global-default")  # a list: the rule says get
+    assert uids(api.ask("GET", configmaps, **joe)) == of("global-default", "global-default")  # the request is a list, and the rule matches only get
     assert api.ask("DELETE", f"{SCHEMAS}/mine").code == 200
     wait_until("the schema to match no more", lambda: uids(api.ask("GET", configmaps + "/x", **joe)) == of("global-default", "global-default"))
     assert api.ask("DELETE", f"{LEVELS}/mine").code == 200
 
 
 def test_a_connection_follows_changes_of_schemas_and_users(api):
-    """What a connection remembers of its last request is forgotten when the schemas change, and is not used for another user."""
+    """A connection remembers the schema of its last request. It forgets it when the schemas change, and does not use it for another user."""
     connection = http.client.HTTPSConnection(api.address, timeout=30, context=api.context)
     path = "/api/v1/namespaces/default/configmaps/"
 

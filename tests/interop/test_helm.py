@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helm 3 installs, upgrades, rolls back, tests and removes a chart with what charts have: a definition, objects of it, hooks, workloads."""
+"""Helm 3 installs, upgrades, rolls back, tests and removes a typical chart: with a definition, objects of its kind, hooks and workloads."""
 import json
 import os
 import shutil
@@ -61,7 +61,7 @@ def _helm(tmp_path_factory):
 
 
 def test_releases_are_kept_as_secrets():
-    """Helm's own record of a release: a Secret for each revision, found by its labels. This needs no helm."""
+    """Helm's own record of a release: a Secret for each revision, found by its labels. This test runs without helm."""
     secrets = "/api/v1/namespaces/default/secrets"
 
     def revision(n, status):
@@ -96,7 +96,7 @@ def test_the_life_of_a_release(helm):
     listed = json.loads(helm("list", "-o", "json").stdout)
     assert [(r["name"], r["revision"], r["status"]) for r in listed] == [("r", "3", "deployed")]
     assert "Phase:          Succeeded" in helm("test", "r").stdout
-    # Nothing here makes pods, so a wait for them ends at its timeout, and the release says so.
+    # No controller creates pods here, so a wait for them times out, and the release has failed.
     waited = helm("upgrade", "r", str(helm.chart), "--set", "text=four", "--wait", "--timeout", "1s", check=False)
     assert waited.returncode != 0 and "UPGRADE FAILED" in waited.stderr
     assert [r["status"] for r in json.loads(helm("list", "-a", "-o", "json").stdout)] == ["failed"]

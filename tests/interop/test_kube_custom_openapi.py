@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenAPI of custom kinds: what Kubernetes publishes of a schema in v2, and what it leaves out there; both forms of both versions."""
+"""OpenAPI of custom kinds: which parts of a schema v2 has, as in Kubernetes, and which it leaves out. Both versions, as JSON and as protobuf."""
 import openapi_message
 import pytest
 from memory_server import MemoryServer, wait_until

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients read before they read objects: the version, the list of paths, discovery, OpenAPI. As kube-apiserver 1.36 serves it."""
+"""Documents that clients read before objects: the version, the list of paths, discovery, OpenAPI. They are as kube-apiserver 1.36 serves them."""
 import gzip
 
 import openapi_message
@@ -39,7 +39,7 @@ def test_the_root_lists_the_paths(api):
 
 
 def test_the_client_chooses_the_form_of_openapi(api):
-    """As in kube-apiserver: by quality values, JSON first for wildcards, and both names of protobuf lead to the newer one."""
+    """The format is chosen as in kube-apiserver: by quality values, JSON for wildcards. Both media types of protobuf give the newer one."""
     for path, version in (("/openapi/v3/api/v1", 3), ("/openapi/v2", 2)):
         new, old, json_ = media_type(version), media_type(version, older=True), "application/json"
         for accept, expected in ((None, json_), ("*/*", json_), ("application/*", json_), (json_, json_), (new, new), (old, new),
@@ -72,7 +72,7 @@ def test_both_forms_of_openapi_are_one_document(api):
 
 
 def references(value):
-    """The definitions that a part of a document refers to."""
+    """Returns the definitions that a part of a document refers to."""
     if isinstance(value, dict):
         if isinstance(value.get("$ref"), str):
             yield value["$ref"].rsplit("/", 1)[1]
@@ -83,7 +83,7 @@ def references(value):
 
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 CONFIG_MAP = "io.k8s.api.core.v1.ConfigMap"
-# What each operation of kube-apiserver takes and returns. The path, the method: the body, whether it is required; what 200, 201 and 202 return.
+# What each operation of kube-apiserver takes and returns: {(path, method): (the body, whether it is required, the types that 200, 201 and 202 return)}.
 BODIES = {("", "get"): (None, None, {"200": CONFIG_MAP + "List"}),
           ("", "post"): (CONFIG_MAP, True, {"200": CONFIG_MAP, "201": CONFIG_MAP, "202": CONFIG_MAP}),
           ("", "delete"): (META + "DeleteOptions", None, {"200": META + "Status"}),
@@ -122,7 +122,7 @@ def test_objects_of_all_namespaces_have_a_path(api):
         everywhere, one = document["paths"]["/api/v1/configmaps"], document["paths"]["/api/v1/namespaces/{namespace}/configmaps"]
         assert set(everywhere) == {"get"}
         assert {k: v for k, v in everywhere["get"].items() if k != "operationId"} == {k: v for k, v in one["get"].items() if k != "operationId"}
-        assert set(document["paths"]["/api/v1/namespaces"]) == {"get", "post"}  # has no namespace: one path
+        assert set(document["paths"]["/api/v1/namespaces"]) == {"get", "post"}  # Namespaces are cluster-scoped, so there is one path only
 
 
 def test_the_server_does_what_the_operations_say(api):
@@ -167,7 +167,7 @@ def test_openapi_v2_has_all_kinds(api):
 
 
 def operations(document, path):
-    """The operations of a path, each with the kind of its body."""
+    """Returns the operations of a path, each with its kind."""
     return {method: operation["x-kubernetes-group-version-kind"]["kind"] for method, operation in document["paths"][path].items() if method != "parameters"}
 
 
@@ -200,9 +200,9 @@ def test_openapi_is_kept_by_its_etag_and_compressed(api):
         assert (again.code, again.bytes) == (304, b"")
         head = api.ask("HEAD", path, accept=accept)
         assert (head.code, head.bytes, head.headers["etag"]) == (200, b"", first.headers["etag"])
-    # The forms of a document have one ETag, as in kube-apiserver, which says that they vary by Accept.
+    # As in kube-apiserver, all formats of a document have the same ETag, and Vary names Accept.
     assert len(set(etags)) == 3 and etags[1] == etags[2] and etags[3] == etags[4]
-    # A document may be kept under the URL in the index, which has its hash. Another hash leads there.
+    # The URL in the index contains the hash of the document, so caches may keep it. A URL with another hash redirects to that one.
     url = api.ask("GET", "/openapi/v3").json["paths"]["api/v1"]["serverRelativeURL"]
     kept = api.ask("GET", url)
     assert url == "/openapi/v3/api/v1?hash=" + kept.headers["etag"].strip('"')
@@ -215,7 +215,7 @@ def test_openapi_is_kept_by_its_etag_and_compressed(api):
     assert api.ask("POST", "/openapi/v2", {}).code == 405
 
 
-# From a kube-apiserver: the beginning of the SHA-256 of group/version/kind.
+# storageVersionHash values of a kube-apiserver: the beginning of the SHA-256 of group/version/kind.
 HASHES = {"/api/v1": {"configmaps": "qFsyl6wFWjQ=", "namespaces": "Q3oi5N2YM8M=", "secrets": "S6u1pOWzb84=", "serviceaccounts": "pbx9ZvyFpBE=",
                       "events": "r2yiGXH7wu8=", "limitranges": "EBKMFVe6cwo=", "podtemplates": "LIXB2x4IFpk=", "resourcequotas": "8uhSgffRX6w="},
           "/apis/certificates.k8s.io/v1": {"certificatesigningrequests": "95fRKMXA+00="},
@@ -223,7 +223,7 @@ HASHES = {"/api/v1": {"configmaps": "qFsyl6wFWjQ=", "namespaces": "Q3oi5N2YM8M="
           "/apis/scheduling.k8s.io/v1": {"priorityclasses": "1QwjyaZjj3Y="},
           "/apis/node.k8s.io/v1": {"runtimeclasses": "WQTu1GL3T2Q="},
           "/apis/apiregistration.k8s.io/v1": {"apiservices": "InPBPD7+PqM="},
-          "/apis/events.k8s.io/v1": {"events": "r2yiGXH7wu8="},  # they are stored as v1
+          "/apis/events.k8s.io/v1": {"events": "r2yiGXH7wu8="},  # both versions are stored as v1
           "/apis/rbac.authorization.k8s.io/v1": {"roles": "7FuwZcIIItM=", "clusterroles": "bYE5ZWDrJ44=", "rolebindings": "eGsCzGH6b1g=",
                                                  "clusterrolebindings": "48tpQ8gZHFc="}}
 
@@ -256,7 +256,7 @@ def test_aggregated_discovery_says_what_the_documents_say(api, version):
     assert (document["kind"], document["apiVersion"]) == ("APIGroupDiscoveryList", f"apidiscovery.k8s.io/{version}")
     groups = api.ask("GET", "/apis").json["groups"]
     assert [item["metadata"]["name"] for item in document["items"]] == [group["name"] for group in groups]
-    # In kube-apiserver's order.
+    # The groups are in kube-apiserver's order.
     assert [group["name"] for group in groups] == [
         "apiregistration.k8s.io", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io", "rbac.authorization.k8s.io",
         "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
@@ -274,7 +274,7 @@ def test_aggregated_discovery_says_what_the_documents_say(api, version):
             assert set(found) == set(expected)
             for name, resource in found.items():
                 assert resource["verbs"] == expected[name]["verbs"]
-                other = expected[name]  # the kind of a subresource may be one of another group
+                other = expected[name]  # the kind of a subresource may belong to another group
                 assert resource["responseKind"] == {"group": other.get("group", ""), "version": other.get("version", ""), "kind": other["kind"]}
                 if "/" not in name:
                     assert resource["scope"] == ("Namespaced" if expected[name]["namespaced"] else "Cluster")
@@ -290,7 +290,7 @@ def test_aggregated_discovery_is_cached_by_its_etag(api):
     again = api.ask("GET", "/apis", accept=aggregated("v2"), if_none_match=first.headers["etag"])
     assert (again.code, again.bytes, again.headers["etag"]) == (304, b"", first.headers["etag"])
     assert api.ask("GET", "/apis", accept=aggregated("v2"), if_none_match='"other"').code == 200
-    # Other documents, and other forms of this one, are sent whole.
+    # An ETag does not match other documents or other formats of this one: these are sent whole.
     for accept in ("application/json", "application/json;g=apidiscovery.k8s.io;v=v3;as=APIGroupDiscoveryList,application/json"):
         plain = api.ask("GET", "/apis", accept=accept, if_none_match=first.headers["etag"])
         assert plain.code == 200 and plain.json["kind"] == "APIGroupList"

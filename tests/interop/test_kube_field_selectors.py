@@ -45,7 +45,7 @@ def _api():
 
 
 def test_a_node_is_created_with_its_status(api):
-    """A kubelet registers so. Other kinds have no status yet."""
+    """A kubelet registers its node with a status. Creates of other kinds drop the status."""
     status = {"conditions": [{"type": "Ready", "status": "True"}]}
     answer = api.ask("POST", "/api/v1/nodes?dryRun=All", named("ready", status=status))
     assert answer.code == 201 and answer.json["status"]["conditions"][0]["status"] == "True", answer.text

@@ -11,7 +11,7 @@ CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;g=meta.k8s.io;v=v1"
 PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 STREAM = "?sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-N = 40  # more than a list that is made at once
+N = 40  # more objects than fit into a list that is made in one piece
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
@@ -74,7 +74,7 @@ def test_kubectl_and_its_templates_show_the_kind(api):
 
 
 def events(api, path, n, accept=None):
-    """The first n events of a watch."""
+    """Opens a watch. Returns its first n events."""
     connection = http.client.HTTPSConnection(api.address, timeout=30, context=api.context)
     try:
         connection.request("GET", path + ("&" if "?" in path else "?") + "watch=1", headers={"accept": accept} if accept else {})
@@ -92,7 +92,7 @@ def test_events_of_watches_have_the_kind(api):
 
 @pytest.mark.parametrize("path, n", [(CONFIGMAPS, N + 1), (CONFIGMAPS + STREAM, N + 2), (WIDGETS, 1), (WIDGETS + STREAM, 2)])
 def test_only_the_first_event_of_a_table_has_columns(api, path, n):
-    for _ in range(2):  # once more, with chunks that were kept
+    for _ in range(2):  # the second time with cached chunks
         found = events(api, path, n, TABLE)
         columns = [e["object"]["columnDefinitions"] for e in found]
         assert columns[0] and columns[0][0]["name"] == "Name" and columns[1:] == [None] * (n - 1)

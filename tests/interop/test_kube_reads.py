@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compressed answers: as kube-apiserver, holdfastd compresses what has 128 KiB or more for clients that accept gzip."""
+"""Compressed responses: like kube-apiserver, holdfastd compresses bodies of 128 KiB or more for clients that accept gzip."""
 import gzip
 import json
 import random
@@ -24,7 +24,7 @@ def _api():
 
 
 def plain_and_packed(api, path, **headers):
-    """The answer without and with gzip, which must say the same."""
+    """Gets the path without and with gzip. Both responses must say the same."""
     plain = api.ask("GET", path, **headers)
     packed = api.ask("GET", path, accept_encoding="gzip", **headers)
     assert plain.code == packed.code == 200 and "content-encoding" not in plain.headers

@@ -29,7 +29,7 @@ def named(name="a", **more):
 
 
 UID = "00000000-0000-4000-8000-000000000000"
-# <uid> and <rv> stand for those of the object; what is between << and >> is not compared, because it is a text of Go's that nobody reads.
+# <uid> and <rv> are those of the object. Text between << and >> is not compared: it is an internal message of Go.
 REFUSALS = [
     # ---- names ----
     ("GET", CM + "/x", None, {}, 404, "NotFound", 'configmaps "x" not found'),

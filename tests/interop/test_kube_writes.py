@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What writes change, and in which forms a body may be sent. As kube-apiserver 1.36 does it."""
+"""What writes change, and the formats of their bodies, as in kube-apiserver 1.36."""
 import itertools
 
 import pytest
@@ -28,13 +28,13 @@ def _path(namespace):
 
 
 def changed(namespace):
-    """The Namespace with a change in each of its parts."""
+    """Returns a copy of the Namespace with a change in each of its parts."""
     meta = {**namespace["metadata"], "labels": {**namespace["metadata"]["labels"], "a": "2"}, "annotations": {"b": "3"}, "finalizers": ["c.example/d"]}
     return {**namespace, "metadata": meta, "spec": {"finalizers": ["kubernetes", "e.example/f"]},
             "status": {**namespace["status"], "conditions": [{"type": "G", "status": "True"}]}}
 
 
-# ---- subresources: for Namespaces they write metadata, and keep the other part ----
+# ---- subresources: those of Namespaces write the metadata too, but not the other part of the object ----
 
 def test_status_of_a_namespace_keeps_the_spec_and_writes_the_metadata(api, namespace, path):
     body = changed(namespace)
@@ -112,7 +112,7 @@ def test_objects_are_created_and_replaced_from_yaml(api):
 
 
 def test_wrong_types_in_yaml_are_found(api):
-    """A scalar that YAML 1.1 resolves is no longer a text."""
+    """YAML 1.1 reads some plain scalars (`yes`) as other types than text."""
     refused = api.ask("POST", CONFIGMAPS, "metadata: {name: y2}\ndata: {x: yes}\n", **YAML)
     assert refused.code == 400 and "ConfigMap in version \"v1\" cannot be handled as a ConfigMap" in refused.json["message"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies that a strict decoder reads as YAML: what of them is refused for duplicate fields, and that an apply need not be JSON."""
+"""Bodies in YAML under strict validation: which duplicate fields are refused. An apply need not be JSON."""
 import pytest
 from memory_server import MemoryServer
 
@@ -45,7 +45,7 @@ def test_a_strict_create_names_the_lines(api):
 
 
 def test_an_apply_may_look_like_json(api):
-    """Members and elements of flow collections in YAML may be followed by a comma."""
+    """In YAML, the last member or element of a flow collection may be followed by a comma."""
     answer = apply(api, "flow", '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "flow",}, "data": {"a": "1",},}', "Strict")
     assert answer.code == 201 and answer.json["data"] == {"a": "1"}, answer.text
 

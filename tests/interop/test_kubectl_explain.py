@@ -32,7 +32,7 @@ def test_fields_are_explained_in_depth(pair, kubectl):
 
 
 def test_the_documents_are_complete(pair):
-    """Each reference leads to a definition, in v2 and in the documents of v3, and each kind is found by its group, version and kind."""
+    """Each reference has its definition, in v2 and in the documents of v3, and each kind can be found by its group, version and kind."""
     def references(value):
         if isinstance(value, dict):
             yield from (value[k] for k in value if k == "$ref" and isinstance(value[k], str))

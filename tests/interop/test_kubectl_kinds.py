@@ -187,7 +187,7 @@ def test_the_group_of_a_missing_service_is_unavailable(pair, kubectl, ns):
 
 @pytest.mark.parametrize("cascade", ["background", "foreground", "orphan"])
 def test_cascade_becomes_a_propagation_policy(pair, kubectl, ns, cascade):
-    """The policy becomes the finalizer that the garbage collector looks for. Before kubectl
+    """The propagation policy becomes the finalizer for the garbage collector. Before kubectl
     1.20, --cascade is true or false."""
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": ns, "finalizers": ["holdfast.dev/test"]}}
     kubectl("create", "-f", "-", stdin=json.dumps(body))

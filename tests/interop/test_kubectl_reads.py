@@ -59,7 +59,7 @@ def test_every_kind_has_a_table(pair, kubectl):
 
 def test_discovery_lists_every_resource(pair, kubectl):
     table = rows(kubectl("api-resources", "--no-headers", at=pair.b))
-    found = {r[0]: r[1:] for r in reversed(table)}  # the first of two with one name
+    found = {r[0]: r[1:] for r in reversed(table)}  # reversed: of two rows with one name the first one counts
     version = ["v1"] if kubectl.version > (1, 19) else []
     assert found["configmaps"] == ["cm", *version, "true", "ConfigMap"]
     assert found["namespaces"] == ["ns", *version, "false", "Namespace"]
@@ -84,7 +84,7 @@ def test_discovery_lists_every_resource(pair, kubectl):
     assert kubectl("get", "--raw", "/readyz").stdout == "ok"
     assert "ConfigMap" in kubectl("explain", "configmaps").stdout
     assert 'doesn\'t have a resource type "nothing"' in kubectl("get", "nothing", check=False).stderr
-    # It lists services, which do not exist here: that is a clear error, not a hang.
+    # cluster-info lists services, which this server does not have. That gives a clear error, and no hang.
     assert "services" in kubectl("cluster-info", check=False).stderr
 
 
@@ -107,7 +107,7 @@ def test_lists_are_read_in_pages(pair, kubectl, ns):
         assert len(rows(kubectl("get", "cm", "-n", ns, "--chunk-size=10", at=at))) == 102
         assert len(rows(kubectl("get", "cm", "-n", ns, "--chunk-size=0", at=at))) == 102
     kubectl("delete", "cm", "--all", "-n", ns)
-    assert kubectl("get", "cm", "-n", ns, "-o", "name").stdout in ("", "configmap/kube-root-ca.crt\n")  # which a controller restores
+    assert kubectl("get", "cm", "-n", ns, "-o", "name").stdout in ("", "configmap/kube-root-ca.crt\n")  # a controller may have restored this one already
 
 
 def watch(kubectl, at, directory, *args):

@@ -115,7 +115,7 @@ def test_objects_are_deleted_by_name_and_selector(pair, kubectl, ns):
 
 
 def test_messages_are_those_of_kube_apiserver(pair, kubectl, ns):
-    """The messages are exactly those of kube-apiserver."""
+    """The messages equal those of kube-apiserver to the letter."""
     def said(body):
         return refused(kubectl("create", "-f", "-", stdin=json.dumps(body), check=False))
     assert refused(kubectl("get", "cm", "x", "-n", ns, check=False)) == 'Error from server (NotFound): configmaps "x" not found'

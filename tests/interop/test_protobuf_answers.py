@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers in protobuf, which client-go asks for by default: each says the same as the JSON of the same object, in the form that kube-apiserver sends."""
+"""Responses in protobuf, the default of client-go: each says the same as the JSON of the same object, encoded as by kube-apiserver."""
 import gzip
 import json
 
@@ -42,7 +42,7 @@ KINDS = [
 @pytest.fixture(scope="module", name="api")
 def _api():
     with MemoryServer() as server:
-        owner = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "controller": False}  # exists: a garbage collector runs
+        owner = {"apiVersion": "v1", "kind": "Namespace", "name": "default", "controller": False}  # an existing object: the garbage collector deletes dependents without an owner
         owner["uid"] = server.ask("GET", NS).json["metadata"]["uid"]
         for path, more in KINDS:
             reply = server.ask("POST", path, {"metadata": {**META, "ownerReferences": [owner]}, **more}, accept=BOTH)
@@ -57,7 +57,7 @@ def protobuf(reply, code=200):
 
 
 def of_list(document):
-    """The list as protobuf has it: its items have no type, and its version moves (which the continue token contains)."""
+    """Removes from a JSON list what differs in protobuf: items have no type there, and the revision changes, which the continue token contains."""
     document["metadata"].pop("resourceVersion")
     document["metadata"]["continue"] = bool(document["metadata"].get("continue"))
     for item in document.get("items", []):
@@ -108,7 +108,7 @@ def test_failures_are_a_status_in_protobuf(api):
         assert pruned(protobuf(api.ask(method, path, body, accept=BOTH), code)) == pruned(plain.json)
     anonymous = api.ask("GET", CONFIGMAPS, accept=BOTH, impersonate_user="nobody")
     assert protobuf(anonymous, 403)["reason"] == "Forbidden"
-    # Who wants a form of metadata, but nothing plain, gets JSON.
+    # If the Accept header lists only forms of metadata, an error is sent as JSON.
     assert api.ask("GET", CONFIGMAPS + "/none", accept=PROTOBUF + PARTIAL).json["reason"] == "NotFound"
 
 
@@ -133,7 +133,7 @@ def test_quality_values_count(api):
 
 
 def watch(api, path, accept, revision=""):
-    """The events until the time limit."""
+    """Watches until the time limit. Returns the events."""
     reply = api.ask("GET", f"{path}?watch=1&timeoutSeconds=1&allowWatchBookmarks=1{revision}", accept=accept)
     assert reply.code == 200 and reply.headers["content-type"] == PROTOBUF + ";stream=watch"
     return list(decode_frames(reply.bytes))
@@ -141,7 +141,7 @@ def watch(api, path, accept, revision=""):
 
 @pytest.fixture(scope="module", name="many")
 def _many(api):
-    """A namespace with more ConfigMaps than a list body keeps between its two passes."""
+    """Fills a namespace with more ConfigMaps than a list body keeps between its two passes."""
     path = "/api/v1/namespaces/many/configmaps"
     assert api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "many"}}).code == 201
     for i in range(80):

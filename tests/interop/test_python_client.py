@@ -30,7 +30,7 @@ def coordination(pair):
     return client.CoordinationV1Api(api_client(pair.a)), client.CoordinationV1Api(api_client(pair.b))
 
 
-GIVEN = "kube-root-ca.crt"  # every namespace has this ConfigMap
+GIVEN = "kube-root-ca.crt"  # the ConfigMap that every namespace has
 
 
 def config_map(name, **data):
@@ -79,7 +79,7 @@ def test_namespaces_are_created_and_deleted(core, ns):
     try:
         terminating = a.read_namespace(f"{ns}-py")
         assert terminating.status.phase == "Terminating" and terminating.metadata.deletion_timestamp
-    except client.ApiException as error:  # a controller may be faster, here and below
+    except client.ApiException as error:  # here and below: a controller may have deleted it already
         assert error.status == 404
     code, why, message = reason(b.create_namespaced_config_map, f"{ns}-py", config_map("two"))
     assert code == 404 or (code, why) == (403, "Forbidden") and "because it is being terminated" in message
@@ -113,7 +113,7 @@ def test_deletecollection_and_status_work(core, ns):
     assert sorted(o.metadata.name for o in a.list_namespaced_config_map(ns).items) == sorted([GIVEN, *(f"n{i}" for i in range(0, 30, 2))])
     status = a.read_namespace_status(ns)
     status.status.conditions = [client.V1NamespaceCondition(type="Tested", status="True")]
-    status.metadata.labels["also"] = "by-this-way"  # as in Kubernetes, for built-in kinds
+    status.metadata.labels["also"] = "by-this-way"  # a status write changes metadata too, as in Kubernetes for built-in kinds
     status.spec.finalizers = ["not.example/by-this-way"]
     written = b.replace_namespace_status(ns, status)
     assert written.status.conditions[0].type == "Tested" and written.metadata.labels["also"] == "by-this-way"
@@ -159,7 +159,7 @@ def test_workspaces_are_custom_objects(pair):
     assert "py" in [w["metadata"]["name"] for w in b.list_cluster_custom_object(*WORKSPACES)["items"]]
     b.delete_cluster_custom_object(*WORKSPACES, "py")
 
-    def is_gone():  # with its namespace, which the controllers delete first
+    def is_gone():  # the controllers delete the namespace first, then the Workspace
         try:
             a.get_cluster_custom_object(*WORKSPACES, "py")
         except client.ApiException as error:

@@ -43,7 +43,7 @@ class Contender(threading.Thread):
         self.api, self.identity, self.duration, self.renew, self.retry = api(instance), identity, duration, renew, retry
         self.observed, self.observed_at = None, 0.0
         self.valid_until = 0.0
-        self.spans = []  # [from, to] of each time when it acted, in monotonic ns as the witness uses them
+        self.spans = []  # [from, to] of each time when it acted, in monotonic ns, the clock of the witness
         self.stopping = threading.Event()
         self.release = True
 
@@ -80,7 +80,7 @@ class Contender(threading.Thread):
         while not self.stopping.wait(self.retry):
             try:
                 self.step()
-            except Exception:  # pylint: disable=broad-except  # a server that is away: what it knows only gets older
+            except Exception:  # pylint: disable=broad-except  # no server responds: its knowledge of the Lease only gets older
                 pass
             if self.spans:
                 self.spans[-1][1] = int(max(self.spans[-1][1], self.valid_until * 1e9))
@@ -123,7 +123,7 @@ def test_two_leaders_never_act_at_once(cluster):
     try:
         mark = cluster.witness.mark()
         wait_until("the writer to write", lambda: writes(cluster, mark))
-        for it in (a, b):  # both are stopped: the contender takes over when the recorded duration has passed
+        for it in (a, b):  # with both stopped, the contender takes over when the recorded duration has passed
             it.send(signal.SIGSTOP)
         last = [e for e in cluster.witness.seen() if e["key"] == LEASE][-1]
         taken = cluster.witness.wait_holder(lambda h: h == contender.identity, "the contender to lead", mark)

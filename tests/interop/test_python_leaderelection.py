@@ -42,7 +42,7 @@ def held_by(identity):
 
 
 def test_holdfastd_and_the_python_client_take_turns(cluster):
-    """It waits while holdfastd leads, leads after a release, makes holdfastd wait, and is
+    """The contender waits while holdfastd leads, leads after a release, makes holdfastd wait, and is
     succeeded when it stops renewing."""
     a = cluster.instance("a", binary=WRITER).wait_ready()
     cluster.witness.wait_holder(lambda h: "_a_" in h, "a to lead")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everybody tries everything: a user with `edit` in one namespace, a service account with `view` there, a stranger and nobody at all try each verb of each
-resource and subresource that discovery lists, in that namespace, in another one and in none. Each gets what the roles say, which the test reads and
-interprets itself."""
+"""Every user tries every request: a user with `edit` in one namespace, a service account with `view` there, a stranger and an anonymous user try each verb of each
+resource and subresource that discovery lists, in that namespace, in another one and in none. The result must be what the roles say; the test reads and
+interprets them itself."""
 import concurrent.futures
 import http.client
 import json
@@ -36,7 +36,7 @@ def _api():
 
 
 class Roles:
-    """What the stored roles and bindings grant, in the test's own words."""
+    """What the stored roles and bindings grant, by an implementation of the test's own."""
 
     def __init__(self, api):
         self.roles = {role["metadata"]["name"]: role.get("rules") or [] for role in api.ask("GET", f"{RBAC}/clusterroles").json["items"]}
@@ -86,7 +86,7 @@ class Client:
 
 
 def calls(base, resource, namespace):
-    """(verb, path) of each verb of a resource."""
+    """Yields (verb, path) for each verb of a resource."""
     name, _, part = resource["name"].partition("/")
     collection = f"{base}{f'/namespaces/{namespace}' if namespace else ''}/{name}"
     for verb in resource["verbs"]:
@@ -101,18 +101,18 @@ def calls(base, resource, namespace):
 
 
 def attempts(base, resource):
-    """Who tries what of a resource: (user, groups, verb, path, the namespace that counts)."""
+    """Yields each try of a resource: (user, groups, verb, path, the namespace whose roles count)."""
     for namespace in (HOME, AWAY, "") if resource["namespaced"] else ("",):
         for verb, path in calls(base, resource, namespace):
             where = "none" if resource["name"].split("/")[0] == "namespaces" and verb not in ("list", "create", "watch") else namespace
             for user, groups in USERS.items():
                 if (namespace == AWAY or ANONYMOUS in groups) and verb not in ("get", "create", "deletecollection"):
-                    continue  # to be quick
+                    continue  # left out to save time
                 yield user, groups, verb, path, where
 
 
 def try_resource(api, roles, base, resource):
-    """(the number of requests, how many were granted)."""
+    """Tries all requests on a resource. Returns (the number of requests, the number of granted ones)."""
     client, tried, granted = Client(api), 0, 0
     group = base.split("/")[2] if base.startswith("/apis/") else ""
     for user, groups, verb, path, where in attempts(base, resource):

@@ -53,7 +53,7 @@ def test_a_token_without_rights_is_forbidden(pair, kubectl, tmp_path):
 
 
 def test_impersonation_is_applied(pair, kubectl, tmp_path):
-    """--as must be applied. To ignore it and act as the admin would be dangerous."""
+    """The server must apply --as. A server that ignored it would act with the rights of the admin."""
     for at in (pair.a, pair.b):
         done = as_user(pair, kubectl, tmp_path, {"token": "alice-token"}, "delete", "ns", "default", "--as=joe", "--as-group=dev", at=at)
         assert done.returncode == 1 and "deleted" not in done.stdout, done.stdout + done.stderr

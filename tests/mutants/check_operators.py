@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_operators.py COMPILER: checks that each systematic mistake is made where it is said, and only there.
+"""check_operators.py COMPILER: checks that operators.py finds the expected mistakes in a small program, and that each changes its output.
 
-A small program prints a line per statement that a mistake can change. Its schema is compiled once, and must print
-the same as the original without a mistake, and something else with each one.
+The schema of the program is compiled once. Without a mistake it must print the same as the original. With each mistake it must
+print something else.
 """
 import os
 import pathlib
@@ -64,7 +64,7 @@ int main(void) {
         return 0;
 }
 """
-# Each mistake that is to be found: its operator, and a part of the text where it is made.
+# Mistakes that must be found: the operator, and a part of the text that it changes.
 EXPECTED = {
     ("return: <= -> <", "low <= x"), ("return: && -> ||", "low <= x"), ("return: < -> <=", "low <= x"),
     ("condition negated", "x < 0"), ("< -> <=", "x < 0"), ("return: false error", "0"),
@@ -73,7 +73,7 @@ EXPECTED = {
     ("condition negated", "n == 3 ||"), ("== -> !=", "n == 3 ||"), ("|| -> &&", "n == 3 ||"), ("statement removed", "printf(\" three\");"),
     ("statement removed", "printf(\" %d %d\""), ("statement removed", "printf(\" %d %d %s"), ("statement removed", "n++;"),
 }
-# These change nothing here: the loop does not end, the branch is not taken, the value is not tried, the other half decides.
+# Mistakes that are not tried. In this order: the loop would not end, the branch is not taken, x is never 0, the other half of the condition decides.
 WITHOUT_EFFECT = {("n++;", ""), ("printf(\" other\");", ""), ("x < 0", "x <= 0"), ("n == 3 || pair.a == 1", "n == 3 || pair.a != 1")}
 
 

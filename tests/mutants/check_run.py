@@ -23,7 +23,7 @@ ADDED = re.search(r"^\+ .*\n", GOOD, re.MULTILINE)[0]
 
 
 def attempt(function, *arguments):
-    """Returns the message of the failure that it raises, or None."""
+    """Calls the function. Returns the message of the run.Failure that it raises and what it printed, or None without a failure."""
     with contextlib.redirect_stdout(io.StringIO()) as said:
         try:
             function(*arguments)
@@ -65,7 +65,7 @@ def git(*arguments):
 
 
 def check_refresh(root):
-    """The source changes: a member is renamed, and the changed lines are wrapped differently."""
+    """Changes the source of a patch: renames a member and wraps the patched lines differently. Checks that `refresh` follows."""
     source = run.ROOT / "leader" / "elector_core_lease.c"
     source.parent.mkdir()
     shutil.copyfile(root / "leader" / "elector_core_lease.c", source)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Included before each source of a schema: a copy of the sources that contains systematic mistakes,
- * of which HF_MUTANT chooses one by its number (0, or none: no mistake). With HF_MUTANT_TRACE, the
- * name of a file with one byte for each number, each place that is reached sets its byte.
+ * Included before each source of a schema, which is a copy of the sources with all systematic
+ * mistakes in it. The environment variable HF_MUTANT is the number of the mistake that the program
+ * makes (0 or not set: none). HF_MUTANT_TRACE may name a file with one byte for each number: the
+ * program sets the byte of each mistake whose place it reaches.
  */
 #pragma once
 
-/* No header with functions is included, because a source may have its own of the same names. */
+/* Headers that declare functions are not included: a source may have static functions of the same
+ * names. */
 #include <sys/syscall.h>
 
 extern char *hf_mutant_getenv(const char *name) __asm__("getenv");

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systematic mistakes: finds in a C source where one can be made, and writes a copy that contains all of them.
+"""The systematic mistakes: finds the places of a C source where one can be made, and writes a copy that contains all of them.
 
-The copy (a "schema") behaves as the original until one mistake is chosen by its number, with the variable
-HF_MUTANT in the environment. So everything is compiled once, and each mistake costs only its tests.
+The copy (a "schema") behaves like the original until the environment variable HF_MUTANT chooses one mistake by its
+number. So everything is compiled once, and each mistake costs only the time of its tests.
 
-It reads C as clang-format leaves it, by tokens, without types: conditions of `if` and `while`, returned values,
-and statements that are a call or an assignment. What it does not understand it leaves alone.
+The parser reads formatted C by tokens and knows no types. It finds mistakes in conditions of `if` and `while`, in returned
+values, and in statements that are a call or an assignment. It leaves all other code alone.
 """
 import re
 
@@ -18,7 +18,7 @@ TOKEN = re.compile(r"""
   | (?P<punct>\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^]=|.)
 """, re.VERBOSE | re.DOTALL)
 
-# Statements without an effect that a test can see, or whose loss only the sanitizers see.
+# Calls that are never removed: tests cannot see their effect, or only a sanitizer notices that they are missing.
 NOT_REMOVED = re.compile(r"\w*assert\w*|abort|free|.*_free|.*_unref|.*_done|.*lock(_done|ed)?|va_\w+|(hf__?|hfd_)log\w*|.*_log|log_\w+|.*trace\w*|"
                          r".*secure_wipe|pthread_(mutex|cond|attr)\w*|static_assert|_Static_assert|sizeof|secret_wipe|explicit_bzero|freeaddrinfo|"
                          r"curl_\w+_cleanup|cJSON_Delete|close|.*_wipe|sd_journal\w*")
@@ -34,7 +34,7 @@ class Token:
 
 
 class Mutation:
-    """One mistake: the text between two offsets is replaced by another when its number is chosen."""
+    """One mistake: it replaces the text between two offsets. make(number, text) returns the code that makes the choice at run time."""
 
     def __init__(self, operator, begin, end, make, original, changed):
         self.operator, self.begin, self.end, self.make = operator, begin, end, make
@@ -50,7 +50,7 @@ def tokens_of(text):
 
 
 def closing(tokens, i):
-    """The index of the bracket that closes the one at i."""
+    """Returns the index of the bracket that closes the one at i."""
     pairs = {"(": ")", "[": "]", "{": "}"}
     stack = []
     for j in range(i, len(tokens)):
@@ -67,7 +67,7 @@ def closing(tokens, i):
 
 
 def end_of_statement(tokens, i):
-    """The index of the semicolon that ends the statement that begins at i, or None if it has a block."""
+    """Returns the index of the semicolon that ends the statement at i, or None if the statement contains a block."""
     j = i
     while j < len(tokens):
         text = tokens[j].text
@@ -84,7 +84,7 @@ def end_of_statement(tokens, i):
 
 
 def variants(text, tokens, begin, end):
-    """The expressions that differ from tokens[begin:end] by one operator."""
+    """Yields each expression that differs from tokens[begin:end] by one operator."""
     source = text[tokens[begin].at:tokens[end - 1].end]
     base = tokens[begin].at
     for j in range(begin, end):
@@ -107,7 +107,7 @@ def variants(text, tokens, begin, end):
 
 
 def conditional(text, tokens, begin, end):
-    """Mistakes in the expression tokens[begin:end], which is a condition."""
+    """Yields the mistakes in the condition tokens[begin:end]."""
     source = text[tokens[begin].at:tokens[end - 1].end]
     found = [("condition negated", f"!({source})")] + list(variants(text, tokens, begin, end))
     for operator, changed in found:
@@ -142,7 +142,7 @@ def removable(text, tokens, i, end):
 
 
 def find(text):
-    """All mistakes that can be made in a source, in its order."""
+    """Returns all mistakes that can be made in a source, in the order of their places."""
     tokens = tokens_of(text)
     found = []
     depth, in_function, i = 0, False, 0
@@ -210,7 +210,7 @@ def find(text):
 
 
 def values(text, tokens, i, end):
-    """Mistakes in the value that a statement assigns."""
+    """Yields the mistakes in the value that a statement assigns."""
     for j in range(i, end):
         if tokens[j].text in "([" and tokens[j].kind == "punct":
             return
@@ -225,7 +225,8 @@ def values(text, tokens, i, end):
 
 
 def schema(text, chosen):
-    """The text with all chosen mistakes, a list of (number, mutation): the innermost first, so that they can stand within one another."""
+    """Returns the text with all chosen mistakes in it. `chosen` is a list of (number, mutation). Inner mistakes are rendered before outer ones,
+    because a mistake can lie within the text of another."""
     pieces = sorted(chosen, key=lambda pair: (pair[1].begin, -pair[1].end))
 
     def render(begin, end, items):

@@ -7,21 +7,21 @@ run.py list                                 shows each mutant and its mistake
 run.py names PROGRAM                        for the build files; PROGRAM is sim, threads or fleets
 run.py check BUILD NAME                     passes when the program catches the mutant
 run.py sim BUILD NAME [ARGUMENT...]         runs the program with the mutant, e.g. --seed 5 --trace
-run.py complete PROGRAM NAME...             passes when NAME... are all its mutants
+run.py complete PROGRAM NAME...             passes when NAME... are all mutants of PROGRAM
 run.py refresh [--with COMMAND] [NAME...]   rewrites the patches against the present sources
 
-A mutant is a file NAME.patch: a text that says what the mistake is and what must catch it, then
+A mutant is a file NAME.patch. It begins with a text that describes the mistake. Then come
 
     Expect: P1,P2               the promises of which the simulator must find one broken
     Sim-Options: --by-effect    options that the simulator needs for it (this line may be missing)
 
-and a unified diff. A mutant threads/NAME.patch names instead
+and a unified diff. In place of these two lines, a mutant threads/NAME.patch has
 
     Scenario: hooks-stop        the scenario of tests/threads that must fail
 
-and a mutant fleets/NAME.patch of the lock of two Leases
+and a mutant fleets/NAME.patch, which changes the lock of two Leases, has
 
-    Fleet: old                  the fleet of tests/model/fleets.c whose steps its model must not know
+    Fleet: old                  the fleet of tests/model/fleets.c; the model must refuse its steps
 
 The runner copies the sources that the diff names, patches and compiles the copies, and links them
 with the program that was built in BUILD (a build directory). The sources themselves are never
@@ -48,13 +48,13 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 N_SCHEDULES = 20000
-# The number of mutants, so that none is lost; reduce it when one is removed.
+# The smallest number of mutants, so that none gets lost unnoticed; reduce it when you remove one.
 N_AT_LEAST = {"sim": 25, "threads": 28, "fleets": 3}
-# What a program is linked as, and which sources its patches may change.
+# The path of each program in the build directory, and the sources that its patches may change.
 OUTPUTS = {"sim": "tests/sim/sim", "threads": "tests/threads/threads", "fleets": "tests/sim/fleets"}
 SOURCES = {"sim": r"leader/\w+\.c", "threads": r"((base|hooks|client|leader)|server/controllers/kinds)/\w+\.c",
            "fleets": r"leader/\w+\.c"}
-# What a patch says about what must find it.
+# The line of a patch that says what must catch the mutant.
 EXPECTS = {"sim": "Expect", "threads": "Scenario", "fleets": "Fleet"}
 
 
@@ -90,13 +90,13 @@ class Mutant:
         return match and match[1].strip()
 
     def arguments(self):
-        """What the program needs to find it."""
+        """Returns the arguments with which the program must catch the mutant."""
         if self.program == "threads":
-            return [self.expect, "--seeds", str(5 * N_SCHEDULES)]  # they are short
+            return [self.expect, "--seeds", str(5 * N_SCHEDULES)]  # its schedules are short
         return [*self.options, "--expect", self.expect, "--schedules", str(N_SCHEDULES)]
 
     def apply(self, directory, fuzz=0):
-        """Patches the copies in directory. Returns what patch said, and whether it succeeded."""
+        """Patches the copies in directory. Returns the output of `patch`, and whether it succeeded."""
         command = ["patch", "-p1", f"-F{fuzz}", "--force", "--no-backup-if-mismatch", "-r", "-"]
         done = subprocess.run([*command, "-d", directory, "-i", self.path],
                               capture_output=True, text=True)
@@ -123,7 +123,7 @@ def copy_sources(files, directory):
 # ---- build and run ----
 
 def commands_of(build):
-    """The commands by which BUILD compiles and links, by output."""
+    """Returns the commands with which BUILD compiles and links, in ninja's form: each has its "file", "output" and "command"."""
     done = subprocess.run(["ninja", "-C", build, "-t", "compdb", "-x", "c_COMPILER", "c_LINKER"],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -145,9 +145,9 @@ def find_command(commands, is_wanted):
 
 
 def compile_copy(build, commands, mutant, name, directory):
-    """Compiles a patched copy with the flags of its original. Returns the object file, and that of
-    the original."""
-    # The program may have a compilation of its own of the source.
+    """Compiles a patched copy with the flags of its original. Returns the path of the object file, and
+    that of the original's."""
+    # The build may compile the source twice: for the library, and again for the program. The program's own command comes first.
     own = OUTPUTS[mutant.program] + ".p/"
     commands = sorted(commands, key=lambda c: own not in c["output"])
     argv = find_command(commands, lambda c: (build / c["file"]).resolve() == ROOT / name)
@@ -158,8 +158,8 @@ def compile_copy(build, commands, mutant, name, directory):
     argv = [a for a in argv if a not in ("-MD", "-fdiagnostics-color=always")]
     copy = pathlib.Path(directory) / name
     target = str(copy.with_suffix(".o"))
-    # Without assertions: the simulator or the model must catch the mistake, not an assertion. But an assertion
-    # that fails in some interleaving is found by the scheduler.
+    # The copy has no assertions: the simulator or the model must catch the mistake itself. For tests/threads they stay: there, a
+    # failed assertion is a way to catch a mistake, and the scheduler must find the interleaving in which it fails.
     flags = [] if mutant.program == "threads" else ["-DNDEBUG"]
     run_tool(build, [*argv, *flags, "-o", target, "-c", str(copy)])
     return target, original
@@ -180,7 +180,7 @@ def link(build, commands, mutant, copies, directory):
 
 
 def make(build, mutant, directory):
-    """Returns the path of a program with the mutant in it."""
+    """Builds the program with the mutant in it, in directory. Returns its path."""
     build = pathlib.Path(build).resolve()
     copy_sources(mutant.files, directory)
     said, applied = mutant.apply(directory)
@@ -202,7 +202,7 @@ def check(build, name):
     print(f"{name}: {mutant.mistake}")
     said = re.sub(r"replay: (sim|threads) ", command, done.stdout + done.stderr)
     print(said)
-    # The simulator succeeds when it breaks the promise that is expected.
+    # With --expect, the simulator exits with 0 when the mutant breaks the expected promise.
     is_caught = done.returncode == 0
     if mutant.program == "threads":
         is_caught = done.returncode == 1 and "replay: " in said
@@ -247,7 +247,7 @@ def format_copy(name, path):
 
 
 def patched_as_of(mutant, revision, base, mutated):
-    """Fills base and mutated with the sources of a commit, if the patch applies to them exactly."""
+    """Fills base and mutated with the sources of a commit, and patches those in mutated. Returns whether the patch applied exactly."""
     for directory in (base, mutated):
         for name in mutant.files:
             target = directory / name

@@ -3,18 +3,19 @@
 """Systematic mutants: small mistakes made by rule all over the sources, which the tests must notice.
 
 systematic.py build DIRECTORY                       copies the tree to DIRECTORY with all mistakes in it, compiles it, and
-                                                    finds which test reaches which mistake. Again: only what changed.
+                                                    finds which test reaches which mistake. If it ran before, compiles
+                                                    only what has changed since.
     [--scope FOLDER,...] [--tests REGEX]            only mistakes in these folders, and only tests with these names
 systematic.py run DIRECTORY [-n 400] [--seed N]     tries a sample; or [--only FILE,...], [--number N,...], [--all]
-    [--patience SECONDS] [--jobs N]                 a test hangs that takes this much longer than usual; most mistakes
-                                                    that make one hang cost no processor, so more jobs help
+    [--patience SECONDS] [--jobs N]                 a test counts as hung when it takes this much longer than usual;
+                                                    hung tests mostly sleep, so more jobs than processors help
 systematic.py show DIRECTORY N...                   shows mistakes by their number
-systematic.py check                                 whether each row of equivalent.tsv is about one mistake
+systematic.py check                                 passes when each row of equivalent.tsv is about exactly one mistake
 
-operators.py has the mistakes. One that no test notices survives, unless equivalent.tsv says why it changes nothing
-that can be seen. `run` prints the survivors, the mistakes that no test reaches, and each folder's share;
-DIRECTORY/results.tsv has the result of every mistake that was tried. A test that fails with the mistake is repeated with
-it, so that a test that fails now and then kills nothing by accident. The exit status is 1 when less than 95 % of the
+operators.py finds the mistakes. A mistake that no test notices survives, unless equivalent.tsv says why it has no visible
+effect. `run` prints the survivors, the mistakes that no test reaches, and each folder's share;
+DIRECTORY/results.tsv has the result of every mistake that was tried. When a test fails with a mistake, it runs with it a
+second time, so that a flaky test does not notice a mistake by accident. The exit status is 1 when less than 95 % of the
 sample is noticed.
 
 This takes long, so no suite runs it: about 2 s for each mistake and processor.
@@ -62,13 +63,13 @@ def key(mutation):
 
 
 def function_at(text, position):
-    """The name of the function that contains the position, or of the last one before it."""
+    """Returns the name of the function that contains the position, or of the last one before it."""
     names = re.findall(r"^[a-z][^;={}]*?\b(\w+)\([^;{}]*\)[^;{}]*\{", text[:position], re.MULTILINE)
     return names[-1] if names else ""
 
 
 def find_with_places(text):
-    """The mistakes, each with its place: the function, and if that has several equal mistakes, which one: `name#2`."""
+    """Returns the mistakes, each with its place. The place is the name of the function; the second of equal mistakes in it has `name#2`."""
     found = [(m, function_at(text, m.begin)) for m in operators.find(text)]
     same = [(function, m.operator, m.original, m.changed) for m, function in found]
     n_same = collections.Counter(same)
@@ -97,7 +98,7 @@ def write_schema(directory, scope, dropped):
 
 
 def compile_tree(directory, scope, wanted):
-    """Compiles the tests that are wanted, and leaves out the mistakes that do not compile."""
+    """Compiles the tests that are wanted, and leaves out the mistakes that do not compile. Returns the list of mistakes."""
     build, dropped = directory / "build", set()
     while True:
         mutations = write_schema(directory, scope, dropped)
@@ -125,7 +126,7 @@ def compile_tree(directory, scope, wanted):
 
 
 def tests_of(build, wanted):
-    """The programs that are run: the unit tests, the simulator, and the scenarios of threads."""
+    """Returns the tests that are run: the unit tests, the simulator, and the scenarios of tests/threads."""
     listed = json.loads(subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, check=True).stdout)
     found = []
     for test in listed:
@@ -145,8 +146,8 @@ def tests_of(build, wanted):
 
 
 def run_test(test, extra, limit):
-    """Whether the test passes. A test that hangs is killed with all that it started."""
-    # As `meson test` does: what reads memory that is not set, or freed, does not read zeroes.
+    """Returns whether the test passes. A test that hangs is killed with all processes that it started."""
+    # As with `meson test`, memory that is freed or not yet set does not read as zeroes.
     environment = {"MALLOC_PERTURB_": "165", **os.environ, **test["env"], **extra}
     with tempfile.TemporaryDirectory(prefix="hf-mutant-") as private:
         environment["TMPDIR"] = private
@@ -165,7 +166,7 @@ def run_test(test, extra, limit):
 
 
 def trace(directory, mutations, wanted):
-    """Runs each test without a mistake: how long it takes, and which mistakes it reaches."""
+    """Runs each test without a mistake, and notes how long it takes and which mistakes it reaches. Returns the tests."""
     tests = tests_of(directory / "build", wanted)
     for test in tests:
         with tempfile.NamedTemporaryFile() as file:
@@ -201,7 +202,7 @@ def build(directory, scope, wanted):
 # ---- run ----
 
 def equivalents():
-    """The mistakes that change nothing that can be seen, and why: file, place, operator, original, changed, reason."""
+    """Reads equivalent.tsv. Returns the reason of each row by its file, its place and its key()."""
     path, found = HERE / "equivalent.tsv", {}
     for line in path.read_text().split("\n") if path.exists() else []:
         if line and not line.startswith("#"):
@@ -211,7 +212,7 @@ def equivalents():
 
 
 def check_equivalents():
-    """Each row must be about one mistake: otherwise it would excuse others, or is left over."""
+    """Checks that each row is about exactly one mistake. A row about several would excuse too many; a row about none is left over."""
     places, files = collections.Counter(), {file for file, _, _ in equivalents()}
     for file in files:
         text = (ROOT / file).read_text() if (ROOT / file).exists() else ""
@@ -224,7 +225,7 @@ def check_equivalents():
 
 
 def judge(mutation, by_number, patience):
-    """The name of the test that notices the mistake, or None."""
+    """Returns the name of a test that notices the mistake, or None."""
     for test in by_number.get(mutation["number"], []):
         extra = {"HF_MUTANT": str(mutation["number"])}
         limit = patience + 4 * test["seconds"]

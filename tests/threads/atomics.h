@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Lets another thread run before each atomic operation. The compiler includes this file first
- * (-include) in a second compilation of those sources of the library that decide something by
- * atomics. The sources themselves do not know it.
+ * Lets another thread run before each atomic operation. Sources that decide something by atomics
+ * are compiled a second time for the program `threads`; the compiler then includes this file first
+ * (-include). So the sources themselves need no change.
  */
 #include <stdatomic.h>
 

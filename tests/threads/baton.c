@@ -23,7 +23,7 @@
 #include "baton_private.h"
 
 #define FIRST_NOW  (1000 * HF_NSEC_PER_SEC)
-#define MAX_STEPS  1000000 /* more are taken for a schedule without end */
+#define MAX_STEPS  1000000 /* a schedule with more counts as endless */
 #define MAX_CHANGE 8       /* changes of priority in one schedule */
 #define MAX_REAL_S 30      /* real seconds; a schedule takes milliseconds */
 
@@ -140,8 +140,8 @@ void baton_fail(const char *format, ...) {
         fail(reason);
 }
 
-/* A thread runs in a loop in which it never gives the baton away. The signal may interrupt another
- * thread, so this prints s.running and no stack. */
+/* Called when the running thread is in a loop in which it never gives the baton away. The signal
+ * may interrupt another thread, so this prints the name in s.running, and no stack. */
 static _Noreturn void on_alarm(int number) {
         char reason[64];
 
@@ -162,7 +162,7 @@ static void on_sanitizer(void) {
                 baton_report_begin("a sanitizer ends the program (see above)", s.command);
 }
 
-/* A fault in the report ends it: the stack may be what is broken. */
+/* SA_NODEFER: a fault while the report is printed must end the process. The stack may be broken. */
 static void catch_signals(void) {
         const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_NODEFER};
 

@@ -16,9 +16,9 @@
  * scheduler with probabilistic guarantees of finding bugs", 2010). In some schedules condition
  * variables wake up without a signal.
  *
- * Under this scheduler all threads see atomic operations in one order. So it does not find what a
- * weak memory model adds to that, nor unsynchronised accesses of plain memory: the thread sanitizer
- * is for these.
+ * Under this scheduler all threads see atomic operations in one order. So it does not find mistakes
+ * that show only in a weaker memory model, nor unsynchronised accesses to plain memory. The thread
+ * sanitizer finds these.
  *
  * A schedule fails when no thread can ever run again, when threads run without end, when a mutex or
  * condition variable is used wrongly, when a thread or a descriptor is left over, when an assertion
@@ -30,7 +30,8 @@
 
 #include <holdfast/clock.h>
 
-/* What a schedule did. hash: of its choices, so equal interleavings have equal hashes. */
+/* What a schedule did. The hash is that of its choices, so equal interleavings have equal hashes.
+ */
 struct baton_result {
         uint64_t n_steps, n_switches, hash;
 };
@@ -42,14 +43,14 @@ void baton_run(uint64_t seed, bool trace, const char *command, void (*fn)(void),
 
 /* ---- for the code of a schedule; thread: any of the schedule ---- */
 
-/* A number from 0 to n - 1, by the seed. */
+/* Returns a number from 0 to n - 1, which the seed decides. */
 uint64_t baton_random(uint64_t n);
 /* Whether time passes in this schedule while threads could run. Then a deadline may pass at any
  * moment, so only promises without deadlines can be checked. */
 bool baton_is_slow(void);
 /* From now on time passes only when no thread can run. For the end of a scenario. */
 void baton_be_quick(void);
-/* How many threads have begun, by now, and were not joined, the first one included. */
+/* The number of threads that have begun and were not yet joined, the first one included. */
 unsigned baton_n_threads(void);
 /* A point where another thread may run, for work that a test pretends to do. */
 void baton_point(void);

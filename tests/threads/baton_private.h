@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The scheduler for the functions that replace those of the system (wrap_*.c), and its threads for
- * the report (baton_report.c).
+ * The inner interface of the scheduler: what the functions that replace those of the system
+ * (wrap_*.c) and the report (baton_report.c) use of it.
  *
  * Only the thread that has the baton runs, so the state of a schedule needs no lock: whoever runs
  * may change it. A thread gives the baton away in baton_point, baton_block and at its end.
@@ -24,7 +24,8 @@ struct baton_thread {
         bool is_joined;
         atomic_uint has_baton; /* a futex */
         enum baton_state state;
-        /* If BLOCKED: the address of what it waits for, its kind, and until when. */
+        /* If BLOCKED: the address of the thing that it waits for, the kind of thing, and the
+         * deadline. */
         const void *on;
         const char *what;
         hf_nsec until;
@@ -48,9 +49,9 @@ void baton_wake_all(const void *on);
 void baton_wake_one(const void *on);
 /* Whether a thread waits for `on`. */
 bool baton_is_awaited(const void *on);
-/* The calling thread lets all others run first. */
+/* Lets all other threads that can run go first. */
 void baton_yield_to_all(void);
-/* A number for code under test that gets random numbers from the system. */
+/* Returns the random bits that the code under test gets in place of the system's. */
 uint64_t baton_random_bits(void);
 
 extern const char baton_in_cond[]; /* `what` of a wait that may end without a signal */
@@ -60,7 +61,7 @@ int baton_create(pthread_t *ret_id, const pthread_attr_t *attr, void *(*fn)(void
 int baton_join(pthread_t id, void **ret_result);
 void baton_set_name(pthread_t id, const char *name);
 
-/* The number of virtual descriptors (wrap_system.c) that are open. */
+/* The number of open virtual descriptors (wrap_system.c). The second function closes them all. */
 unsigned baton_n_open(void);
 void baton_forget_open(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a failed schedule prints: why, how to repeat it, and where each thread is. addr2line, of the
- * same package as the linker, says which lines the addresses are.
+ * The report of a failed schedule: why it failed, how to repeat it, and where each thread is.
+ * addr2line, from the same package as the linker, finds the source lines of the addresses.
  */
 #include <execinfo.h>
 #include <stdio.h>
@@ -31,7 +31,8 @@ static bool is_of_interest(const char *line) {
         return !strstr(line, " at baton.c:") && !strstr(line, " at wrap_") && !strstr(line, "??");
 }
 
-/* The addresses are those after the calls, so one less is in the line of the call. */
+/* A frame has the address of the instruction after a call. The address before it belongs to the
+ * line of the call. */
 static void print_frames(const struct baton_thread *thread) {
         char command[2048], line[512];
         int n = snprintf(command, sizeof command, "addr2line -p -f -s -i -e /proc/%d/exe",

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the scheduler of threads itself.
 
-check_threads.py planted THREADS    each planted mistake (planted.c) is found, and reported as what it is
-check_threads.py replay THREADS     a seed repeats its schedule, also in another process
+check_threads.py planted THREADS    passes when each planted mistake (planted.c) is found and its report says what it is
+check_threads.py replay THREADS     passes when each seed repeats its schedule in another process
 check_threads.py complete THREADS NAME...    passes when NAME... are all scenarios without planted mistakes
 """
 import subprocess
 import sys
 
-# What the report must say: the reason, then where a thread is.
+# Texts that the report must contain: the reason, and for some the place where a thread is.
 PLANTED = {
     "planted-lost-wake": ["a deadlock", "main: waits for a condition variable", "planted_lost_wake at planted.c"],
     "planted-lock-order": ["a deadlock", "main: waits for a mutex", "lock_backwards at planted.c"],
@@ -35,7 +35,7 @@ def planted(threads):
         assert found.returncode == 1, f"{name} was not found: {found.stdout}"
         for text in texts:
             assert text in found.stderr, f"{name}: no '{text}' in\n{found.stderr}"
-        # What the report says repeats it, with the same report.
+        # The seed in the report repeats the failure, with the same first line of the report.
         seed = found.stderr.partition("--seed ")[2].split()[0]
         again = run(threads, name, "--seed", seed)
         assert again.returncode == 1 and again.stderr.split("\n")[0] == found.stderr.split("\n")[0], again.stderr

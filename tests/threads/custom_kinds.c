@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of the controllers, while definitions come, change and go: threads that work with sets,
- * one that needs a complete set, and the end of all at any moment. The API server fails at times.
+ * The kinds of the controllers, while definitions are created, changed and deleted. Some threads
+ * work with sets of kinds, one needs a complete set, and everything may end at any moment. The API
+ * server fails at times.
  *
  * Promised: the kinds of a set and their informers live as long as a thread has the set; a set that
  * is complete after a wait for a revision has each kind that was Established at that revision; the
@@ -102,7 +103,7 @@ static void *use_sets(void *ctx) {
         return NULL;
 }
 
-/* Establishes a kind of its own, and waits for a set that is complete. */
+/* Creates an Established definition of its own, and waits for a complete set. */
 static void *need_all_kinds(void *ctx) {
         char revision[24];
         bool complete = false;

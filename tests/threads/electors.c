@@ -315,7 +315,8 @@ static bool does_anybody_lead(void) {
         return false;
 }
 
-/* Checks that one of them leads within a minute. No controller can be stuck in this schedule. */
+/* Checks that one of the electors leads within a minute. Called only when no controller can be
+ * stuck. */
 static void check_somebody_leads(void) {
         hf_nsec until = now() + 60 * HF_NSEC_PER_SEC;
 

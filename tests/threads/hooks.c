@@ -39,7 +39,7 @@ static const char *const names[MAX_HOOKS] = {"0", "1", "2", "3"};
 
 static void spawn(struct one *one);
 
-/* A spawned thread may spawn the next one, also when the stop has begun. */
+/* A spawned thread may spawn the next one, even after the stop has begun. */
 static void spawned(void *ctx, struct hf_cancel *token) {
         struct one *one = ctx;
 

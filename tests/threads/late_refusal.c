@@ -109,8 +109,9 @@ static void begin_write(struct hf_term *term) {
 /* Every other term writes. */
 static bool writes(uint64_t term) { return term % 2 == 1; }
 
-/* A term that writes does it twice: at the beginning, which shows it that the server has fences,
- * and when the Lease is gone. Before that it is so long that the elector contends again at once. */
+/* A term that writes does so twice: at its beginning, to learn that the server has fences, and when
+ * its Lease is gone. In between it leads long enough that the elector contends again without a
+ * backoff. */
 static int work(struct hf_term *term, void *ctx) {
         uint64_t n = ++l.n_runs;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small programs with mistakes of the kinds that the scheduler must find. check_threads.py has the
- * report that it must print for each. */
+/* Scenarios with planted mistakes, one of each kind that the scheduler must find. check_threads.py
+ * has the texts that the report of each must contain. */
 #include <stdatomic.h>
 
 #include "base/thread.h"
@@ -49,7 +49,7 @@ void planted_lock_order(void) {
         (void)hf__thread_join(thread);
 }
 
-/* ---- a read and a write where one operation is needed ---- */
+/* ---- a read and a write that should be one atomic operation ---- */
 
 static void *count(void *ctx) {
         int n = n_counted;
@@ -66,7 +66,7 @@ void planted_flag(void) {
         BATON_CHECK(n_counted == 2);
 }
 
-/* ---- what is left over, what never ends ---- */
+/* ---- a thread that is not joined, a thread that never ends ---- */
 
 static void *do_nothing(void *ctx) { return NULL; }
 

@@ -131,8 +131,9 @@ static void begin_workers(pthread_t workers[N_WORKERS]) {
         }
 }
 
-/* A worker that was aborted may have given back a key that was added meanwhile, when the others had
- * already found the draining queue empty. */
+/* All keys must have been taken, with one exception: an aborted worker gives its key back, and that
+ * key is queued again if it was added meanwhile. The other workers may have found the draining
+ * queue empty before. */
 static void check_end(void) {
         bool aborts = false;
 

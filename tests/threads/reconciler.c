@@ -5,9 +5,9 @@
  * of the term by a drain or an abort at any moment.
  *
  * Promised: a key is with one worker at a time, and no more workers than allowed run; the last
- * version of each object is reconciled, and so is a key that failed or asked for it; while one
- * worker is busy another takes the next key; without keys only the calling thread is left; after
- * the end of the term nothing is reconciled.
+ * version of each object is reconciled, and so is a key that failed or asked for another call;
+ * while one worker is busy another takes the next key; without keys only the calling thread is
+ * left; after the end of the term nothing is reconciled.
  */
 #include <stdio.h>
 #include <stdlib.h>

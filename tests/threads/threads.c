@@ -3,8 +3,8 @@
  * threads SCENARIO... [--seed N] [--seeds N] [--trace] [--hash]
  * threads --list
  *
- * Runs the scenarios with the seeds N, N + 1, ... until one fails: then it says why and how to
- * repeat that schedule, and exits with status 1.
+ * Runs each scenario with the seeds N, N + 1, ... The first schedule that fails ends the program:
+ * it prints why and how to repeat that schedule, and exits with status 1.
  */
 #undef NDEBUG
 #include "threads.h"
@@ -134,8 +134,8 @@ int main(int argc, char **argv) {
         read_options(argc, argv);
         for (size_t i = 0; options.list && i < N_SCENARIOS; i++)
                 (void)printf("%s\n", scenarios[i].name);
-        /* What happens once in a process must not happen in the first schedule only, because then
-         * its seed would not repeat it elsewhere. */
+        /* Work that a process does only once must not fall into the first schedule. Otherwise that
+         * seed would make another schedule when it does not come first. */
         int r = hf__process_mark_init();
         assert(r == 0);
         (void)hf__process_mark();

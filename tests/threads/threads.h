@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "baton.h"
 
-/* The scenarios. The comment at the top of their file says what they are about. */
+/* The scenarios. The comment at the top of each file says what they check. */
 void cancel_wait(void);
 void cancel_waker(void);
 void hooks_stop(void);
@@ -34,7 +34,7 @@ void planted_spin(void);
 
 /* A thread of a scenario, beside those of the library. It is joined with hf__thread_join. */
 pthread_t scenario_thread(const char *name, void *(*fn)(void *ctx), void *ctx);
-/* Waits that long in virtual time. */
+/* Waits for the duration in virtual time. */
 void scenario_sleep(hf_nsec duration);
-/* A host with nothing set: the system's clock, which is virtual in a schedule. */
+/* A host with all defaults. So its clock is the system's clock, which is virtual in a schedule. */
 extern const struct hf_host scenario_host;

@@ -2,9 +2,9 @@
 /*
  * Replaces the functions of threads, mutexes, read-write locks and condition variables.
  *
- * A mutex is really locked, by a function that does not wait. A thread that cannot have it waits in
- * the scheduler until the mutex is unlocked, and tries again. The state of a condition variable is
- * only which threads wait for its address.
+ * The real mutex is locked too, with pthread_mutex_trylock. A thread that does not get it waits in
+ * the scheduler until the mutex is unlocked, and tries again. A condition variable has no state
+ * here other than the threads that wait for its address.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
  * timerfd and epoll. A virtual descriptor has a number that no real one has. All are non-blocking,
  * except epoll_wait.
  *
- * The clocks differ by constants, so that a time of one clock that is used with another shows.
+ * The clocks differ by constants. So it shows when code uses a time of one clock with another.
  */
 #include <errno.h>
 #include <string.h>

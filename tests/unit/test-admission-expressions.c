@@ -98,7 +98,7 @@ static void add_variable(struct fixture *f, const char *name, const char *text) 
         assert_int_equal(hfd_expressions_add_variable(f->set, name, text, &expression), 0);
 }
 
-/* "true", "false", or the message. */
+/* outcome: "true", "false", or the message of the error. */
 static void assert_outcome(struct fixture *f, const char *text, const char *outcome) {
         const struct hfd_expression *expression = compile(f, text, HFD_RESULT_ANY);
         struct hf__strbuf message = {0};
@@ -220,7 +220,8 @@ static void test_a_chain_of_variables_ends(void **state) {
                 add_variable(f, name, text);
         }
         assert_outcome(f, "variables.v5 == 101", "true");
-        /* Each of them is read once, so that reading them in order is no chain. */
+        /* In order, each variable is computed before the next one needs it: no chain of unread
+         * variables gets too deep. */
         assert_outcome(f, "[variables.v8, variables.v16, variables.v24] == [161, 321, 481]",
                        "true");
         assert_non_null(compile(f, "variables.v59 == 1", HFD_RESULT_BOOL)->program);
@@ -255,7 +256,7 @@ static void test_all_expressions_share_a_budget(void **state) {
         for (; r == 0 && n < 100; n++)
                 r = hfd_expression_eval(&run, e, &value, &message);
         assert_int_equal(r, HF_E_TOO_LARGE);
-        assert_int_equal(n, 8); /* a check costs 350,000 */
+        assert_int_equal(n, 8); /* each check costs 350,000 of the budget */
         assert_string_equal(message.data, "validation failed due to running out of cost budget, no "
                                           "further validation rules will be run");
         hf__strbuf_done(&message);
@@ -295,7 +296,7 @@ static void test_expressions_ask_for_rights(void **state) {
         assert_outcome(f, "authorizer.requestResource.check('get').allowed()", "false");
 }
 
-/* Each condition in a turn of its own, and in a run of its own. */
+/* Evaluates each condition in a separate step, once within one run and once in a run of its own. */
 static void match_in_turns(struct fixture *f, const struct hfd_match_conditions *conditions,
                            enum hfd_match expected, const char *expected_message) {
         struct hfd_match_progress progress = {0};

@@ -35,7 +35,7 @@ static struct hfd_admission_attributes attributes(const char *group, const char 
                                                  .name = "a"};
 }
 
-/* Whether the rule names the request, and that `wants` does not miss it. */
+/* Whether the rule matches the request. Checks that `wants` then returns true as well. */
 static bool matches(const char *rule, const struct hfd_admission_attributes *of, bool equivalent) {
         struct hf__json *json = parse(rule), *list = hf__json_array();
         struct hfd_rules *rules = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What policies make of the values of expressions: JSON, changes of objects, checks of types. */
+/* How policies use the values of expressions: as JSON, as changes of objects, and in checks of
+ * types. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +44,7 @@ static void assert_json(const struct hf__json *json, const char *text) {
         hf__json_free(wanted);
 }
 
-/* One evaluation, whose value lives until end. */
+/* One evaluation. Its value lives until end(). */
 struct evaluation {
         struct hfd_expressions *set;
         struct hfd_expression_input input;
@@ -113,7 +114,8 @@ static void test_values_without_a_form_in_json_are_refused(void **state) {
         }
 }
 
-/* Eighteen lists, each of which has the one before twice, stand for 2^18 parts. */
+/* Eighteen nested lists: each contains the previous one twice, so together they stand for 2^18
+ * parts. */
 static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         struct hf__cel_value items[20][2];
         struct hf__cel_list lists[20];
@@ -131,7 +133,7 @@ static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         hf__strbuf_done(&message);
 }
 
-/* Changes an object of a kind. The result is compared with `wanted`; "! message": it is refused,
+/* Changes an object of a kind. The result must be `wanted`. "! message": the change is refused,
  * and the object has not changed. */
 static void assert_change(const char *group, const char *plural, bool apply, const char *expression,
                           const char *object, const char *wanted) {
@@ -232,7 +234,7 @@ static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {
         hf__json_free(policy);
 }
 
-/* The types of every kind can be made, also of those that contain themselves. */
+/* The types of every kind can be built, even of kinds that contain themselves. */
 static void test_all_kinds_have_types(void **state) {
         for (size_t i = 0; i < hfd_resources_count(); i++) {
                 const struct hfd_resource *row = hfd_resource_at(i);

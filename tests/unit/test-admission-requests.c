@@ -71,7 +71,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* Creates an object from inside the process. Returns the code, or 0 with a wrong message. */
+/* Creates an object from inside the process. Returns the code, or 0 if the message is wrong. */
 static int create(struct admission *it, const char *group, const char *plural, const char *ns,
                   const char *body, const char *message) {
         struct api_core_request request = {
@@ -95,7 +95,7 @@ static int create(struct admission *it, const char *group, const char *plural, c
         return code;
 }
 
-/* Makes a configuration of admission, which counts from now on. */
+/* Creates a configuration of admission, and waits until it is in force. */
 static void configure(struct admission *it, const char *plural, const char *body) {
         assert_int_equal(create(it, HFD_ADMISSION_GROUP, plural, "", body, NULL), 201);
 }
@@ -171,7 +171,7 @@ static void test_webhooks_that_have_not_changed_are_shared(void **state) {
         assert_ptr_equal(second->items[3], first->items[1]);
         hfd_webhook_index_unref(first);
         assert_string_equal(second->items[3]->name, "y.example.com");
-        /* A changed configuration has new webhooks, whose calls count on. */
+        /* A changed configuration has new webhooks; their counters of calls continue. */
         faulty_api_fixture_put(it->f, "/registry/validatingwebhookconfigurations/m",
                                CONFIGURATION("m"));
         struct hfd_webhook_index *third = index_of(it, second);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reviews, refusals, reinvocation and notes: the parts of admission webhooks that send nothing. */
+/* Reviews, refusals, reinvocation and notes: the parts of admission webhooks that send no requests.
+ */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -213,9 +214,10 @@ static void a_change_makes_earlier_webhooks_due_but_not_its_own(void **state) {
         assert_false(hfd_reinvocation_is_due(&r, 1));
         assert_false(hfd_reinvocation_is_due(&r, 2));
         assert_false(hfd_reinvocation_is_due(&r, 3));
-        hfd_reinvocation_object_changed(&r); /* by another plug-in */
+        hfd_reinvocation_object_changed(&r); /* another plug-in changed it */
         assert_true(hfd_reinvocation_is_due(&r, 2));
-        assert_false(hfd_reinvocation_is_due(&r, 3)); /* was not called in the first round */
+        assert_false(
+                hfd_reinvocation_is_due(&r, 3)); /* webhook 3 was not called in the first round */
         assert_false(hfd_reinvocation_has_earlier(&r));
         hfd_reinvocation_done(&r);
 }
@@ -251,7 +253,7 @@ static void notes_are_bounded_and_without_duplicates(void **state) {
         hfd_admission_warn(NULL, "nobody reads it");
 }
 
-/* A response has at most 4 MiB. If each text were compared with all that are kept, this would take
+/* A response has at most 4 MiB. If each text were compared with all kept ones, this would take
  * a minute, and the alarm would end the test. */
 static void a_million_equal_notes_cost_no_more_than_their_length(void **state) {
         struct hfd_admission_notes notes = {0};

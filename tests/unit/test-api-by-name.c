@@ -28,7 +28,8 @@
 
 /* ---- counting ---- */
 
-/* Objects that any thread has got from an iterator, and keys that the store has listed. */
+/* The number of objects that iterators have returned, in all threads, and the number of keys that
+ * the store has listed. */
 static atomic_uint n_visited, n_stored;
 
 struct hfd_object *__real_hfd_object_iter_next(struct hfd_object_iter *iter);
@@ -79,7 +80,7 @@ static void fill_tree(struct api_fixture *f, unsigned n) {
         hf__buf_unref(bytes);
 }
 
-/* ---- the kinds of work; each returns the number of objects that were visited ---- */
+/* ---- the kinds of work; each function returns the number of visited objects ---- */
 
 static unsigned list_work(struct api_fixture *f, const char *query) {
         unsigned before = atomic_load(&n_visited);
@@ -307,8 +308,8 @@ static void tear_down_unfilled(struct unfilled *u) {
         u->store->ops->free(u->store);
 }
 
-/* after: continues behind this path; NULL = from the start. Returns the number of keys that the
- * store has sent. */
+/* after: the path behind which the list continues; NULL = from the start. Returns the number of
+ * keys that the store has sent. */
 static unsigned list_stored(struct unfilled *u, const char *fields, uint64_t limit,
                             const char *after, const char *expected) {
         struct hf__strbuf token = {0};
@@ -345,11 +346,11 @@ static void test_a_name_costs_the_store_one_key(void **state) {
         assert_int_equal(list_stored(&u, "metadata.name=c", 0, NULL, "\"name\":\"c\""), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c", 1, NULL, "\"name\":\"c\""), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c0150", 0, NULL, "\"name\":\"c0150\""), 1);
-        /* There is no object c01: the first key that begins with that name is of c0100. */
+        /* No object c01 exists. The first key that begins with that name belongs to c0100. */
         assert_int_equal(list_stored(&u, "metadata.name=c01", 0, NULL, "\"items\":[]"), 1);
         assert_int_equal(list_stored(&u, "metadata.name=c01", 1, NULL, "\"items\":[]"), 1);
         assert_int_equal(list_stored(&u, "metadata.name=d", 0, NULL, "\"items\":[]"), 0);
-        /* The first page was of a list with a wider scope. */
+        /* The token comes from a list of all names. */
         assert_int_equal(list_stored(&u, "metadata.name=c0150", 1, "default/c0020", "\"c0150\""),
                          1);
         assert_int_equal(list_stored(&u, "metadata.name=c", 1, "default/c0020", "\"items\":[]"), 1);

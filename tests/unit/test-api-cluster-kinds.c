@@ -33,8 +33,8 @@ static int merge(struct api_fixture *f, struct hf_resource resource, const char 
                                  body);
 }
 
-static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
-                    const char *message) {
+static void expect_refused(struct api_fixture *f, struct hf_resource resource, const char *body,
+                           const char *message) {
         assert_int_equal(create(f, resource, body), HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid", message);
 }
@@ -54,20 +54,22 @@ static void test_priority_classes_are_defaulted_and_validated(void **state) {
         assert_non_null(strstr(f->last.body, "\"generation\":1"));
         assert_null(strstr(f->last.body, "\"globalDefault\""));
         assert_int_equal(create(f, priorities, PRIORITY("top", "\"value\":1000000000")), 0);
-        refused(f, priorities, PRIORITY("over", "\"value\":1000000001"),
-                BAD_PRIORITY("over") "value: Forbidden: maximum allowed value of a user defined "
-                                     "priority is 1000000000");
-        refused(f, priorities, PRIORITY("p", "\"preemptionPolicy\":\"Always\""),
-                BAD_PRIORITY("p") "preemptionPolicy: Unsupported value: \"Always\": supported "
-                                  "values: \"PreemptLowerPriority\", \"Never\"");
-        refused(f, priorities, PRIORITY("p", "\"preemptionPolicy\":\"\""),
-                BAD_PRIORITY("p") "preemptionPolicy: Required value");
-        refused(f, priorities, PRIORITY("system-mine", "\"value\":1"),
-                BAD_PRIORITY("system-mine") RESERVED
-                "system-mine is not a known system priority class");
-        refused(f, priorities, PRIORITY("system-node-critical", "\"value\":1"),
-                BAD_PRIORITY("system-node-critical") RESERVED
-                "value of system-node-critical PriorityClass must be 2000001000");
+        expect_refused(f, priorities, PRIORITY("over", "\"value\":1000000001"),
+                       BAD_PRIORITY(
+                               "over") "value: Forbidden: maximum allowed value of a user defined "
+                                       "priority is 1000000000");
+        expect_refused(f, priorities, PRIORITY("p", "\"preemptionPolicy\":\"Always\""),
+                       BAD_PRIORITY(
+                               "p") "preemptionPolicy: Unsupported value: \"Always\": supported "
+                                    "values: \"PreemptLowerPriority\", \"Never\"");
+        expect_refused(f, priorities, PRIORITY("p", "\"preemptionPolicy\":\"\""),
+                       BAD_PRIORITY("p") "preemptionPolicy: Required value");
+        expect_refused(f, priorities, PRIORITY("system-mine", "\"value\":1"),
+                       BAD_PRIORITY("system-mine") RESERVED
+                       "system-mine is not a known system priority class");
+        expect_refused(f, priorities, PRIORITY("system-node-critical", "\"value\":1"),
+                       BAD_PRIORITY("system-node-critical") RESERVED
+                       "value of system-node-critical PriorityClass must be 2000001000");
         assert_int_equal(create(f, priorities,
                                 PRIORITY("system-node-critical", "\"value\":2000001000")),
                          0);
@@ -128,17 +130,21 @@ static void test_system_priority_classes_stay(void **state) {
 static void test_runtime_classes_are_validated(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, runtimes, RUNTIME("\"handler\":\"\""), BAD_RUNTIME "handler: Required value");
+        expect_refused(f, runtimes, RUNTIME("\"handler\":\"\""),
+                       BAD_RUNTIME "handler: Required value");
         assert_int_equal(create(f, runtimes, RUNTIME("\"handler\":\"Run_C\"")), HF_E_INVALID);
         assert_non_null(strstr(api_fixture_text_at(f, "message"),
                                "handler: Invalid value: \"Run_C\": a lowercase RFC 1123 label"));
-        refused(f, runtimes,
-                RUNTIME("\"handler\":\"runc\",\"overhead\":{\"podFixed\":{\"cpu\":\"-1\",\"pods\":"
-                        "\"1\",\"x.org/gpu\":2}}"),
-                BAD_RUNTIME "[overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or "
-                            "equal to 0, overhead.limits[pods]: Invalid value: \"pods\": must be a "
-                            "standard resource for containers]");
-        refused(f, runtimes,
+        expect_refused(f, runtimes,
+                       RUNTIME("\"handler\":\"runc\",\"overhead\":{\"podFixed\":{\"cpu\":\"-1\","
+                               "\"pods\":"
+                               "\"1\",\"x.org/gpu\":2}}"),
+                       BAD_RUNTIME
+                       "[overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or "
+                       "equal to 0, overhead.limits[pods]: Invalid value: \"pods\": must be a "
+                       "standard resource for containers]");
+        expect_refused(
+                f, runtimes,
                 RUNTIME(TOLERATES("{\"operator\":\"Equal\"},{\"key\":\"a\",\"operator\":\"Exists\","
                                   "\"value\":\"b\"}")),
                 BAD_RUNTIME
@@ -147,7 +153,8 @@ static void test_runtime_classes_are_validated(void **state) {
                 "scheduling.tolerations[1].operator: Invalid value: "
                 "{\"Key\":\"a\",\"Operator\":\"Exists\",\"Value\":\"b\",\"Effect\":\"\","
                 "\"TolerationSeconds\":null}: value must be empty when `operator` is 'Exists']");
-        refused(f, runtimes,
+        expect_refused(
+                f, runtimes,
                 RUNTIME(TOLERATES("{\"key\":\"a\",\"operator\":\"Near\",\"effect\":\"E\","
                                   "\"tolerationSeconds\":1}")),
                 BAD_RUNTIME
@@ -163,7 +170,7 @@ static void test_runtime_classes_are_validated(void **state) {
                                         "]}")),
                          0);
         assert_int_equal(merge(f, runtimes, "r", "{\"handler\":\"other\"}"), HF_E_INVALID);
-        /* A patch without a resourceVersion has that of the object. */
+        /* A patch without a resourceVersion gets that of the object. */
         api_fixture_expect_failure(f, 422, "Invalid",
                                    BAD_RUNTIME "handler: Invalid value: \"other\": field is "
                                                "immutable");
@@ -188,10 +195,12 @@ static void test_api_services_are_defaulted_and_validated(void **state) {
                          0);
         assert_non_null(strstr(f->last.body, "\"port\":443"));
         assert_null(strstr(f->last.body, "\"conditions\""));
-        refused(f, services, SERVICE("v3.x.org", GOOD_SPEC),
-                BAD_SERVICE("v3.x.org") "metadata.name: Invalid value: \"v3.x.org\": must be "
-                                        "`spec.version+\".\"+spec.group`: \"v1.x.org\"");
-        refused(f, services,
+        expect_refused(f, services, SERVICE("v3.x.org", GOOD_SPEC),
+                       BAD_SERVICE(
+                               "v3.x.org") "metadata.name: Invalid value: \"v3.x.org\": must be "
+                                           "`spec.version+\".\"+spec.group`: \"v1.x.org\"");
+        expect_refused(
+                f, services,
                 SERVICE("v2.", "\"version\":\"v2\",\"service\":{},\"caBundle\":\"YQ==\","
                                "\"insecureSkipTLSVerify\":true"),
                 BAD_SERVICE("v2.") "[spec.group: Required value: only v1 may have an empty group "
@@ -202,7 +211,8 @@ static void test_api_services_are_defaulted_and_validated(void **state) {
                                    "spec.service.name: Required value, "
                                    "spec.insecureSkipTLSVerify: Invalid value: true: may not be "
                                    "true if caBundle is present]");
-        refused(f, services,
+        expect_refused(
+                f, services,
                 SERVICE("v1.y.org", "\"group\":\"y.org\",\"version\":\"v1\","
                                     "\"groupPriorityMinimum\":20001,\"versionPriority\":1,"
                                     "\"caBundle\":\"YWI=\",\"insecureSkipTLSVerify\":true"),

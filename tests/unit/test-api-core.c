@@ -224,7 +224,7 @@ static void test_bad_requests_are_refused(void **state) {
                                              "{\"metadata\":{\"name\":7}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 400);
-        /* A number that no type holds: as kube-apiserver says it. */
+        /* A number that fits no type: the message is kube-apiserver's. */
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_leases, "default", NULL, NULL,
                                              "{\"metadata\":{\"name\":\"x\"},\"other\":1e999}"),
                          HF_E_INVALID);
@@ -438,7 +438,7 @@ static void test_a_fenced_write_needs_the_current_term(void **state) {
         struct hf_fence fence = begin_term(f);
 
         expect_current(f, "a", &fence);
-        /* A fenced write that changes nothing is compared too, and the response says so. */
+        /* The fence of a write without a change is compared too, and the response says so. */
         char *body = strdup(f->last.body);
         assert_int_equal(api_fixture_request_fenced(f, HF_VERB_UPDATE, api_workspaces, NULL, "a",
                                                     NULL, body, &fence),

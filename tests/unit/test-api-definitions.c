@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CustomResourceDefinitions: their defaults, their status and what decoding makes of a schema. */
+/* CustomResourceDefinitions: their defaults, their status and how schemas are decoded. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -42,7 +42,8 @@ static int merge(struct api_fixture *f, enum hfd_subresource subresource, const 
                                  body);
 }
 
-/* Asserts what the member at a path of the last response is. wanted NULL = it is absent. */
+/* Asserts that the member at this path of the last response equals `wanted`; NULL = it is absent.
+ */
 static void expect_at(struct api_fixture *f, const char *path, const char *wanted) {
         struct hf__json *object = NULL;
         struct hf__strbuf text = {0};
@@ -73,7 +74,7 @@ static void test_defaults_are_those_of_kubernetes(void **state) {
         expect_at(f, "metadata.generation", "1");
 }
 
-/* The names that a client leaves out are those that it has got before. */
+/* An update that leaves out the default names keeps those from the create. */
 static void test_a_default_that_is_left_out_is_no_change(void **state) {
         struct api_fixture *f = *state;
         char body[600];

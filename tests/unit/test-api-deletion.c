@@ -424,7 +424,7 @@ static void test_a_namespace_is_held_by_both_kinds_of_finalizers(void **state) {
                                                          "\"finalizers\":[]}}"),
                          0);
         assert_int_equal(api_fixture_get(f, api_namespaces, NULL, "n"), HF_E_NOT_FOUND);
-        /* Finalized before it is deleted: then nothing keeps it. */
+        /* If a namespace is finalized before it is deleted, nothing keeps it. */
         api_fixture_make(f, api_namespaces, NULL, "{\"metadata\":{\"name\":\"m\"}}");
         assert_int_equal(api_fixture_request_subresource(f, api_namespaces, "m", "finalize",
                                                          "{\"metadata\":{\"name\":\"m\"}}"),

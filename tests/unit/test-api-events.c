@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events in two versions: the same objects in two forms, with the rules of each version. */
+/* Events in two API versions: the same objects in both, with the rules of each version. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -37,8 +37,8 @@ static int patch(struct api_fixture *f, struct hf_resource resource, const char 
                                  body);
 }
 
-static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
-                    const char *message) {
+static void expect_refused(struct api_fixture *f, struct hf_resource resource, const char *body,
+                           const char *message) {
         assert_int_equal(create(f, resource, body), HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid", message);
 }
@@ -128,23 +128,26 @@ static void test_selectors_have_the_names_of_their_version(void **state) {
 static void test_each_version_has_its_rules(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, v1,
-                "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"other\"}}",
-                BAD_OLD "involvedObject.namespace: Invalid value: \"other\": does not match "
-                        "event.namespace");
-        refused(f, v1,
-                "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{},\"eventTime\":"
-                "\"2026-01-02T03:04:05.000001Z\",\"reportingComponent\":\"c\"}",
-                BAD_OLD "[reportingInstance: Required value, action: Required value, reason: "
-                        "Required value]");
-        refused(f, new_events,
-                "{\"metadata\":{\"name\":\"e\"},\"regarding\":{},\"type\":\"Odd\","
-                "\"deprecatedCount\":1,\"deprecatedSource\":{\"host\":\"h\"},\"series\":{"
-                "\"count\":1}}",
-                BAD_NEW "[series.count: Invalid value: \"\": should be at least 2, "
-                        "series.lastObservedTime: Required value, eventTime: Required value, "
-                        "type: Invalid value: \"\": has invalid value: Odd, count: Invalid value: "
-                        "\"\": needs to be unset, source: Invalid value: \"\": needs to be unset]");
+        expect_refused(f, v1,
+                       "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"other\"}"
+                       "}",
+                       BAD_OLD "involvedObject.namespace: Invalid value: \"other\": does not match "
+                               "event.namespace");
+        expect_refused(f, v1,
+                       "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{},\"eventTime\":"
+                       "\"2026-01-02T03:04:05.000001Z\",\"reportingComponent\":\"c\"}",
+                       BAD_OLD
+                       "[reportingInstance: Required value, action: Required value, reason: "
+                       "Required value]");
+        expect_refused(f, new_events,
+                       "{\"metadata\":{\"name\":\"e\"},\"regarding\":{},\"type\":\"Odd\","
+                       "\"deprecatedCount\":1,\"deprecatedSource\":{\"host\":\"h\"},\"series\":{"
+                       "\"count\":1}}",
+                       BAD_NEW
+                       "[series.count: Invalid value: \"\": should be at least 2, "
+                       "series.lastObservedTime: Required value, eventTime: Required value, "
+                       "type: Invalid value: \"\": has invalid value: Odd, count: Invalid value: "
+                       "\"\": needs to be unset, source: Invalid value: \"\": needs to be unset]");
         assert_int_equal(create(f, new_events, NEW("e", "")), 0);
         assert_int_equal(patch(f, new_events, "e", "{\"note\":\"other\",\"type\":\"Normal\"}"),
                          HF_E_INVALID);
@@ -160,7 +163,7 @@ static void test_each_version_has_its_rules(void **state) {
         expect_text(f, "message", "other");
 }
 
-/* Both versions share the owners of fields, each entry with the names of its own version. */
+/* Both versions share managedFields. Each entry has the field names of its own version. */
 static void test_versions_share_the_owners_of_fields(void **state) {
         struct api_fixture *f = *state;
         struct hf__json *object = NULL;
@@ -199,7 +202,8 @@ static void test_a_dry_run_answers_in_the_requested_form(void **state) {
         assert_int_equal(api_fixture_get(f, new_events, "default", "e"), HF_E_NOT_FOUND);
 }
 
-/* No name of one form has a meaning in the other one, so renaming there and back changes nothing.
+/* No field name of one version has a meaning in the other, so a conversion there and back changes
+ * nothing.
  */
 static void test_conversions_are_reversible(void **state) {
         for (size_t i = 0; i < hfd_resources_count(); i++) {

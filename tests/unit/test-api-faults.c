@@ -91,7 +91,7 @@ static void test_a_cache_that_is_behind_serves_nothing(void **state) {
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_LIST, NULL, NULL, NULL), 0);
 }
 
-/* The read of an elector neither asks for the store's revision nor waits for the cache. */
+/* A read by an elector neither requests the store's revision nor waits for the cache. */
 static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
         struct faulty_api_fixture *f = *state;
         struct hf_request get = {.size = sizeof get,
@@ -114,7 +114,7 @@ static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
 
 /* ---- a watch that hangs ---- */
 
-/* The event of our own write does not come: the watch is opened anew, and loses nothing. */
+/* The event of our own write does not arrive, so the watch is opened anew. No event is lost. */
 static void test_a_watch_that_hangs_is_opened_anew(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen;
@@ -138,8 +138,8 @@ static void test_a_watch_that_hangs_is_opened_anew(void **state) {
 }
 
 /*
- * Another instance writes, and this one only reads: it learns the store's revision, but not whether
- * a watched key was written. Even without any request it notices.
+ * Another instance writes, and this one only reads. It learns the store's revision, but not whether
+ * a watched key was written. It must notice the hanging watch even without any request.
  */
 static void hang_while_others_write(struct faulty_api_fixture *f, bool reads) {
         struct client_watch *seen = faulty_api_fixture_watch(f);
@@ -310,7 +310,7 @@ static void test_the_series_of_a_protobuf_event_is_kept(void **state) {
         hf__json_free(json);
 }
 
-/* Appends a varint; returns the end. */
+/* Appends a varint. Returns the position behind it. */
 static char *put_varint(char *at, uint64_t value) {
         for (; value > 127; value >>= 7)
                 *at++ = (char)(value | 128);
@@ -318,8 +318,8 @@ static char *put_varint(char *at, uint64_t value) {
         return at;
 }
 
-/* Decodes a Lease whose renewTime has these parts, and compares it. text NULL: it is refused; "":
- * it is absent. */
+/* Decodes a Lease whose renewTime has these parts, and compares the time. text NULL: the Lease is
+ * refused; "": the time is absent. */
 static void expect_renew_time(int64_t seconds, int64_t nanos, const char *text) {
         char time[32], body[128], *at = time;
         struct hf__json *json = NULL;
@@ -434,7 +434,7 @@ static void test_a_namespace_that_was_recreated_is_used(void **state) {
                          0);
 }
 
-/* The body is read once more for the second attempt. */
+/* The second attempt parses the body again. */
 static void test_a_conflict_does_not_repeat_warnings(void **state) {
         struct faulty_api_fixture *f = *state;
         static const char body[] =

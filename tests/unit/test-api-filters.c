@@ -56,13 +56,13 @@ static int set_up(void **state) {
         assert(hfd_router_add(router, "/api/", handle, NULL) == 0 &&
                hfd_router_add(router, "/apis/", handle, NULL) == 0);
         assert(hfd_router_add(router, "/metrics", handle, NULL) == 0);
-        /* There are no objects: of the two mandatory levels, catch-all has both seats. */
+        /* Without objects only the two mandatory levels exist, and catch-all has both seats. */
         assert(hfd_flow_control_new(&host, 2, &flow) == 0);
         start(true);
         return 0;
 }
 
-/* Everybody may do everything, and requests of users wait in a queue for two seats. */
+/* Every user may do everything, and requests wait in a queue for two seats. */
 static int set_up_queue(void **state) {
         static const char level[] = "{\"metadata\":{\"name\":\"queue\"},\"spec\":{\"type\":"
                                     "\"Limited\",\"limited\":{\"nominalConcurrencyShares\":2,"
@@ -83,7 +83,7 @@ static int set_up_queue(void **state) {
         (void)set_up(state);
         hfd_filters_free(filters);
         hfd_flow_control_free(flow);
-        assert(hfd_flow_control_new(&host, 7, &flow) == 0); /* catch-all has 5 */
+        assert(hfd_flow_control_new(&host, 7, &flow) == 0); /* 5 of the seats are catch-all's */
         start(true);
         struct hfd_flow_builder *builder = hfd_flow_builder_new();
         assert(hf__json_parse(level, strlen(level), &json, NULL) == 0);
@@ -214,7 +214,7 @@ static struct hfd_http_request *impersonate(const char *name, const char *value,
         return send(request);
 }
 
-/* Nothing of an impersonation is ever ignored: the request would run as another user. */
+/* No part of an impersonation is ever ignored. Otherwise the request would run as another user. */
 static void test_every_part_of_an_impersonation_counts(void **state) {
         static const char *const headers[] = {"impersonate-uid", "impersonate-extra-scopes",
                                               "impersonate-extra-"};
@@ -244,7 +244,7 @@ static void test_every_part_of_an_impersonation_counts(void **state) {
                       "Forbidden", joe);
 }
 
-/* A user without groups, who may do everything and whom no FlowSchema knows. */
+/* A request by a user without groups, who may do everything. No FlowSchema matches. */
 static struct hfd_http_request *user(const char *method, const char *path, const char *query) {
         struct hfd_http_request *request = fake_request_new_admin(method, path, query);
 
@@ -283,7 +283,8 @@ static void test_requests_wait_for_seats(void **state) {
         assert_null(d->continuation);
         fake_request_run_continuation(c);
         assert_int_equal(n_handled, 3);
-        /* The client of b does not read: its response is charged to its account instead. */
+        /* The client of b does not read. Its response counts against its account, and no longer
+         * against the seats. */
         hfd_http_request_reply(b, 200, "text/plain", NULL, 0, NULL);
         b->unsent(b->unsent_ctx, 10);
         fake_request_run_continuation(d);
@@ -315,7 +316,7 @@ static void test_a_client_that_leaves_gives_its_turn_up(void **state) {
         assert_int_equal(hfd_filters_inflight(filters), 0);
 }
 
-/* The time comes from the request: it was received long ago. */
+/* The wait counts from the time of the request, which was received long ago. */
 static void test_a_wait_ends_with_a_429(void **state) {
         hf_nsec now = hf_now(hf_clock_system());
         struct hfd_http_request *late =
@@ -334,7 +335,7 @@ static void test_a_wait_ends_with_a_429(void **state) {
         response(b);
 }
 
-/* Bodies of waiting requests are in memory. */
+/* Waiting requests keep their bodies in memory, so there is a limit for these. */
 static void test_large_requests_do_not_all_wait(void **state) {
         struct hfd_http_request *waiting[30];
         size_t n = 0;
@@ -351,7 +352,7 @@ static void test_large_requests_do_not_all_wait(void **state) {
                 waiting[n++] = large;
         }
         expect_text(large, 429, "Too many requests, please try again later.\n", "retry-after: 1\n");
-        assert_int_equal(n, 21); /* of 3 MiB in 64 MiB */
+        assert_int_equal(n, 21); /* each has 3 MiB, and the limit is 64 MiB */
         for (size_t i = 0; i < n; i++) {
                 fake_request_leave(waiting[i]);
                 hfd_http_request_unref(waiting[i]);
@@ -375,7 +376,7 @@ static void test_watches_and_probes_occupy_no_seats(void **state) {
         assert_int_equal(n_handled, 7);
         struct hfd_http_request *scrape = send(user("GET", "/metrics", ""));
         assert_int_equal(n_handled, 8);
-        /* Not everything that begins like a probe is one. */
+        /* A path that only begins like that of a probe needs a seat. */
         struct hfd_http_request *other = send(user("GET", "/livezfoo", ""));
         assert_int_equal(n_handled, 8);
         fake_request_leave(other);

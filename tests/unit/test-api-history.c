@@ -75,7 +75,7 @@ static void ignore_reply(void *ctx, const struct hfd_store_reply *reply) {
         atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
-/* A reply that was sent before the replacement does not indicate a second replacement. */
+/* A reply to a request from before the replacement does not indicate a second replacement. */
 static void test_a_late_reply_of_the_old_history_is_ignored(void **state) {
         struct faulty_api_fixture *f = *state;
         struct client_watch *seen, *again;
@@ -224,7 +224,7 @@ static void test_a_deletion_of_another_kind_hides_no_lost_event(void **state) {
         faulty_store_drop_events(&f->store, true);
         faulty_api_fixture_put(f, "/registry/secrets/default/a", "{\"metadata\":{}}");
         assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "none", NULL, NULL),
-                         HF_E_NOT_FOUND); /* the cache is late: read from the store */
+                         HF_E_NOT_FOUND); /* the cache is late, so this reads from the store */
         faulty_store_drop_events(&f->store, false);
         faulty_api_fixture_create(f, "b");
         client_watch_await(seen, 1); /* the cache has passed the lost event */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets, service accounts, lease candidates, roles and bindings: their forms, the messages of
+ * Secrets, service accounts, lease candidates, roles and bindings: their fields, the messages of
  * refusals, their tables.
  */
 #undef NDEBUG
@@ -46,8 +46,8 @@ static int update(struct api_fixture *f, struct hf_resource resource, const char
                                    NULL, body);
 }
 
-static void refused(struct api_fixture *f, struct hf_resource resource, const char *body,
-                    const char *message) {
+static void expect_refused(struct api_fixture *f, struct hf_resource resource, const char *body,
+                           const char *message) {
         assert_int_equal(create(f, resource, body), HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid", message);
 }
@@ -103,13 +103,14 @@ static void test_secrets_are_validated_by_their_type(void **state) {
         unreadable(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"data\":{\"a\":1}}",
                    "Secret in version \"v1\" cannot be handled as a Secret: json: cannot unmarshal "
                    "number into Go struct field Secret.data of type []uint8");
-        refused(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
-                "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: "
-                "Required value]");
-        refused(f, secrets,
-                "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/service-account-token\"}",
-                "Secret \"t\" is invalid: "
-                "metadata.annotations[kubernetes.io/service-account.name]: Required value");
+        expect_refused(f, secrets, "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/tls\"}",
+                       "Secret \"t\" is invalid: [data[tls.crt]: Required value, data[tls.key]: "
+                       "Required value]");
+        expect_refused(f, secrets,
+                       "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/"
+                       "service-account-token\"}",
+                       "Secret \"t\" is invalid: "
+                       "metadata.annotations[kubernetes.io/service-account.name]: Required value");
         assert_int_equal(create(f, secrets,
                                 "{\"metadata\":{\"name\":\"t\"},\"stringData\":{\"a b\":\"\"}}"),
                          HF_E_INVALID);
@@ -144,9 +145,10 @@ static void test_secrets_are_limited_to_1_mib(void **state) {
                 memset(body + at, 'x', (1u << 20) + (size_t)over);
                 (void)snprintf(body + at + (1u << 20) + over, 8, "\"}}");
                 if (over)
-                        refused(f, secrets, body,
-                                "Secret \"s1\" is invalid: data: Too long: may not be more than "
-                                "1048576 bytes");
+                        expect_refused(f, secrets, body,
+                                       "Secret \"s1\" is invalid: data: Too long: may not be more "
+                                       "than "
+                                       "1048576 bytes");
                 else
                         assert_int_equal(create(f, secrets, body), 0);
         }
@@ -242,42 +244,46 @@ static void test_roles_are_validated(void **state) {
                                              NULL, NULL),
                          0);
         assert_int_equal(create(f, roles, "{\"metadata\":{\"name\":\"empty\"}}"), 0);
-        refused(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
+        expect_refused(
+                f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{}]}",
                 "Role.rbac.authorization.k8s.io \"r\" is invalid: [rules[0].verbs: Required value: "
                 "verbs must contain at least one value, rules[0].apiGroups: Required value: "
                 "resource rules must supply at least one api group, rules[0].resources: Required "
                 "value: resource rules must supply at least one resource]");
-        refused(f, roles,
-                "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
-                "\"nonResourceURLs\":[\"/healthz\"]}]}",
-                "Role.rbac.authorization.k8s.io \"r\" is invalid: rules[0].nonResourceURLs: "
-                "Invalid value: [\"/healthz\"]: "
-                "namespaced "
-                "rules cannot apply to non-resource URLs");
+        expect_refused(f, roles,
+                       "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
+                       "\"nonResourceURLs\":[\"/healthz\"]}]}",
+                       "Role.rbac.authorization.k8s.io \"r\" is invalid: rules[0].nonResourceURLs: "
+                       "Invalid value: [\"/healthz\"]: "
+                       "namespaced "
+                       "rules cannot apply to non-resource URLs");
         assert_int_equal(create(f, cluster_roles,
                                 "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":[\"get\"],"
                                 "\"nonResourceURLs\":[\"/healthz\"]}]}"),
                          0);
-        refused(f, cluster_roles,
+        expect_refused(
+                f, cluster_roles,
                 "{\"metadata\":{\"name\":\"s\"},\"rules\":[{\"verbs\":[\"get\"],"
                 "\"nonResourceURLs\":[\"/a\",\"/"
                 "b\"],\"resources\":[\"c\"]}]}",
                 "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: rules[0].nonResourceURLs: "
                 "Invalid value: [\"/a\",\"/b\"]: rules cannot apply to both regular resources and "
                 "non-resource URLs");
-        refused(f, cluster_roles, "{\"metadata\":{\"name\":\"s\"},\"aggregationRule\":{}}",
-                "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: "
-                "aggregationRule.clusterRoleSelectors: Required value: at least one "
-                "clusterRoleSelector required if aggregationRule is non-nil");
+        expect_refused(f, cluster_roles, "{\"metadata\":{\"name\":\"s\"},\"aggregationRule\":{}}",
+                       "ClusterRole.rbac.authorization.k8s.io \"s\" is invalid: "
+                       "aggregationRule.clusterRoleSelectors: Required value: at least one "
+                       "clusterRoleSelector required if aggregationRule is non-nil");
         unreadable(f, roles, "{\"metadata\":{\"name\":\"r\"},\"rules\":[{\"verbs\":\"get\"}]}",
                    "Role in version \"v1\" cannot be handled as a Role: json: cannot unmarshal "
                    "string into Go struct field PolicyRule.rules.verbs of type []string");
-        refused(f, roles, "{\"metadata\":{\"name\":\"a/b\"}}",
-                "Role.rbac.authorization.k8s.io \"a/b\" is invalid: metadata.name: Invalid value: "
-                "\"a/b\": may not contain '/'");
-        refused(f, roles, "{\"metadata\":{\"name\":\"..\"}}",
-                "Role.rbac.authorization.k8s.io \"..\" is invalid: metadata.name: Invalid value: "
-                "\"..\": may not be '..'");
+        expect_refused(f, roles, "{\"metadata\":{\"name\":\"a/b\"}}",
+                       "Role.rbac.authorization.k8s.io \"a/b\" is invalid: metadata.name: Invalid "
+                       "value: "
+                       "\"a/b\": may not contain '/'");
+        expect_refused(f, roles, "{\"metadata\":{\"name\":\"..\"}}",
+                       "Role.rbac.authorization.k8s.io \"..\" is invalid: metadata.name: Invalid "
+                       "value: "
+                       "\"..\": may not be '..'");
 }
 
 static void test_bindings_are_validated_and_defaulted(void **state) {
@@ -307,7 +313,8 @@ static void test_bindings_are_validated_and_defaulted(void **state) {
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"}}"),
                          0);
-        refused(f, bindings,
+        expect_refused(
+                f, bindings,
                 "{\"metadata\":{\"name\":\"c\"},\"roleRef\":{\"kind\":\"Pod\",\"apiGroup\":\"x\"},"
                 "\"subjects\":[{\"kind\":\"Pod\"},{"
                 "\"kind\":"
@@ -407,20 +414,23 @@ static void test_lease_candidates_are_validated(void **state) {
                                 CANDIDATE("ok", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3-rc."
                                                 "1+x\",\"strategy\":\"a.b/c\"")),
                          0);
-        refused(f, candidates, CANDIDATE("c", ""),
-                INVALID("[spec.leaseName: Required value, spec.strategy: Required value, "
-                        "spec.binaryVersion: Invalid value: \"\": must be a semantic version: "
-                        "major.minor.patch]"));
-        refused(f, candidates,
+        expect_refused(f, candidates, CANDIDATE("c", ""),
+                       INVALID("[spec.leaseName: Required value, spec.strategy: Required value, "
+                               "spec.binaryVersion: Invalid value: \"\": must be a semantic "
+                               "version: "
+                               "major.minor.patch]"));
+        expect_refused(
+                f, candidates,
                 CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\",\"strategy\":"
                                "\"OldestEmulationVersion\""),
                 INVALID("spec.emulationVersion: Required value: must be specified when `strategy` "
                         "is 'OldestEmulationVersion'"));
-        refused(f, candidates,
-                CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\","
-                               "\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
-                INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than or "
-                        "equal to `emulationVersion`"));
+        expect_refused(f, candidates,
+                       CANDIDATE("c", "\"leaseName\":\"l\",\"binaryVersion\":\"1.2.3\","
+                                      "\"emulationVersion\":\"1.3.0\",\"strategy\":\"a.b/c\""),
+                       INVALID("spec.binaryVersion: Invalid value: \"1.2.3\": must be greater than "
+                               "or "
+                               "equal to `emulationVersion`"));
         static const char *const versions[] = {"1",       "1.2",    "v1.2.3", "01.2.3",
                                                "1.2.3.4", "1.2.3-", "1.2.3 ", "1..3"};
         for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
@@ -440,23 +450,27 @@ static void test_lease_candidates_are_validated(void **state) {
 }
 
 /*
- * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and what a preferred holder needs.
+ * The cases of Kubernetes' TestValidateCoordinatedLeaseStrategy, and the rules for a preferred
+ * holder.
  */
 static void test_lease_strategies_are_validated_as_in_kubernetes(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Unsupported "
-                "value: \"foobar\": supported values: "
-                "\"OldestEmulationVersion\"");
-        refused(f, lease_objects,
-                CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: Invalid "
-                "value: \"example.com/foobar/toomanyslashes\": "
-                "must be of the form domain/name");
-        refused(f, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
-                "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: Forbidden: may "
-                "only be specified if `strategy` is defined");
+        expect_refused(f, lease_objects, CANDIDATE("l", "\"strategy\":\"foobar\""),
+                       "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: "
+                       "Unsupported "
+                       "value: \"foobar\": supported values: "
+                       "\"OldestEmulationVersion\"");
+        expect_refused(f, lease_objects,
+                       CANDIDATE("l", "\"strategy\":\"example.com/foobar/toomanyslashes\""),
+                       "Lease.coordination.k8s.io \"l\" is invalid: spec.strategy.strategy: "
+                       "Invalid "
+                       "value: \"example.com/foobar/toomanyslashes\": "
+                       "must be of the form domain/name");
+        expect_refused(f, lease_objects, CANDIDATE("l", "\"preferredHolder\":\"x\""),
+                       "Lease.coordination.k8s.io \"l\" is invalid: spec.preferredHolder: "
+                       "Forbidden: may "
+                       "only be specified if `strategy` is defined");
         assert_int_equal(create(f, lease_objects,
                                 CANDIDATE("l", "\"strategy\":\"OldestEmulationVersion\","
                                                "\"preferredHolder\":\"x\"")),

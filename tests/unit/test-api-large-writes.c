@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Large writes are computed by the pool of threads: while all its threads are busy, small writes
- * are answered and large ones wait. So are writes of a part of a large object, whose bodies are
- * small. A large write whose client has left, or that the pool does not take, changes nothing.
+ * are answered and large ones wait. Writes to a subresource of a large object count as large too,
+ * although their bodies are small. A large write whose client has left, or that the pool does not
+ * take, changes nothing.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -128,7 +129,7 @@ static void begin(struct api_fixture *f, struct later *later, enum hfd_verb verb
         begin_any(f, later, verb, hfd_resource_find("", "v1", "configmaps"), name, body);
 }
 
-/* A request to a subresource, as handlers/rest/rest.c makes it. */
+/* Begins a request to a subresource, with the fields that handlers/rest/rest.c sets. */
 static void begin_part(struct api_fixture *f, struct later *later, enum hfd_verb verb,
                        const struct hfd_resource *of, enum hfd_subresource part, const char *name,
                        const char *body) {
@@ -182,7 +183,8 @@ static void create(struct api_fixture *f, const char *name, size_t n) {
                                              NULL, body),
                          0);
         free(body);
-        /* A write decides by the cached object whether it is large. This read waits for it. */
+        /* The cached object decides whether a write is large. This read waits until the object is
+         * cached. */
         assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_configmaps, "default", name, NULL,
                                              NULL),
                          0);
@@ -324,7 +326,7 @@ static char *make_binding(const char *name, size_t n) {
         return body;
 }
 
-/* What each needs is in the stored object, in the body, or in both. */
+/* Each of these writes is large because of the stored object, the body, or both. */
 static void test_parts_of_large_objects_wait_for_the_pool(void **state) {
         struct api_fixture *f = *state;
         const struct hfd_resource *pod = hfd_resource_find("", "v1", "pods"),
@@ -363,7 +365,7 @@ static void test_parts_of_large_objects_wait_for_the_pool(void **state) {
                            cases[i].name, cases[i].body);
         begin_part(f, &bindings[0], HFD_CREATE, pod, HFD_SUB_BINDING, "bound", binding);
         begin_part(f, &bindings[1], HFD_CREATE, pod, HFD_SUB_BINDING, "small", large_binding);
-        /* Those that read the object first come to the pool when they have it. */
+        /* Writes that read the object first go to the pool only after that. */
         PATIENCE_AWAIT(hfd_work_pending(f->registry->work) == N_GATES + N + 2);
         begin_part(f, &small, HFD_CREATE, pod, HFD_SUB_BINDING, "other", other_binding);
         end(&small, 0, 201);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists, selectors, and the other forms of a response, through the loopback client over the memory
- * store.
+ * Lists, selectors, and the other formats of a response, through the loopback client over the
+ * memory store.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -134,7 +134,7 @@ static void test_pages_of_a_list_show_one_revision(void **state) {
                          HF_E_INVALID);
 }
 
-/* ---- other forms of a response, requested from the core itself ---- */
+/* ---- other formats of a response, requested from the registry itself ---- */
 
 static void list_as(struct api_fixture *f, enum hfd_format format) {
         struct api_core_request request = {.request = {.verb = HFD_LIST, .format = format}};
@@ -215,7 +215,8 @@ static void test_openapi_describes_every_version(void **state) {
                             "2.0\x12",
                             6);
         assert_non_null(memmem(v2->data, v2->n, "/leases/{name}", 14));
-        assert_null(memmem(v2->data, v2->n, "accessreviews/{name}", 20)); /* only created */
+        assert_null(memmem(v2->data, v2->n, "accessreviews/{name}",
+                           20)); /* no such path: reviews can only be created */
         hf__buf_unref(v2);
 }
 

@@ -27,11 +27,13 @@
 #include "server/patch/strategic_patch.h"
 #include "server/resources/rows/resource_table.h"
 
-#define REPEATS   3 /* the fastest counts, because other programs disturb the caches */
+#define REPEATS                                                                                    \
+        3 /* the fastest run counts, because other programs use the processor's caches too */
 #define DOUBLINGS 5
 #define RATIO_MAX 2.5
-/* The smallest input fits into the processor's caches and the largest does not. Quadratic work
- * exceeds the bound all the same: it costs 1,024 times as much after five doublings. */
+/* The smallest input fits into the processor's caches and the largest does not. CACHES allows for
+ * that. Quadratic work exceeds the bound all the same: it costs 1,024 times as much after five
+ * doublings. */
 #define CACHES   4
 #define BODY_MAX ((size_t)3 << 20)
 
@@ -124,13 +126,13 @@ static void expect_growth(const struct input *input) {
 
 /* ---- objects ---- */
 
-/* n members or elements, each with its number between the two texts. */
+/* Appends n members or elements, each with its number between the two texts. */
 static void put_members(struct hf__strbuf *s, const char *before, const char *after, size_t n) {
         for (size_t i = 0; i < n; i++)
                 hf__strbuf_printf(s, "%s%s%zu%s", i ? "," : "", before, i, after);
 }
 
-/* The same between an opening and a closing text. */
+/* Appends the same between an opening and a closing text. */
 static void put_whole(struct hf__strbuf *s, const char *open, const char *before, const char *after,
                       size_t n, const char *close) {
         hf__strbuf_puts(s, open);
@@ -197,7 +199,8 @@ static void make_finalizers(size_t n, struct hf__strbuf *document, struct hf__st
         hf__strbuf_puts(patch, "]}}");
 }
 
-/* Each element is large and has no string as its identity: the types decide, not a comparison. */
+/* The merge key of each element is a large object in the document and a string in the patch. The
+ * types decide that they differ, without a comparison of values. */
 static void make_wrong_types(size_t n, struct hf__strbuf *document, struct hf__strbuf *patch) {
         put_whole(document, "{\"secrets\":[", "{\"name\":{\"a\":{\"b\":{\"c\":", "}}}}", n, "]}");
         put_whole(patch, "{\"secrets\":[", "{\"name\":\"", "\"}", n,

@@ -40,7 +40,7 @@ static void expect_items(const struct hfd_item_tree *tree, struct hf__json *cons
         assert_null(hfd_item_tree_at(tree, n));
 }
 
-/* Inserts at the ends and in the middle, removes and replaces, as often as chance has it. */
+/* Inserts at the ends and in the middle, removes and replaces, at random. */
 static void test_changes_keep_the_order(void **state) {
         struct hf__json *empty = hf__json_array(), *pool = hf__json_array();
         struct hf__json *all[N_ITEMS], *items[N_ITEMS];

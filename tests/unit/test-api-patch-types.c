@@ -237,7 +237,8 @@ static void test_json_patch_has_limits(void **state) {
         hf__strbuf_done(&patch);
 }
 
-/* RFC 7386, appendix A, where both are objects (a body always is). */
+/* RFC 7386, appendix A: the examples in which document and patch are objects, as bodies always are.
+ */
 static void test_merge_patch_follows_rfc_7386(void **state) {
         static const char *const cases[][3] = {
                 {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},

@@ -132,7 +132,7 @@ static void test_bad_patches_and_results_are_refused(void **state) {
         assert_string_equal(api_fixture_text_at(f, "data.m"), "n");
 }
 
-/* Kubernetes' words, which people search for. */
+/* The messages are those of Kubernetes, because people search for them. */
 struct refused_patch {
         enum hfd_patch type;
         int code;

@@ -41,8 +41,8 @@ static int create(struct api_fixture *f, const char *name, const char *spec) {
         return r;
 }
 
-/* The whole message of the refusal is `causes` after the usual beginning. */
-static void refused(struct api_fixture *f, const char *spec, const char *causes) {
+/* Asserts that the create is refused, and that its message is the usual beginning and `causes`. */
+static void expect_refused(struct api_fixture *f, const char *spec, const char *causes) {
         char message[2000];
 
         (void)snprintf(message, sizeof message, "PodTemplate \"t\" is invalid: %s", causes);
@@ -103,7 +103,7 @@ static void test_defaults_are_those_of_kubernetes(void **state) {
         has(f, "{'resource':'limits.cpu','divisor':'0'}");
 }
 
-/* Otherwise every update of a controller would be a new version. */
+/* If defaults changed with each write, every update by a controller would write a new version. */
 static void test_defaults_are_stable(void **state) {
         struct api_fixture *f = *state;
         char version[40], *stored;
@@ -125,29 +125,33 @@ static void test_defaults_are_stable(void **state) {
 static void test_containers_are_validated(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, "", AT "containers: Required value");
-        refused(f, "'containers':[{'name':'A'}]",
+        expect_refused(f, "", AT "containers: Required value");
+        expect_refused(
+                f, "'containers':[{'name':'A'}]",
                 "[" AT "containers[0].name: Invalid value: \"A\": a lowercase RFC 1123 label must "
                 "consist of lower case alphanumeric characters or '-', and must start and end "
                 "with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
                 "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?'), " AT
                 "containers[0].image: Required value]");
-        refused(f, "'containers':[{'name':'a','image':'i'},{'name':'a','image':'i'}]",
-                AT "containers[1].name: Duplicate value: \"a\"");
-        refused(f,
+        expect_refused(f, "'containers':[{'name':'a','image':'i'},{'name':'a','image':'i'}]",
+                       AT "containers[1].name: Duplicate value: \"a\"");
+        expect_refused(
+                f,
                 "'initContainers':[{'name':'c','image':'i','livenessProbe':{'exec':{'command':"
                 "['x']}}}]," C,
                 "[" AT "initContainers[0].name: Duplicate value: \"c\", " AT
                 "initContainers[0].livenessProbe: Forbidden: may not be set for init containers "
                 "without restartPolicy=Always]");
-        refused(f,
-                "'containers':[{'name':'c','image':'i','imagePullPolicy':'Often',"
-                "'terminationMessagePolicy':'x'}]",
-                "[" AT "containers[0].terminationMessagePolicy: Unsupported value: \"x\": "
-                "supported values: \"File\", \"FallbackToLogsOnError\", " AT
-                "containers[0].imagePullPolicy: Unsupported value: \"Often\": supported values: "
-                "\"Always\", \"IfNotPresent\", \"Never\"]");
-        refused(f,
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','imagePullPolicy':'Often',"
+                       "'terminationMessagePolicy':'x'}]",
+                       "[" AT "containers[0].terminationMessagePolicy: Unsupported value: \"x\": "
+                       "supported values: \"File\", \"FallbackToLogsOnError\", " AT
+                       "containers[0].imagePullPolicy: Unsupported value: \"Often\": supported "
+                       "values: "
+                       "\"Always\", \"IfNotPresent\", \"Never\"]");
+        expect_refused(
+                f,
                 "'containers':[{'name':'c','image':'i','ports':[{'containerPort':70000,"
                 "'name':'-'},{'name':'a','protocol':'X'}]}]",
                 "[" AT "containers[0].ports[0].name: Invalid value: \"-\": must contain at least "
@@ -157,30 +161,36 @@ static void test_containers_are_validated(void **state) {
                 "containers[0].ports[1].containerPort: Required value, " AT
                 "containers[0].ports[1].protocol: Unsupported value: \"X\": supported values: "
                 "\"SCTP\", \"TCP\", \"UDP\"]");
-        refused(f,
-                "'containers':[{'name':'c','image':'i','ports':[{'containerPort':1,'name':"
-                "'abcdefghijklmnop'},{'containerPort':2,'name':'a'},{'containerPort':3,'name':"
-                "'a'}]}]",
-                "[" AT "containers[0].ports[0].name: Invalid value: \"abcdefghijklmnop\": must be "
-                "no more than 15 bytes, " AT "containers[0].ports[2].name: Duplicate value: "
-                "\"a\"]");
-        refused(f,
-                "'containers':[{'name':'c','image':'i','volumeMounts':[{'name':'none',"
-                "'mountPath':'/a'}]}]",
-                AT "containers[0].volumeMounts[0].name: Not found: \"none\"");
-        refused(f,
-                "'containers':[{'name':'c','image':'i','env':[{'name':'A=B'},{'name':'N',"
-                "'valueFrom':{}}]}]",
-                "[" AT "containers[0].env[0].name: Invalid value: \"A=B\": a valid environment "
-                "variable name must consist only of printable ASCII characters other than '=', " AT
-                "containers[0].env[1].valueFrom: Invalid value: \"\": must specify one of: "
-                "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`]");
-        refused(f,
-                "'containers':[{'name':'c','image':'i','resources':{'limits':{'cpu':'1'},"
-                "'requests':{'cpu':'2'}}}]",
-                AT "containers[0].resources.requests: Invalid value: \"2\": must be less than or "
-                   "equal to cpu limit of 1");
-        refused(f,
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','ports':[{'containerPort':1,'name':"
+                       "'abcdefghijklmnop'},{'containerPort':2,'name':'a'},{'containerPort':3,'"
+                       "name':"
+                       "'a'}]}]",
+                       "[" AT
+                       "containers[0].ports[0].name: Invalid value: \"abcdefghijklmnop\": must be "
+                       "no more than 15 bytes, " AT "containers[0].ports[2].name: Duplicate value: "
+                       "\"a\"]");
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','volumeMounts':[{'name':'none',"
+                       "'mountPath':'/a'}]}]",
+                       AT "containers[0].volumeMounts[0].name: Not found: \"none\"");
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','env':[{'name':'A=B'},{'name':'N',"
+                       "'valueFrom':{}}]}]",
+                       "[" AT
+                       "containers[0].env[0].name: Invalid value: \"A=B\": a valid environment "
+                       "variable name must consist only of printable ASCII characters other than "
+                       "'=', " AT
+                       "containers[0].env[1].valueFrom: Invalid value: \"\": must specify one of: "
+                       "`fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`]");
+        expect_refused(f,
+                       "'containers':[{'name':'c','image':'i','resources':{'limits':{'cpu':'1'},"
+                       "'requests':{'cpu':'2'}}}]",
+                       AT "containers[0].resources.requests: Invalid value: \"2\": must be less "
+                          "than or "
+                          "equal to cpu limit of 1");
+        expect_refused(
+                f,
                 "'containers':[{'name':'c','image':'i','livenessProbe':{},'readinessProbe':"
                 "{'tcpSocket':{'port':0},'exec':{}}}]",
                 "[" AT
@@ -193,32 +203,34 @@ static void test_containers_are_validated(void **state) {
 static void test_pods_are_validated(void **state) {
         struct api_fixture *f = *state;
 
-        refused(f, C ",'restartPolicy':'x','dnsPolicy':'y'",
+        expect_refused(
+                f, C ",'restartPolicy':'x','dnsPolicy':'y'",
                 "[" AT "restartPolicy: Unsupported value: \"x\": supported values: \"Always\", "
                 "\"OnFailure\", \"Never\", " AT "dnsPolicy: Unsupported value: \"y\": supported "
                 "values: \"ClusterFirstWithHostNet\", \"ClusterFirst\", \"Default\", \"None\"]");
-        refused(f, C ",'activeDeadlineSeconds':0,'ephemeralContainers':[{'name':'e'}]",
-                "[" AT "ephemeralContainers[0].image: Required value, " AT
-                "activeDeadlineSeconds: Invalid value: 0: must be between 1 and "
-                "2147483647, inclusive, " AT "ephemeralContainers: Forbidden: ephemeral "
-                "containers not allowed in pod template]");
-        refused(f, C ",'tolerations':[{'operator':'Equal'}]",
-                AT "tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists "
-                   "when `key` is empty, which means \"match all values and all keys\"");
-        refused(f,
-                C ",'volumes':[{'name':'v','emptyDir':{},'hostPath':{'path':'a'}},"
-                  "{'name':'v','secret':{'items':[{'key':'k','path':'../x'}]}},{'name':'n',"
-                  "'nfs':{'server':'s','path':'x'}}]",
-                "[" AT
-                "volumes[0].hostPath: Forbidden: may not specify more than 1 volume type, " AT
-                "volumes[1].secret.secretName: Required value, " AT
-                "volumes[1].secret.items[0].path: Invalid value: \"../x\": must not contain "
-                "'..', " AT "volumes[1].name: Duplicate value: \"v\", " AT
-                "volumes[2].nfs.path: Invalid "
-                "value: \"x\": must be an absolute path]");
+        expect_refused(f, C ",'activeDeadlineSeconds':0,'ephemeralContainers':[{'name':'e'}]",
+                       "[" AT "ephemeralContainers[0].image: Required value, " AT
+                       "activeDeadlineSeconds: Invalid value: 0: must be between 1 and "
+                       "2147483647, inclusive, " AT "ephemeralContainers: Forbidden: ephemeral "
+                       "containers not allowed in pod template]");
+        expect_refused(f, C ",'tolerations':[{'operator':'Equal'}]",
+                       AT
+                       "tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists "
+                       "when `key` is empty, which means \"match all values and all keys\"");
+        expect_refused(f,
+                       C ",'volumes':[{'name':'v','emptyDir':{},'hostPath':{'path':'a'}},"
+                         "{'name':'v','secret':{'items':[{'key':'k','path':'../x'}]}},{'name':'n',"
+                         "'nfs':{'server':'s','path':'x'}}]",
+                       "[" AT "volumes[0].hostPath: Forbidden: may not specify more than 1 volume "
+                       "type, " AT "volumes[1].secret.secretName: Required value, " AT
+                       "volumes[1].secret.items[0].path: Invalid value: \"../x\": must not contain "
+                       "'..', " AT "volumes[1].name: Duplicate value: \"v\", " AT
+                       "volumes[2].nfs.path: Invalid "
+                       "value: \"x\": must be an absolute path]");
 }
 
-/* What Go's generated code writes; inner messages and ports are where it differs from JSON. */
+/* The bytes are those of Go's generated code. Inner messages and ports are encoded in another way
+ * than in JSON. */
 static void test_protobuf_has_the_form_of_kubernetes(void **state) {
         static const char volume[] = "{\"name\":\"v\",\"emptyDir\":{\"medium\":\"M\"}}",
                           encoded_volume[] = "\x0a\x01v\x12\x05\x12\x03\x0a\x01M";
@@ -280,7 +292,7 @@ static void test_protobuf_keeps_a_template(void **state) {
         hf__strbuf_add(&body, raw.data, raw.n);
         assert_int_equal(body.error, 0);
         assert_int_equal(hfd_protobuf_to_json(row, false, body.data, body.n, &decoded), 0);
-        /* The decoder leaves out an empty message whose field in Go is not a pointer. */
+        /* The decoder leaves out an empty message if the field in Go is not a pointer. */
         hf__json_remove(stored, "template.metadata");
         assert_true(hf__json_equal(stored, decoded));
         /* A body that ends early is refused, or whole fields are missing. The decoder reads nothing

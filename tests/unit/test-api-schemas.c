@@ -22,7 +22,8 @@
 
 static void check_schema(const struct hfd_schema *schema, int depth);
 
-/* OpenAPI has one definition of each name. False: it was checked before, with all below it. */
+/* OpenAPI has one definition of each name. Returns false if this one, and all below it, was checked
+ * before. */
 static bool check_definition(const struct hfd_schema *schema) {
         static const struct hfd_schema *seen[512];
         static size_t n;
@@ -41,7 +42,7 @@ static bool check_definition(const struct hfd_schema *schema) {
         return true;
 }
 
-/* The form of such a value must show its type. */
+/* A value with several possible types must show by its JSON type which one it has. */
 static void check_either(const struct hfd_schema *either) {
         assert_non_null(either->definition);
         assert_int_equal(either->items->type, HFD_SCHEMA_STRUCT);
@@ -61,7 +62,7 @@ static void check_list(const struct hfd_schema *list) {
                             list->items->type == HFD_SCHEMA_INT32);
 }
 
-/* Bodies and answers in protobuf have no other values. */
+/* Fields of other types cannot be encoded in protobuf. */
 static void check_protobuf(const struct hfd_schema_field *field) {
         const struct hfd_schema *value = field->schema;
 
@@ -93,7 +94,7 @@ static void check_field(const struct hfd_schema *schema, size_t i, int depth) {
                                  field);
                 check_protobuf(field);
         }
-        /* The number of an inner message is not that of a field. */
+        /* The number of an inner message differs from those of all fields. */
         if (field->embedded_tag != 0) {
                 assert_true(field->embedded_tag < HFD_PROTOBUF_TAGS);
                 unsigned outer = field->embedded_tag % HFD_EMBEDDED_MAX;

@@ -99,7 +99,7 @@ static struct client_watch *watch(struct api_fixture *f, const char *ns, const c
         return client_watch_new(f->client, &spec);
 }
 
-/* A client that saw a DELETED event would take the object for deleted. */
+/* A client that saw a DELETED event would believe that the object was deleted. */
 static void test_a_watch_ends_without_a_deletion_and_none_begins(void **state) {
         struct api_fixture *f = *state;
         char before[32];
@@ -118,7 +118,8 @@ static void test_a_watch_ends_without_a_deletion_and_none_begins(void **state) {
         assert_int_not_equal(client_watch_await_end(seen), 0);
         assert_int_equal(seen->n, 0);
         client_watch_free(seen);
-        /* Once it can be read again, a client lists, and a watch from before is too old. */
+        /* When the value can be read again, a client must list: an earlier revision is too old for
+         * a watch. */
         write_raw(f, BAD, NAMED_BAD);
         assert_int_equal(api_fixture_get(f, api_configmaps, "default", "bad"), 0);
         assert_int_equal(list(f, "default", NULL), 0);

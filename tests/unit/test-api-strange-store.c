@@ -110,7 +110,7 @@ static void test_reads_of_a_lost_history_do_not_disable_the_cache(void **state) 
         pthread_mutex_unlock(&f->cacher->mu);
 }
 
-/* ---- values that are not objects ---- */
+/* ---- values that are not valid objects ---- */
 
 /* text NULL deletes the key. */
 static void write_raw(struct api_fixture *f, const char *key, const char *text) {
@@ -145,7 +145,7 @@ static void test_the_audit_expects_values_that_are_not_objects(void **state) {
         client_watch_await(before, 1);
         audit(f);
         assert_false(before->ended);
-        /* A real difference, for once. The list that follows finds the invalid value too. */
+        /* This difference is real. The list that follows it finds the invalid value too. */
         pthread_mutex_lock(&f->cacher->mu);
         struct hfd_object *removed = NULL;
         assert_int_equal(hfd_object_tree_remove(&f->cacher->trees[hfd_resource_index(
@@ -251,7 +251,7 @@ static void test_a_page_with_an_invalid_value_is_not_the_last(void **state) {
         assert_int_equal(api_fixture_request(f, HF_VERB_GET, api_workspaces, NULL, "later", NULL,
                                              NULL),
                          0); /* the cache has passed that revision */
-        do {                 /* some pages have no object at all, but a token */
+        do {                 /* some pages have a token but no object */
                 assert_int_equal(api_fixture_request(f, HF_VERB_LIST, api_workspaces, NULL, NULL,
                                                      query, NULL),
                                  0);
@@ -294,7 +294,8 @@ static void test_writes_over_an_invalid_value_name_it(void **state) {
 
         for (size_t i = 0; i < 2; i++) {
                 write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/bad", values[i]);
-                if (i == 0) { /* the second is listed by its head alone, so it exists */
+                if (i ==
+                    0) { /* the list shows the second one by its metadata alone, so it exists */
                         (void)api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL,
                                                   NULL, body);
                         api_fixture_expect_failure(f, 500, "InternalError", why);
@@ -362,7 +363,8 @@ static void test_a_list_without_memory_for_an_object_fails(void **state) {
         atomic_store(&out_of_memory, false);
 }
 
-/* A large reply is made into a page in several steps, whole and up to a limit. */
+/* A large reply of the store becomes a page in several steps, once without and once with a limit.
+ */
 static void test_a_large_list_from_the_store(void **state) {
         struct api_fixture *f = *state;
         char revision[32], query[160];

@@ -51,7 +51,7 @@ static void test_a_watch_delivers_changes_in_order(void **state) {
         client_watch_expect(seen, 3, HF_EVENT_DELETED, "w01");
         assert_true(strtoull(seen->events[3].revision, NULL, 10) >
                     strtoull(seen->events[2].revision, NULL, 10));
-        /* From a revision: only what came after it. */
+        /* A watch from a revision gets only later changes. */
         struct client_watch *later = watch(f, api_workspaces, NULL, revision);
         client_watch_expect(later, 0, HF_EVENT_MODIFIED, "w01");
         client_watch_expect(later, 1, HF_EVENT_DELETED, "w01");

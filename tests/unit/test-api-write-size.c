@@ -73,7 +73,7 @@ static void expect_result(struct api_fixture *f, const struct part *part, const 
                 fail_msg("%s, %s: %d, %s", part->name, what, r, f->last.status.message);
 }
 
-/* Fails if the cost has grown too much while the input was doubled DOUBLINGS times. */
+/* Fails if the cost has grown too much over DOUBLINGS doublings of the input. */
 static void judge(const char *name, size_t n, double first, double last) {
         double bound = CACHES;
 
@@ -86,7 +86,7 @@ static void judge(const char *name, size_t n, double first, double last) {
                          last / first, bound);
 }
 
-/* Creates, updates and patches as dry runs. Processor seconds of the faster run. */
+/* Creates, updates and patches as dry runs. Returns the processor seconds of the faster run. */
 static double measure(struct api_fixture *f, const struct part *part, size_t n) {
         char *body = make_body(part, "x", n, false), *reversed = make_body(part, "x", n, true);
         char *new = make_body(part, "y", n, false);
@@ -184,7 +184,7 @@ static void aggregate(const struct hf__json *json) {
         hf__json_free(role);
 }
 
-/* What is checked, and as text: with n elements. */
+/* One rule of validation, and how an object with n elements is written for it. */
 struct rule {
         const char *name;
         void (*check)(const struct hf__json *json);
@@ -246,7 +246,7 @@ static void put_amounts(struct hf__strbuf *s, size_t n, const char *amount) {
                 hf__strbuf_printf(s, "%s\"example.com/r%zu\":\"%s\"", i ? "," : "", i, amount);
 }
 
-/* The pod has the amounts of its class in another form. */
+/* The pod has the same amounts as its class, in another notation. */
 static double measure_overhead(struct api_fixture *f, size_t n) {
         struct hf__strbuf class = {0}, pod = {0};
         double fastest = 1e9;

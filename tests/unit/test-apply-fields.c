@@ -77,9 +77,10 @@ static void test_fields_are_printed_in_the_order_of_kubernetes(void **state) {
                  "{'k:{\\'port\\':80,\\'protocol\\':\\'TCP\\'}':{'.':{},'f:a':{}}}"},
                 {"{'k:{\\'a\\':1,\\'b\\':2}':{},'k:{\\'a\\':1}':{}}",
                  "{'k:{\\'a\\':1}':{},'k:{\\'a\\':1,\\'b\\':2}':{}}"},
-                /* Nobody owns the object itself. `.` alone is a member without parts. */
+                /* The object itself has no owner. `.` alone means a member without fields below it.
+                 */
                 {"{'.':{},'f:a':{'.':{}}}", "{'f:a':{}}"},
-                /* A step of a kind that is not known is passed over, and its parts with it. */
+                /* A step of an unknown kind is ignored, together with the fields below it. */
                 {"{'f:a':{'x:new':{'f:b':{}},'f:c':{}},'z:':{}}", "{'f:a':{'f:c':{}}}"},
                 {"{'f:':{},'f:a.b/c':{},'f:\\u00e9':{}}", "{'f:':{},'f:a.b/c':{},'f:\303\251':{}}"},
                 {"{'i:-3':{},'i:12':{}}", "{'i:-3':{},'i:12':{}}"},
@@ -159,7 +160,7 @@ static void test_sets_are_united_intersected_and_subtracted(void **state) {
                 {"{}", "{'f:a':{}}", "{'f:a':{}}", "{}", "{}"},
                 {"{'f:a':{},'f:b':{}}", "{'f:b':{},'f:c':{}}", "{'f:a':{},'f:b':{},'f:c':{}}",
                  "{'f:b':{}}", "{'f:a':{}}"},
-                /* A path says nothing about those below it. */
+                /* A path does not include the paths below it. */
                 {"{'f:a':{}}", "{'f:a':{'f:b':{}}}", "{'f:a':{'.':{},'f:b':{}}}", "{}",
                  "{'f:a':{}}"},
                 {"{'f:a':{'f:b':{}}}", "{'f:a':{}}", "{'f:a':{'.':{},'f:b':{}}}", "{}",

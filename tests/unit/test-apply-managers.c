@@ -134,7 +134,7 @@ static void test_the_writer_owns_what_it_changes(void **state) {
         update_as("m2", "", ",'data':{'a':'1','b':'2','d':'1'}", NULL);
         assert_string_equal(managers(), "m1 Update 00 {'f:data':{'.':{},'f:a':{}}}\n"
                                         "m2 Update 01 {'f:data':{'f:b':{},'f:d':{}}}\n");
-        /* The same value is no change. A removal makes the writer own nothing. */
+        /* The same value is not a change. A removal does not make the writer an owner. */
         update_as("m1", "", ",'data':{'a':'1','b':'2'}", NULL);
         assert_string_equal(managers(), "m1 Update 00 {'f:data':{'.':{},'f:a':{}}}\n"
                                         "m2 Update 01 {'f:data':{'f:b':{}}}\n");
@@ -302,7 +302,7 @@ static void test_kubectl_takes_over_what_it_has_applied_by_itself(void **state) 
         assert_int_equal(apply_as("kubectl", ",'data':{'a':'2'}", false), 0);
         assert_string_equal(hf__json_string(live, "data.a"), "2");
         assert_non_null(strstr(managers(), "kubectl Apply 02 {'f:data':{'f:a':{}}}\n"));
-        /* The annotation follows. */
+        /* The annotation changes with the configuration. */
         assert_string_equal(hf__json_text(hf__json_get(hf__json_path(live, "metadata.annotations"),
                                                        LAST_APPLIED)),
                             "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"

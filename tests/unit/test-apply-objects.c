@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server-side apply of objects: what is merged and in which order, what is removed, who conflicts.
- * The expected objects are those of Kubernetes.
+ * Server-side apply of objects: which values are merged in which order, which are removed, and
+ * which managers conflict. The expected objects are those of Kubernetes.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -228,7 +228,7 @@ static void test_lists_that_become_empty_are_removed(void **state) {
         assert_int_equal(apply_spec("m1", "'set':['a'],'count':1", false), 0);
         assert_int_equal(apply_spec("m1", "'count':1", false), 0);
         assert_string_equal(spec_text(), "{'text':'a','count':1}");
-        /* But not if an empty one is applied. */
+        /* An empty list that is applied stays. */
         assert_int_equal(apply_spec("m2", "'named':{'a':{'value':'1'}}", false), 0);
         assert_int_equal(apply_spec("m2", "'named':{}", false), 0);
         assert_string_equal(spec_text(), "{'text':'a','count':1,'named':{}}");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Updates that leave the fields of every manager as they are: which ones are recognized, and that
- * managedFields are then the same as when the sets are made; and that it makes no difference
- * whether the list of the old object was parsed or stays text. A list that differs from the stored
- * one is not recognized, so an entry with a foreign member forces the sets.
+ * Updates that leave the fields of every manager as they are: the test checks which of them are
+ * recognized, and that managedFields are then the same as when the sets are built, whether the
+ * list of the old object was parsed or stays text. A list that differs from the stored one is not
+ * recognized, so an entry with a foreign member forces the sets.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -108,7 +108,7 @@ static void check_text(const struct hf__json *live, const struct hf__json *objec
         hf__json_free(of_text);
 }
 
-/* The update as it is, or with a list that forces the sets. Consumes object. */
+/* Makes the update, either as it is or with a list that forces the sets. Consumes object. */
 static struct hf__json *update(const struct hf__json *live, struct hf__json *object,
                                const struct hfd_writer *writer, bool takes_list, bool makes_sets) {
         struct hf__json *before = hf__json_dup(live), *list;
@@ -131,7 +131,8 @@ static struct hf__json *update(const struct hf__json *live, struct hf__json *obj
         return object;
 }
 
-/* Consumes object. Returns whether the update is recognized. All ways of it agree. */
+/* Checks that the update has the same result in each way. Returns whether it is recognized.
+ * Consumes object. */
 static bool check(struct hf__json *live, struct hf__json *object, const struct hfd_writer *writer,
                   struct hfd_renewal *ret_renewal) {
         check_text(live, object, writer, false);
@@ -163,12 +164,12 @@ static const struct {
          true},
         {APPLIED "," OWNED, ",'data':{'a':'1','c':'2'}", ",'data':{'a':'2','c':'2'}", "m1", true,
          true},
-        /* A field comes or goes. */
+        /* A field is added or removed. */
         {OWNED, ",'data':{'a':'1'}", ",'data':{'a':'1','b':'2'}", "m1", false, false},
         {OWNED, ",'data':{'a':'1','b':'2'}", ",'data':{'a':'1'}", "m1", false, false},
         {OWNED, ",'data':{'a':'1','b':'2'}", "", "m1", false, false},
         {OWNED, ",'data':{'a':'1'}", ",'data':'1'", "m1", false, false},
-        /* The writer owns the field not yet, or not alone. */
+        /* The writer does not own the field yet, or shares it. */
         {OWNED, ",'data':{'a':'1','b':'2'}", ",'data':{'a':'1','b':'3'}", "m2", false, false},
         {OWNED, ",'data':{'c':'1'}", ",'data':{'c':'2'}", "m1", false, false},
         {OTHER "," OWNED, ",'data':{'c':'1'}", ",'data':{'c':'2'}", "m1", false, false},
@@ -370,7 +371,8 @@ static void test_random_updates(void **state) {
                 struct hf__json *live = apply_fixture_random_thing(&seed, 0);
                 struct hfd_writer writer = {"m1", "", "v1", "2026-01-01T00:00:00Z"};
                 struct hfd_renewal renewal = {0};
-                /* Their elements have steps of other kinds, with which no update is recognized. */
+                /* Elements of these lists have steps of other kinds. No update is recognized with
+                 * them. */
                 for (size_t k = 0; i % 4 > 0 && k < sizeof arrays / sizeof arrays[0]; k++)
                         hf__json_remove(live, arrays[k]);
                 assert_int_equal(hfd_ownership_update(apply_fixture_thing, NULL, live, &writer,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Audit events: the exact lines, what is left out of them, and what they may hold. */
+/* Audit events: the exact lines, the values that are left out of them, and their size limits. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -54,7 +54,7 @@ static struct hfd_audit_record *make_record(const struct hfd_audit_head *head) {
         return record;
 }
 
-/* The caller frees. Consumes the reference. */
+/* Returns the line of the event, which the caller frees. Consumes the reference to the record. */
 static char *print(struct hfd_audit_record *record, enum hfd_audit_stage stage, int code) {
         struct hfd_audit_event *event = hfd_audit_event_new(record, stage, AT + 1, code, true);
         struct hf__strbuf out = {0};
@@ -206,7 +206,7 @@ static void test_tokens_are_never_logged(void **state) {
         }
 }
 
-/* The log has the body as it was sent, and the server accepts a key that occurs twice. */
+/* The log contains the body as it was sent, and the server accepts a duplicate key. */
 static void test_a_token_is_not_logged_where_it_occurs_twice(void **state) {
         static const char *const bodies[] = {
                 "{\"spec\":{\"token\":\"geheim\",\"a\":1,\"token\":\"geheim\"}}",
@@ -268,7 +268,7 @@ static void test_what_is_too_large_or_no_json_is_left_out(void **state) {
         assert_has(line, "\"annotations\":{\"audit.k8s.io/truncated\":\"true\"}");
         assert_null(strstr(line, "Object\":"));
         free(line);
-        /* Many small pieces, and one after the last event. */
+        /* The body arrives in many small pieces, one of them after the last event. */
         record = make_record(&head);
         for (int i = 0; i <= HFD_AUDIT_PIECES_MAX; i++)
                 add_response(record, " ");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of the audit log and its writer: rotation, old files, and what is lost when the file
- * cannot be written. */
+/* The file of the audit log and its writer: rotation, old files, and which events are lost when the
+ * file cannot be written. */
 #undef NDEBUG
 #include <assert.h>
 #include <dirent.h>
@@ -142,14 +142,14 @@ static void test_a_full_file_is_rotated_and_few_old_ones_stay(void **state) {
                 assert_int_equal(write_text(file, "0123456789\n"), 0);
         assert_int_equal(count_files(&n_bytes), 4);
         assert_int_equal(n_bytes, 88);
-        /* A line that is larger than a file may be is written all the same. */
+        /* A line that is longer than the size limit of a file is written all the same. */
         assert_int_equal(write_text(file, "012345678901234567890123456789\n"), 0);
         assert_int_equal(count_files(&n_bytes), 4);
         assert_int_equal(stat(path, &st), 0);
         assert_int_equal(st.st_size, 31);
         assert_int_equal(st.st_mode & 0777, 0600);
         hfd_audit_file_free(file);
-        /* A start continues the file, and removes what is beyond the limit. */
+        /* A new start continues the file, and removes old files beyond the limit. */
         file = open_log(1000, 1);
         assert_int_equal(count_files(&n_bytes), 2);
         assert_int_equal(write_text(file, "x\n"), 0);
@@ -196,7 +196,7 @@ static void test_a_full_disk_leaves_whole_lines(void **state) {
         hfd_audit_file_free(file);
 }
 
-/* The process that wrote it was killed. */
+/* A killed process has left an incomplete line. */
 static void test_a_line_that_another_process_left_is_ended(void **state) {
         char got[32] = "";
         FILE *left = fopen(path, "w");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit policy: which rule decides, and what is a fault in the file. Both are tables. */
+/* The audit policy: which rule decides, and which mistakes in the file are refused. Both tests are
+ * tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

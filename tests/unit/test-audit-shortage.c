@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The audit log when the memory or the kernel's random bytes run short. */
+/* The audit log without memory or without random bytes from the kernel. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -111,7 +111,7 @@ static void find_lost(void *ctx, const char *text, size_t n) {
         *(int *)ctx = line ? atoi(strrchr(line, '}') + 1) : -1;
 }
 
-/* The event would say that ann herself has acted. */
+/* Without the impersonated user, the event would say that ann herself has acted. */
 static void test_no_event_lacks_the_impersonated_user(void **state) {
         struct hf_status status = {0};
         struct hfd_audit *audit;

@@ -121,7 +121,7 @@ static void test_a_token_ends_the_wait(void **state) {
         hf_cancel_set_deadline(token, hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_MSEC);
         assert_int_equal(hfd_await_lock(path, AGES, token, &fd, NULL), HF_E_CANCELED);
 
-        /* A free lock is taken all the same: there is no wait to end. */
+        /* A free lock is taken even with a fired token: there is no wait. */
         assert_int_equal(write(holder.talk, "", 1), 1);
         assert_int_equal(hfd_await_lock(path, AGES, hf_cancel_never(), &fd, NULL), 0);
         assert_int_equal(close(fd), 0);
@@ -143,7 +143,7 @@ static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
         assert_non_null(strstr(status.message, path));
 }
 
-/* The holder releases the lock, or is killed, at any moment of the wait. */
+/* The holder releases the lock or is killed, at a random moment of the wait. */
 static void test_a_lock_is_free_after_a_release_or_a_death(void **state) {
         for (int i = 0; i < N_ROUNDS; i++) {
                 struct holder holder = hold();

@@ -42,7 +42,7 @@ static bool shell_says(const char *line, const char *expected) {
         return pki_dir_says(pki_dir, line, expected);
 }
 
-static void refused(int r, int expected, const char *reason) {
+static void expect_refused(int r, int expected, const char *reason) {
         assert_int_equal(r, expected);
         if (!strstr(status.message, reason) || strchr(status.message, '\n'))
                 fail_msg("wanted one line with \"%s\": %s", reason, status.message);
@@ -74,8 +74,8 @@ static void test_a_ca_is_made_once(void **state) {
         assert_int_equal(stat(in(here, "ca.key"), &st), 0);
         assert_int_equal(st.st_mode & 0777, 0600);
         assert_int_equal(access(in(here, "server.crt"), F_OK), -1);
-        refused(hfd_pki_ca_init(here, hf_cancel_never(), &again, &status), HF_E_EXISTS,
-                in(here, "ca.crt"));
+        expect_refused(hfd_pki_ca_init(here, hf_cancel_never(), &again, &status), HF_E_EXISTS,
+                       in(here, "ca.crt"));
         /* the first start uses it */
         assert_int_equal(hfd_pki_load_or_make(here, NULL, hf_cancel_never(), &pki, &status), 0);
         assert_string_equal(pki.ca_pem, ca.cert_pem);
@@ -119,14 +119,14 @@ static void test_another_ca_is_not_replaced(void **state) {
         char *text = NULL;
 
         assert_int_equal(hfd_pki_load_or_make(there, NULL, hf_cancel_never(), &pki, &status), 0);
-        refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.crt"));
-        refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.key"));
+        expect_refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.crt"));
+        expect_refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.key"));
         assert_int_equal(unlink(in(there, "ca.crt")), 0); /* the key alone is left of it */
-        refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.key"));
+        expect_refused(join(there, &ca, &joined), HF_E_EXISTS, in(there, "ca.key"));
         assert_int_equal(hfd_read_file(in(there, "ca.key"), &text, NULL), 0);
         assert_string_equal(text, other.key_pem);
         assert_int_equal(access(in(there, "ca.crt"), F_OK), -1);
-        /* what the message says helps, and the certificates follow */
+        /* the advice in the message works: after it the join succeeds and makes the certificates */
         assert_int_equal(unlink(in(there, "ca.key")), 0);
         assert_int_equal(join(there, &ca, &joined), 0);
         hfd_pki_done(&pki);
@@ -145,19 +145,20 @@ static void test_what_is_no_ca_with_its_key_is_refused(void **state) {
         struct hfd_pki pki = {0};
 
         assert_int_equal(hfd_pki_load_or_make(here, NULL, hf_cancel_never(), &pki, &status), 0);
-        refused(parse("", ca.key_pem, &parsed), HF_E_INVALID, "no certificate");
-        refused(parse(ca.cert_pem, "", &parsed), HF_E_INVALID, "no private key");
-        refused(parse(ca.key_pem, ca.key_pem, &parsed), HF_E_INVALID, "no certificate");
-        refused(parse(ca.cert_pem, other.key_pem, &parsed), HF_E_INVALID, "another certificate");
-        refused(parse(pki.server_cert_pem, pki.server_key_pem, &parsed), HF_E_INVALID,
-                "not a CA certificate");
-        refused(parse("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----", ca.key_pem,
-                      &parsed),
-                HF_E_INVALID, "not a certificate");
-        refused(parse("-----BEGIN CERTIFICATE-----\n", "", &parsed), HF_E_INVALID,
-                "no certificate");
-        refused(hfd_pki_ca_read(in(pki_dir, "nowhere"), &parsed, &status), HF_E_NOT_FOUND,
-                "no CA in");
+        expect_refused(parse("", ca.key_pem, &parsed), HF_E_INVALID, "no certificate");
+        expect_refused(parse(ca.cert_pem, "", &parsed), HF_E_INVALID, "no private key");
+        expect_refused(parse(ca.key_pem, ca.key_pem, &parsed), HF_E_INVALID, "no certificate");
+        expect_refused(parse(ca.cert_pem, other.key_pem, &parsed), HF_E_INVALID,
+                       "another certificate");
+        expect_refused(parse(pki.server_cert_pem, pki.server_key_pem, &parsed), HF_E_INVALID,
+                       "not a CA certificate");
+        expect_refused(parse("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----",
+                             ca.key_pem, &parsed),
+                       HF_E_INVALID, "not a certificate");
+        expect_refused(parse("-----BEGIN CERTIFICATE-----\n", "", &parsed), HF_E_INVALID,
+                       "no certificate");
+        expect_refused(hfd_pki_ca_read(in(pki_dir, "nowhere"), &parsed, &status), HF_E_NOT_FOUND,
+                       "no CA in");
         hfd_pki_done(&pki);
         hfd_pki_ca_done(&other);
         hfd_pki_ca_done(&ca);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificate requests that openssl(1) makes: which are refused, and what the issued certificates
+/* Certificate requests that openssl(1) makes: which are refused, and what issued certificates
  * contain. */
 #undef NDEBUG
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static void put(const char *name, const char *text) {
 }
 
 /* Makes a request with a key of its own. arguments: of openssl req. The caller frees it. */
-static char *made(const char *key, const char *arguments) {
+static char *make_request(const char *key, const char *arguments) {
         char line[512];
 
         (void)snprintf(line, sizeof line,
@@ -61,22 +61,22 @@ static void test_keys_of_all_usual_kinds_are_accepted(void **state) {
 
         (void)state;
         for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-                char *pem = made(keys[i], "-subj /CN=x");
+                char *pem = make_request(keys[i], "-subj /CN=x");
                 expect_fault(pem, "");
                 free(pem);
         }
 }
 
 static void test_weak_and_unusual_requests_are_refused(void **state) {
-        char *pem = made("rsa:2048", "-md5 -subj /CN=x");
+        char *pem = make_request("rsa:2048", "-md5 -subj /CN=x");
 
         (void)state;
         expect_fault(pem, "x509: cannot verify signature: insecure algorithm MD5-RSA");
         free(pem);
-        pem = made("rsa:768", "-subj /CN=x");
+        pem = make_request("rsa:768", "-subj /CN=x");
         expect_fault(pem, "crypto/rsa: the key is insecure: it has less than 1024 bits");
         free(pem);
-        pem = made("ed448", "-subj /CN=x");
+        pem = make_request("ed448", "-subj /CN=x");
         expect_fault(pem, "x509: cannot verify signature: algorithm unimplemented");
         free(pem);
         expect_fault("", "PEM block type must be CERTIFICATE REQUEST");
@@ -88,7 +88,7 @@ static void test_weak_and_unusual_requests_are_refused(void **state) {
 }
 
 static void test_every_damage_is_refused(void **state) {
-        char *pem = made(EC, "-subj /CN=x");
+        char *pem = make_request(EC, "-subj /CN=x");
         size_t n = strlen(pem);
         char *body = strchr(pem, '\n') + 1;
 
@@ -110,7 +110,7 @@ static void test_every_damage_is_refused(void **state) {
 }
 
 static void expect_in(const char *arguments, bool in) {
-        char *pem = made(EC, arguments);
+        char *pem = make_request(EC, arguments);
 
         assert_int_equal(hfd_pki_request_in(pem, strlen(pem), "system:masters"), in);
         free(pem);
@@ -176,7 +176,7 @@ static void make_ca_and_request(void) {
             "[ext]\nbasicConstraints=critical,CA:TRUE\nextendedKeyUsage=serverAuth\n"
             "subjectAltName=DNS:a.example,IP:192.0.2.1,URI:urn:x,email:a@b,dirName:dn,"
             "otherName:1.2.3.4;UTF8:hidden\n");
-        free(made(EC, "-config config"));
+        free(make_request(EC, "-config config"));
 }
 
 static int64_t issued_until(void) {

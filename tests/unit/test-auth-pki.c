@@ -123,7 +123,7 @@ static void test_a_certificate_about_to_expire_is_renewed(void **state) {
         hfd_pki_done(&renewed);
 }
 
-/* A crash leaves at most a key without its certificate. */
+/* A crash can leave a key without its certificate, but nothing else that is incomplete. */
 static void test_a_key_without_a_certificate_gets_one(void **state) {
         struct hfd_pki first = {0}, second = {0};
         assert_int_equal(hfd_pki_load_or_make(dir, NULL, hf_cancel_never(), &first, NULL), 0);
@@ -247,8 +247,8 @@ static void test_processes_that_start_together_share_one_ca(void **state) {
  */
 static struct {
         int n_left;   /* calls until the process is killed; 0 = it is not killed */
-        int begun[2]; /* pipes: one byte says that it holds the lock, ... */
-        int go[2];    /* ... and it waits until the other process has started */
+        int begun[2]; /* a pipe: one byte tells the test that the process holds the lock, ... */
+        int go[2];    /* ... and a pipe on which it waits until the other process has started */
 } doom;
 
 static void count_call(void) {
@@ -314,8 +314,8 @@ static void test_a_start_killed_at_any_point_blocks_nobody(void **state) {
                 for (int i = 0; i < 2; i++)
                         close(doom.begun[i]), close(doom.go[i]);
         }
-        /* For each file the file and its place; the directory after the keys and after the
-         * certificates. */
+        /* Two calls for each file (its contents, its move), and one for the directory after the
+         * keys and after the certificates. */
         assert_int_equal(n_killed, 7 * 2 + 2);
 }
 

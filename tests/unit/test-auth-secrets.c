@@ -189,7 +189,7 @@ static void test_no_copy_of_a_token_remains(void **state) {
         assert_int_equal(hfd_tokens_load(in_dir("tokens"), 1, &tokens, &status), 0);
         hfd_tokens_free(tokens);
         expect_no_leaks();
-        /* Also when a later line is bad. */
+        /* The token is overwritten even if a later line is bad. */
         assert_int_equal(hfd_write_file(in_dir("tokens"), "secret-token,someone,1\nbad\n", 0600,
                                         NULL),
                          0);

@@ -120,7 +120,7 @@ static void test_another_owner_is_refused(void **state) {
         expect_refused("dir/good", "belongs to user 54321", command, in("dir"));
         assert_int_equal(chown(in("dir"), 0, 0), 0);
         expect_read("dir/good");
-        /* In a sticky directory a stranger can put links, but not replace those of others. */
+        /* In a sticky directory a stranger can create links, but cannot replace those of others. */
         assert_int_equal(chmod(in("dir"), 01777), 0);
         assert_int_equal(symlink("good", in("dir/link")), 0);
         expect_read("dir/link");
@@ -164,7 +164,8 @@ static void test_a_directory_is_made_below_trusted_ones_only(void **state) {
         assert_int_equal(hfd_make_dir(in("dir/new"), &status), HF_E_INVALID);
         expect_message(&status, "can be written", "chmod go-w", in("dir"));
         assert_int_equal(stat(in("dir/new"), &st), -1);
-        /* Below a sticky directory is good, but the directory itself must be ours alone. */
+        /* A new directory below a sticky one is accepted. The data directory itself must not be
+         * writable by others, sticky or not. */
         assert_int_equal(chmod(in("dir"), 01777), 0);
         assert_int_equal(hfd_make_dir(in("dir/new"), &status), 0);
         assert_int_equal(hfd_make_dir(in("dir"), &status), HF_E_INVALID);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who sent a request, by token or certificate, and what that user may do. */
+/* Authentication by token and by certificate, and what the user may do. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void test_bearer_tokens_are_authenticated(void **state) {
         expect_token(auth, "Bearer t4", 0, "no-newline", "system:authenticated|");
         expect_token(auth, "Bearer t", HF_E_UNAUTHORIZED, NULL, NULL);
         expect_token(auth, "Bearer t1x", HF_E_UNAUTHORIZED, NULL, NULL);
-        /* There is no token in these. */
+        /* These headers contain no token. */
         expect_token(auth, "Bearer ", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, "Bearer", 0, "system:anonymous", "system:unauthenticated|");
         expect_token(auth, "Bearer  t1", 0, "system:anonymous", "system:unauthenticated|");
@@ -77,7 +77,8 @@ static void test_bearer_tokens_are_authenticated(void **state) {
         assert_int_equal(unlink(path), 0);
 }
 
-/* For a C string the file would end at the NUL, and the tokens behind it would silently be lost. */
+/* Read as a C string, the file would end at the NUL, and all later tokens would silently be lost.
+ */
 static void test_a_token_file_with_a_nul_is_refused(void **state) {
         static const char binary[] = "t8,ann,1\n\0t9,zoe,1\n";
         struct hfd_auth *auth = new_auth("t1,alice,1\n");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several files that are written together: all of them, or none of the later ones after a failure,
+/* Several files that are written together: after a failure none of the later ones is written,
  * and no temporary file is left. test-auth-pki.c kills a process at each step of it. */
 #undef NDEBUG
 #include <assert.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the arena of a decoded message allocates (base/arena.h), and what it does when it cannot. */
+/* When the arena of a decoded message allocates (base/arena.h), and what happens when an allocation
+ * fails. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,7 +113,7 @@ static void test_chunks_double_up_to_a_limit(void **state) {
         end(&arena);
 }
 
-/* The current chunk stays, and its rest is used for small blocks. */
+/* The current chunk stays current, and small blocks use the rest of it. */
 static void test_a_large_block_has_a_chunk_of_its_own(void **state) {
         struct hf__arena arena;
 

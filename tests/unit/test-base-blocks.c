@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of memory that a thread keeps. */
+/* Freed blocks of memory that a thread keeps for its next allocations. */
 #undef NDEBUG
 #include <pthread.h>
 #include <setjmp.h>

@@ -68,7 +68,7 @@ static void test_deadline_is_inherited_and_sticks(void **state) {
         assert_int_equal(hf_cancel_new(root, &fake, &child), 0);
         assert_int_equal(hf_cancel_deadline(child), HF_NSEC_NEVER);
         hf_cancel_set_deadline(root, 200);
-        hf_cancel_set_deadline(child, 300); /* later than the parent's */
+        hf_cancel_set_deadline(child, 300); /* no effect: later than the parent's deadline */
         hf_cancel_set_deadline(root, 250);  /* the earlier deadline stays */
         assert_int_equal(hf_cancel_deadline(child), 200);
         fake_time = 199;
@@ -76,7 +76,8 @@ static void test_deadline_is_inherited_and_sticks(void **state) {
         fake_time = 200;
         assert_int_equal(hf_cancel_reason(child), HF_CANCEL_DEADLINE);
         struct hf_cancel_waker waker;
-        hf_cancel_add_waker(child, &waker, count, &calls); /* it has fired already */
+        hf_cancel_add_waker(child, &waker, count,
+                            &calls); /* called at once, because the token has fired already */
         assert_int_equal(calls, 1);
         hf_cancel_remove_waker(&waker);
         hf_cancel_fire(root, HF_CANCEL_LOST);

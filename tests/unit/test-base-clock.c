@@ -43,7 +43,7 @@ static void test_a_deadline_that_has_passed_ends_the_wait(void **state) {
         pthread_mutex_unlock(&f.mu);
 }
 
-/* A thread that waits costs nothing until its deadline, if that is near. */
+/* A thread that waits for a near deadline sleeps until then. */
 static void test_a_wait_of_seconds_sleeps_until_its_deadline(void **state) {
         hf_nsec deadline = in_msec(2500);
         int n_woken = 0;

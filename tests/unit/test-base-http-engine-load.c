@@ -130,7 +130,7 @@ static void test_a_thousand_requests_at_once_succeed(void **state) {
         for (int i = 0; i < 1000; i++) {
                 char url[128];
                 snprintf(url, sizeof url, "%s/ok", f.url);
-                /* In waves, because the server has a thread per connection. */
+                /* Requests come in waves, because the server has a thread per connection. */
                 struct hf__http_request request = {.method = "GET",
                                                    .url = url,
                                                    .deadline = in_msec(60000),

@@ -26,7 +26,7 @@
 
 static struct http_engine_fixture f;
 
-/* The engine's last sleep: the time limit that it gave to epoll_wait. */
+/* The engine's last sleep: the timeout of its last epoll_wait. */
 static struct {
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -69,7 +69,7 @@ static void test_gets_share_a_kept_connection(void **state) {
 
 static void assert_sleeps_without_limit(void) {
         pthread_mutex_lock(&sleep_of_engine.mu);
-        while (sleep_of_engine.limit_ms == 0) /* something is still due at once */
+        while (sleep_of_engine.limit_ms == 0) /* the engine still has work that is due at once */
                 pthread_cond_wait(&sleep_of_engine.cond, &sleep_of_engine.mu);
         int limit_ms = sleep_of_engine.limit_ms;
         pthread_mutex_unlock(&sleep_of_engine.mu);
@@ -82,7 +82,7 @@ static void test_an_engine_sleeps_until_something_happens(void **state) {
 
         http_engine_fixture_get(&f, &a, "/ok");
         assert_sleeps_without_limit();
-        /* also while a request waits: its deadline has a timer */
+        /* it also sleeps while a request waits: a timer has the deadline */
         http_engine_response_init(&a);
         struct hf__http_request request =
                 http_engine_fixture_request(&f, &a, "/never", url, sizeof url);
@@ -140,7 +140,8 @@ static void test_headers_are_parsed(void **state) {
         assert_string_equal(a.fence, "ns/x;5;me");
         http_engine_fixture_get(&f, &a, "/early");
         assert_int_equal(a.code, 201);
-        assert_int_equal(a.retry_after_s, 0); /* the 103 had it, the final response has not */
+        assert_int_equal(a.retry_after_s,
+                         0); /* the 103 has the header, the final response does not */
         http_engine_fixture_get(&f, &a, "/trailers");
         assert_string_equal(a.body, "onetwo");
 }
@@ -198,7 +199,8 @@ static void test_deadlines_end_requests(void **state) {
         http_engine_response_wait(&a);
         assert_int_equal(a.outcome, HF_E_TIMEOUT);
         assert_true(in_msec(0) >= request.deadline);
-        /* On a busy machine it may pass before the request is sent; the text then goes on. */
+        /* On a busy machine the deadline may pass before the request is sent. The message is then
+         * longer. */
         static const char passed[] = "the deadline passed";
         assert_memory_equal(a.error_text, passed, sizeof passed - 1);
         http_engine_response_deinit(&a);
@@ -314,7 +316,7 @@ static void post(struct http_engine_response *a, const char *path, const char *h
         http_engine_response_deinit(a);
 }
 
-/* The handle of an earlier request is used again, but none of its options. */
+/* The engine uses a curl handle again, but none of its earlier options. */
 static void test_a_request_has_nothing_of_earlier_requests(void **state) {
         struct http_engine_response a;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are made of blocks which a thread has kept, and values that change their thread. */
+/* Values in memory blocks that a thread has kept, and values that another thread frees. */
 #undef NDEBUG
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 #include "base/json_blocks.h"
 #include "base/strbuf.h"
 
-/* Texts of all sizes, also larger ones than are kept. */
+/* Texts of all sizes, also larger ones than the kept blocks. */
 static struct hf__json *make_value(size_t n_members) {
         struct hf__json *object = hf__json_object();
         char key[32], text[200];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of a container's children, small and large, and equal texts in their order. */
+/* The index of the children of small and large containers. Equal texts are found in their order. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -80,7 +80,7 @@ static void test_invalid_text_is_refused(void **state) {
         hf__json_free(fine);
 }
 
-/* cJSON accepts what strtod accepts. */
+/* cJSON itself accepts whatever strtod accepts. */
 static void test_control_characters_are_refused(void **state) {
         static const char *const refused[] = {"\"a\nb\"",   "\"a\tb\"",      "\"a\\\\\tb\"",
                                               "\"\x01\"",   "{\f}",          "\v1",
@@ -93,7 +93,7 @@ static void test_control_characters_are_refused(void **state) {
         hf__json_free(json);
 }
 
-/* As Go reads them. */
+/* Go reads them so. */
 static void test_lone_surrogates_become_the_replacement_character(void **state) {
         static const char *const cases[][2] = {
                 {"\"\\ud800\"", "\xef\xbf\xbd"},
@@ -190,7 +190,7 @@ static void test_numbers_that_no_type_holds_are_refused(void **state) {
         hf__json_free(tiny);
 }
 
-/* The second check is what refuses a long number if this version of cJSON reads it. */
+/* If the installed cJSON reads a longer number, our own check refuses it. */
 static void test_a_number_has_at_most_63_bytes(void **state) {
         char text[80] = "[[-1,\"12\"],";
         const size_t begin = strlen(text);
@@ -234,7 +234,7 @@ static void test_a_large_number_equals_what_is_printed(void **state) {
         hf__json_free(b);
 }
 
-/* The digits before the error are part of a string. */
+/* The digits before the error are part of a string, and must not be checked as a number. */
 static void test_digits_of_a_string_are_no_number(void **state) {
         static const char text[] =
                 "{\"a\":\"0123456789012345678901234567890123456789012345678901234567"
@@ -246,7 +246,8 @@ static void test_digits_of_a_string_are_no_number(void **state) {
         assert_int_equal(offset, strchr(text, '\\') - text);
 }
 
-/* Texts that are not plain are checked carefully, so a plain one must have nothing of theirs. */
+/* Only texts that are not plain get the careful checks. So a plain text must not contain anything
+ * that needs them. */
 static void test_plain_texts_need_no_careful_checks(void **state) {
         static const char *const plain[] = {"{}",
                                             "[1,-2,0,-0,999999999999999]",
@@ -255,7 +256,7 @@ static void test_plain_texts_need_no_careful_checks(void **state) {
                                             "\"12345678\"",
                                             "\"\xc3\xa4 and more than eight\"",
                                             "\"1e5\"",
-                                            "truefalse" /* which cJSON refuses */};
+                                            "truefalse" /* cJSON refuses it */};
         static const char *const others[] = {"01",
                                              "-",
                                              "-01",
@@ -510,7 +511,7 @@ static void test_members_are_moved_and_replaced_by_position(void **state) {
         hf__json_free(json);
 
         array = hf__json_array();
-        for (int i = 0; i < 3; i++) /* before the first: of zero, one, two members */
+        for (int i = 0; i < 3; i++) /* before the first of zero, one and two members */
                 assert_int_equal(hf__json_insert(array, hf__json_first(array), hf__json_array()),
                                  0);
         while (hf__json_count(array))

@@ -53,10 +53,10 @@ static void test_a_removed_task_leaves_nothing_to_read(void **state) {
         hf__loop_remove(loop, &first);
         assert_true(is_readable());
         hf__loop_remove(loop, &second);
-        hf__loop_remove(loop, &second); /* it is not there any more */
+        hf__loop_remove(loop, &second); /* no effect: it is not queued any more */
         assert_false(is_readable());
         assert_int_equal(hf_loop_dispatch(loop), 0);
-        /* it can be queued again, and is seen */
+        /* when it is queued again, the descriptor becomes readable */
         hf__loop_queue(loop, &second);
         assert_true(is_readable());
         assert_int_equal(hf_loop_dispatch(loop), 1);

@@ -39,7 +39,7 @@ static void test_a_message_wakes_the_owner_at_once(void **state) {
         assert_true(is_woken(&mailbox));
         assert_int_equal(count(hf__mailbox_take(&mailbox)), 1);
         assert_false(is_woken(&mailbox));
-        hf__mailbox_post_lazily(&mailbox, &messages[0]); /* this thread delays no wakes */
+        hf__mailbox_post_lazily(&mailbox, &messages[0]); /* this thread does not delay wakes */
         assert_true(is_woken(&mailbox));
         assert_int_equal(count(hf__mailbox_take(&mailbox)), 1);
         hf__mailbox_done(&mailbox);
@@ -130,7 +130,7 @@ static void test_a_delayed_call_is_made_once_at_the_end(void **state) {
         assert_int_equal(calls[0], 1);
 }
 
-/* A thread may hold a lock while it posts, which a delayed call takes, too. */
+/* A thread may post while it holds a lock that a delayed call takes too. */
 static void test_posts_make_no_delayed_call(void **state) {
         struct hf__mailbox mailbox;
         unsigned n_calls = 0;

@@ -69,7 +69,7 @@ static bool check(void *ctx, char *reason, size_t max_reason) {
         memcpy(reason, "sick", 5);
         return false;
 }
-static void see(void *ctx, const char *name, bool healthy, const char *reason) {
+static void print_check(void *ctx, const char *name, bool healthy, const char *reason) {
         hf__strbuf_printf(ctx, "%s=%d%s;", name, healthy, reason);
 }
 
@@ -101,7 +101,7 @@ static void test_health_checks_are_enumerated(void **state) {
         assert_int_equal(hf_health_add(health, "b", HF_LIVEZ | HF_READYZ, check, &good), 0);
         assert_int_equal(hf_health_add(health, "a", HF_READYZ, check, &bad), 0);
         assert_int_equal(hf_health_add(health, "a", HF_READYZ, check, &bad), HF_E_EXISTS);
-        assert_int_equal(hf_health_each(health, HF_READYZ, see, &out), 1);
+        assert_int_equal(hf_health_each(health, HF_READYZ, print_check, &out), 1);
         assert_string_equal(out.data, "b=1;a=0sick;");
         assert_int_equal(hf_health_each(health, HF_LIVEZ, NULL, NULL), 0);
         hf_health_remove(health, "a");

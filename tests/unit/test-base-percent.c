@@ -44,7 +44,7 @@ static void test_escapes_are_decoded(void **state) {
         }
 }
 
-/* Texts are looked at eight bytes at a time. */
+/* The decoder reads texts eight bytes at a time. */
 static void test_a_character_is_decoded_at_every_place(void **state) {
         for (int n = 1; n < 20; n++)
                 for (int at = 0; at < n; at++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SHA-256: the examples of FIPS 180-4, and each length around the edges of the padding. */
+/* SHA-256: the examples of FIPS 180-4, and every length near the limits of the padding. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -40,7 +40,7 @@ static void test_text_is_appended(void **state) {
         hf__strbuf_done(&s);
 }
 
-/* Texts are looked at eight bytes at a time. */
+/* The encoder reads texts eight bytes at a time. */
 static void test_a_byte_is_escaped_at_every_place(void **state) {
         for (size_t n = 1; n < 20; n++)
                 for (size_t at = 0; at < n; at++)

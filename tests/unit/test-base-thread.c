@@ -127,7 +127,7 @@ static void lock_twice(pthread_mutex_t *mutex) {
 
 static void unlock_unlocked(pthread_mutex_t *mutex) { pthread_mutex_unlock(mutex); }
 
-/* Whether misuse(mutex) ends the process, here a child. */
+/* Whether misuse(mutex) ends the process. It runs in a child. */
 static bool ends_process(void (*misuse)(pthread_mutex_t *mutex)) {
         pthread_mutex_t mutex;
         int status;
@@ -146,8 +146,8 @@ static bool ends_process(void (*misuse)(pthread_mutex_t *mutex)) {
 }
 
 static void test_a_wrong_use_of_a_mutex_ends_the_process(void **state) {
-        /* Without asserts, locking twice would wait for ever. The thread sanitizer has a report of
-         * its own. */
+        /* Without asserts, locking twice would wait for ever. The thread sanitizer makes a report
+         * of its own. */
         if (!LIBRARY_ASSERTS || FINDS_RACES)
                 return;
         assert_true(ends_process(lock_twice));

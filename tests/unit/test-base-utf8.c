@@ -36,7 +36,7 @@ static void test_valid_and_invalid_text_is_told_apart(void **state) {
                 assert_false(hf__utf8_valid(bad[i], strlen(bad[i])));
 }
 
-/* ASCII text is checked eight bytes at a time, so an error may be at any offset in them. */
+/* ASCII text is checked eight bytes at a time, so errors are tried at every offset. */
 static void test_errors_are_found_at_every_offset(void **state) {
         char text[64];
 

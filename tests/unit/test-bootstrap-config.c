@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hf_bootstrap_new and hf_bootstrap_install accept, refuse and say. */
+/* Which configurations hf_bootstrap_new and hf_bootstrap_install accept, and their messages. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -32,7 +32,8 @@ static struct hf_bootstrap_config config_of(const struct hf_bootstrap_phase *pha
                                             .n_phases = n};
 }
 
-/* Asserts what hf_bootstrap_new returns; says: NULL = anything. */
+/* Asserts the result of hf_bootstrap_new, and that its message contains `says`; NULL = any message.
+ */
 static void assert_new(const struct hf_bootstrap_config *config, int result, const char *says) {
         struct hf_bootstrap *bootstrap = NULL;
         struct hf_status status = {0};
@@ -267,7 +268,7 @@ static void test_a_health_check_that_is_taken_is_named(void **state) {
         assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
         assert_non_null(strstr(status.message, "health check bootstrap-b: "));
         hf_hooks_free(hooks);
-        /* A hook's name may be taken, too. */
+        /* The name of a hook may be in use already, too. */
         hf_health_remove(host.health, "bootstrap-b");
         hf_bootstrap_free(bootstrap);
         assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), 0);

@@ -286,7 +286,7 @@ static void test_a_hash_covers_the_content_only(void **state) {
 
 /*
  * The hashes are stored in ledgers and stamps, so every later version of the program must make the
- * same ones. Otherwise it would take every object for one that a user has edited.
+ * same ones. Otherwise it would believe that a user has edited every object.
  */
 static void test_hashes_are_the_same_in_each_version(void **state) {
         static const char *const cases[][2] = {
@@ -303,24 +303,28 @@ static void test_hashes_are_the_same_in_each_version(void **state) {
         }
 }
 
-static void see(const char *text, struct hf__content_seen *seen) {
+static void inspect(const char *text, struct hf__content_seen *seen) {
         assert_int_equal(hf__content_inspect(text, strlen(text), seen), 0);
 }
 
 static void test_server_side_fields_are_not_content(void **state) {
         struct hf__content_seen a, b, c;
 
-        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}", &a);
-        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
-            "\"resourceVersion\":\"7\",\"creationTimestamp\":\"t\","
-            "\"generation\":3,\"managedFields\":[],\"finalizers\":[\"f\"],\"ownerReferences\":[],"
-            "\"annotations\":{\"holdfast.dev/"
-            "bootstrap\":\"0123456789abcdef0123456789abcdef\"}},\"data\":{\"k\":\"v\"},\"status\":{"
-            "\"phase\":\"x\"}}",
-            &b);
-        see("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{\"mine\":\"x\"}}"
-            ",\"data\":{\"k\":\"v\"}}",
-            &c);
+        inspect("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"v\"}}",
+                &a);
+        inspect("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
+                "\"resourceVersion\":\"7\",\"creationTimestamp\":\"t\","
+                "\"generation\":3,\"managedFields\":[],\"finalizers\":[\"f\"],\"ownerReferences\":["
+                "],"
+                "\"annotations\":{\"holdfast.dev/"
+                "bootstrap\":\"0123456789abcdef0123456789abcdef\"}},\"data\":{\"k\":\"v\"},"
+                "\"status\":{"
+                "\"phase\":\"x\"}}",
+                &b);
+        inspect("{\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"annotations\":{\"mine\":"
+                "\"x\"}}"
+                ",\"data\":{\"k\":\"v\"}}",
+                &c);
         assert_string_equal(a.present, b.present);
         assert_string_equal(a.stamp, "");
         assert_string_equal(b.stamp, "0123456789abcdef0123456789abcdef");

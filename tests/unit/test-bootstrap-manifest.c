@@ -355,7 +355,7 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
         assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), -2);
         assert_non_null(strstr(status.message, "a.yaml: cannot read it: "));
         assert_int_equal(unlink(path), 0);
-        /* A file of the kernel says that it has a size, and has less. */
+        /* A file of the kernel contains fewer bytes than its size says. */
         assert_int_equal(symlink("/sys/kernel/mm/transparent_hugepage/enabled", path), 0);
         if (access(path, R_OK) == 0) {
                 assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status),
@@ -363,7 +363,7 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
                 assert_non_null(strstr(status.message, "the file shrank while it was read"));
         }
         remove_all(directory, one, 1);
-        assert_int_equal(mkdir(directory, 0700), 0); /* it may have no manifests */
+        assert_int_equal(mkdir(directory, 0700), 0); /* an empty directory is valid */
         assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
         assert_int_equal(rmdir(directory), 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each allocation of the pure parts of bootstrap fails once: a result that says success is whole,
- * because a record or a hash that lacks a part would be believed for ever. */
+/* Each allocation of the pure parts of bootstrap fails once: a result that reports success is
+ * complete, because an incomplete record or hash would be trusted for ever. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -27,7 +27,7 @@ static const char content[] =
         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"a\",\"labels\":{"
         "\"x\":\"y\"}},\"data\":{\"c\":\"d\",\"b\":[1,{\"e\":null}]}}";
 
-/* Asserts that r says whether an allocation has failed since `failing_memory_arm`. */
+/* Asserts that r reports whether an allocation has failed since `failing_memory_arm`. */
 static void assert_honest(int r) {
         failing_memory_disarm();
         if (failing_memory_hit())

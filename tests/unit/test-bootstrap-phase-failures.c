@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What fails in a phase: when it tries again, what it reports, and when it gives way to another
- * instance. The clock jumps, so the pauses are exact.
+ * Failures in a phase: when the phase tries again, what it reports, and when it releases the Lease
+ * for another instance. The clock jumps, so the pauses are exact.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,7 @@ static void test_the_pause_after_a_failure_doubles_up_to_ten_seconds(void **stat
         assert_int_equal(info.n_failures, 0);
         assert_string_equal(info.message, "");
         assert_false(info.failing);
-        /* After each failure the ledger is read again, and consistently. */
+        /* After each failure the ledger is read again, with a consistent read. */
         assert_in(f->requests, FIRST_READ CREATE_STEP);
         assert_in(f->requests, SAFE_READ CREATE_STEP SAFE_READ CREATE_STEP SAFE_READ);
         phase_fixture_free(f);
@@ -74,7 +74,8 @@ static void test_a_failure_names_the_manifest_the_step_and_the_reason(void **sta
         assert_null(strstr(f->log, "try 5: "));
         assert_int_equal(f->n_started, 0);
         assert_false(phase_fixture_is_settled(f));
-        struct hf_bootstrap_info info = {.size = sizeof info}; /* of a phase whose term has ended */
+        struct hf_bootstrap_info info = {
+                .size = sizeof info}; /* the info of a phase whose term has ended */
         hf_bootstrap_info(f->bootstrap, 0, &info);
         assert_false(info.failing || info.running);
         assert_int_equal(info.n_failures, 0);
@@ -138,7 +139,7 @@ static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         assert_int_equal(phase_fixture_lead(f), 0);
         for (size_t i = 0; i < f->store.n_objects; i++)
                 if (strncmp(f->store.objects[i]->key, "events/", 7) == 0) {
-                        assert_null(key); /* a phase and step have one Event */
+                        assert_null(key); /* one Event for each phase and step */
                         key = f->store.objects[i]->key;
                 }
         assert_non_null(key);
@@ -261,7 +262,7 @@ static void test_any_write_of_an_upgrade_may_be_lost_refused_or_garbled(void **s
                 }
 }
 
-/* If some version has completed the phase, the controllers after it need not wait. */
+/* If any version has completed the phase, the controllers that need it do not wait. */
 static void test_others_start_although_an_upgrade_fails(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -276,7 +277,7 @@ static void test_others_start_although_an_upgrade_fails(void **state) {
 
 /* ---- giving way ---- */
 
-/* After each release the phase waits ten seconds for the drain, which does not come here. */
+/* After each release the phase waits ten seconds for a drain. None comes in this test. */
 static void test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -304,7 +305,7 @@ static void test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely(
         assert_in(f->log, "4 bootstrap: zero keeps failing: releasing the Lease, so that another "
                           "instance may try\n");
         assert_in(f->progress, "gave way ConfigMap/default/a 0/2 failing\n");
-        /* It is complete now: the next row of failures begins with 15 s again. */
+        /* The phase is complete now, so the next row of failures begins with 15 s again. */
         phase_fixture_load(f, "2.0.0", PHASE_FIXTURE_CONFIGMAP("c", "1"), NULL);
         phase_fixture_set_elector(f);
         phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 9);

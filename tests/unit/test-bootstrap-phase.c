@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A phase in a term: which requests it sends, what it reports, how it ends, and what it does with a
- * ledger that is lost or not ours. test-bootstrap-phase-failures.c has what fails in it, and
+ * A phase in a term: which requests it sends, what it reports, how it ends, and how it treats a
+ * ledger that is lost or not ours. test-bootstrap-phase-failures.c has its failures, and
  * test-bootstrap-run.c has the real functions of the term and the elector.
  */
 #include <setjmp.h>
@@ -148,7 +148,8 @@ static void test_an_upgrade_replaces_what_nobody_has_edited(void **state) {
                       "holdfast_bootstrap_steps_total{phase=\"zero\",outcome=\"updated\"} 1");
         assert_metric(f->host.metrics,
                       "holdfast_bootstrap_steps_total{phase=\"zero\",outcome=\"kept\"} 1");
-        /* What was written is known by its hash, so the next upgrade replaces it again. */
+        /* The ledger has the hash of the written content, so the next upgrade replaces the object
+         * again. */
         phase_fixture_load(f, "3.0.0", PHASE_FIXTURE_CONFIGMAP("a", "3"), NULL);
         assert_int_equal(phase_fixture_lead(f), 0);
         assert_in(phase_fixture_text(f, "configmaps/default/a"), "\"k\":\"3\"");
@@ -240,7 +241,7 @@ static void test_a_create_ahead_that_fails_is_repeated(void **state) {
 /* A drain must not come between a write and its record. */
 static void test_a_drain_ends_the_phase_between_two_steps(void **state) {
         static const struct {
-                unsigned request; /* the drain fires before it is answered */
+                unsigned request; /* the drain fires before this request is answered */
                 unsigned n_writes;
         } cases[] = {{1, 0}, {2, 2}, {3, 2}, {4, 4}, {5, 4}};
 
@@ -281,7 +282,7 @@ static void test_a_deleted_ledger_is_written_again(void **state) {
         assert_int_equal(phase_fixture_lead(f), 0);
         assert_int_equal(f->now - PHASE_FIXTURE_BEGIN, 15 * SEC);
         assert_in(f->log, "4 bootstrap: zero: the ledger was deleted: writing it again\n");
-        /* The ledger is there, the check only saw an old state: nothing is written. */
+        /* The ledger exists; only the check has read an old state. So nothing is written. */
         assert_int_equal(phase_fixture_n_commits(f, PHASE_FIXTURE_LEDGER), 3);
         (void)fake_store_delete(&f->store, PHASE_FIXTURE_LEDGER, NULL);
         assert_int_equal(phase_fixture_lead(f), 0);

@@ -225,7 +225,7 @@ static void test_each_step_is_applied_once(void **state) {
 }
 
 /*
- * The leader dies at every tick, and its successor at every tick too, each before and after the
+ * Leader and successor die, at every combination of ticks, each before and after the
  * store has applied the write.
  */
 static void test_each_step_is_applied_once_with_crashes_anywhere(void **state) {
@@ -378,7 +378,7 @@ static void test_an_older_version_takes_over_during_a_newer_ones_first_run(void 
                         (void)lead(&f, &v2, die_at, heard);
                         bool newer_completed = f.n_completes > 0;
                         finish(&f, &v1);
-                        /* a phase is complete: instances become ready */
+                        /* the phase is complete, so instances become ready */
                         assert_int_equal(f.n_completes, 1);
                         finish(&f, &v2);
                         assert_quiet(&f, &v1);
@@ -460,7 +460,7 @@ static void set_any_order(struct instance *instance, size_t n) {
 /* How a leader dies: when the store has applied the creates of only these objects, or after all of
  * them, before or after it has applied the record. */
 struct death {
-        unsigned creates; /* a bit per object */
+        unsigned creates; /* one bit for each object */
         enum { LIVES, IN_CREATES, IN_RECORD, AFTER_RECORD } when;
 };
 
@@ -495,7 +495,7 @@ static bool act_together(struct fixture *f, const struct instance *instance, siz
         return death->when != AFTER_RECORD;
 }
 
-/* As lead, with the steps of any order done together until an object was found. */
+/* Like lead(), but does the steps without an order together, until it finds an existing object. */
 static bool lead_together(struct fixture *f, const struct instance *instance,
                           const struct death *death) {
         struct hf__seen seen = {0};
@@ -530,8 +530,8 @@ static void test_steps_of_any_order_are_done_together(void **state) {
         done(&f);
 }
 
-/* Two leaders die, each with any of the objects written. One that finds an object goes on with one
- * step after another, so it does not die in the ways of this test. */
+/* Two leaders die, each with any of the objects written. A leader that finds an object goes on with
+ * one step after another, so it does not die in the ways of this test. */
 static void test_steps_done_together_are_applied_once_with_crashes_anywhere(void **state) {
         struct instance v1;
         unsigned n = 0;
@@ -606,7 +606,7 @@ static void test_only_steps_of_any_order_without_a_record_are_done_together(void
 
         instance(&v1, "1.0.0", "abcd");
         assert_together(&f, &v1, 0, 4, "a");
-        set_any_order(&v1, 3); /* d follows them */
+        set_any_order(&v1, 3); /* only d must follow the others */
         assert_together(&f, &v1, 0, 4, "abc");
         assert_together(&f, &v1, 1, 4, "bc");
         assert_together(&f, &v1, 0, 2, "ab");
@@ -614,7 +614,8 @@ static void test_only_steps_of_any_order_without_a_record_are_done_together(void
         assert_together(&f, &v1, 3, 4, "d");
         assert_int_equal(hf__plan_n_settled(&f.ledger, &v1.list, "1.0.0"), 0);
         record.step = 1;
-        write_record(&f, &v1, &record); /* by another leader, which did c too and lost it */
+        write_record(&f, &v1, &record); /* another leader wrote the record; it created c too, but
+                                           without a record */
         assert_together(&f, &v1, 0, 4, "ac");
         assert_int_equal(hf__plan_n_settled(&f.ledger, &v1.list, "1.0.0"), 0);
         record.step = 0;
@@ -624,7 +625,7 @@ static void test_only_steps_of_any_order_without_a_record_are_done_together(void
         assert_int_equal(hf__plan_n_settled(&f.ledger, &v2.list, "2.0.0"), 0);
         f.ledger.entries[0].hash[0] = 'y'; /* b has another content: it must be read first */
         assert_together(&f, &v2, 0, 4, "a");
-        /* The phase is in use: one after another. */
+        /* The phase is in use, so the steps are done one after another. */
         assert_int_equal(hf__ledger_complete(&f.ledger, "p", "0.9.0", "now"), 0);
         assert_together(&f, &v1, 2, 4, "c");
         done(&f);

@@ -23,7 +23,7 @@
 
 /* ---- faults ---- */
 
-/* Returns whether a request met the fault. */
+/* Runs the bootstrap with one fault. Returns whether a request met the fault. */
 static bool once(enum bootstrap_fault fault, int countdown) {
         struct bootstrap_fixture *f = bootstrap_fixture_new(fault, countdown, 0, 0);
         struct hf_bootstrap_info info = {.size = sizeof info};
@@ -70,7 +70,8 @@ static void test_after_a_conflict_the_ledger_is_read_again_after_a_pause(void **
         assert_int_equal(hf_hooks_start(f->hooks, NULL), 0);
         /* the three conflicts, then the record */
         assert_int_equal(strncmp(bootstrap_fixture_calls(), "WpGWpGWpGW", 10), 0);
-        /* One conflict is not a failure, because others may write the ledger; more are. */
+        /* One conflict is not a failure, because others may write the ledger. Further ones are
+         * failures. */
         pthread_mutex_lock(&f->mu);
         assert_int_equal(f->points[HF_BOOTSTRAP_FAILING], 2);
         pthread_mutex_unlock(&f->mu);
@@ -85,7 +86,7 @@ static void test_after_a_conflict_the_ledger_is_read_again_after_a_pause(void **
 
 static void *shut_down(void *ctx) {
         struct bootstrap_fixture *f = ctx;
-        /* The hook waits once it watches. */
+        /* An open watch shows that the hook waits. */
         fake_api_await_watch(f->api, 1);
         hf_hooks_shut_down(f->hooks);
         return NULL;

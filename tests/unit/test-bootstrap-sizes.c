@@ -198,7 +198,7 @@ static void test_an_older_client_answers_in_a_loop(void **state) {
 /* ---- hooks and controllers ---- */
 
 static int start(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
-        return ctx ? -EINVAL : 0; /* an older program has no ctx */
+        return ctx ? -EINVAL : 0; /* the struct of an older program has no ctx */
 }
 
 static void test_an_older_program_adds_hooks(void **state) {
@@ -238,7 +238,7 @@ static void test_an_older_program_adds_controllers(void **state) {
         config.n_controllers = 2;
         assert_int_equal(hf_electors_new(old.base.host, &electors), 0);
         assert_int_equal(hf_electors_add(electors, &config, &elector, &status), 0);
-        /* Both were read: the second name is taken. */
+        /* Both controllers were read: the name of the second one is in use. */
         config.name = "other";
         config.controllers = older(&b, END_OF(struct hf_controller, ctx));
         config.n_controllers = 1;
@@ -272,7 +272,7 @@ static int reconcile(void *ctx, struct hf_term *term, const char *key, hf_nsec *
         return 0;
 }
 
-/* A reconciler runs in a term only. One that is refused can be tested without a term. */
+/* A reconciler runs only in a term. So this test uses one that is refused. */
 static void test_the_sources_of_an_older_program_are_read(void **state) {
         struct hf_informer *some = (struct hf_informer *)(uintptr_t)0x10;
         const struct hf_reconciler_source first = {.informer = some}, none = {.informer = NULL};
@@ -319,7 +319,7 @@ static void test_an_older_program_bootstraps(void **state) {
 
 /* ---- sizes that are refused ---- */
 
-/* Sizes that are not set, too small, or not those of a release. */
+/* Sizes that are not set, too small, or of no release. */
 static const size_t wrong_sizes[] = {0, 8, 100000, SIZE_MAX};
 #define N_WRONG (sizeof wrong_sizes / sizeof *wrong_sizes)
 
@@ -388,7 +388,8 @@ static void test_the_elements_of_an_array_have_one_size(void **state) {
         hf_electors_free(electors);
 }
 
-/* A program that is newer than the library may not set what the library does not know. */
+/* A program that is newer than the library must leave members at zero that the library does not
+ * know. */
 static void test_a_newer_program_may_leave_its_members_at_zero(void **state) {
         struct {
                 struct hf_request request;

@@ -46,7 +46,7 @@ static void test_the_steps_are_created_and_then_recorded_in_one_write(void **sta
         assert_string_equal(f->log, "6 bootstrap: zero: ConfigMap/default/a created\n"
                                     "6 bootstrap: zero: ConfigMap/default/b created\n"
                                     "5 bootstrap: zero: complete, by version 1.0.0\n");
-        /* The next term, and the next version, find what they need in the ledger. */
+        /* The next term and the next version find the complete records in the ledger. */
         assert_int_equal(phase_fixture_lead(f), 0);
         assert_int_equal(f->n_writes, 0);
         phase_fixture_load(f, "2.0.0", PHASE_FIXTURE_CONFIGMAP("a", "2"),
@@ -104,7 +104,7 @@ static void test_any_write_may_be_lost_refused_or_garbled(void **state) {
                         }
 }
 
-/* What was created is recorded, although another step fails, and is not asked for again. */
+/* If one step fails, the objects of the others are recorded all the same, and not created again. */
 static void test_a_step_that_fails_does_not_keep_the_others_from_being_recorded(void **state) {
         struct phase_fixture *f = fixture();
 
@@ -160,7 +160,7 @@ static void test_an_object_of_a_user_is_found_and_the_other_step_done(void **sta
 }
 
 /* A leader that died, or lost its term, has created both objects and recorded none. The next one
- * learns it at the first refusal, and then asks for one object after another. */
+ * learns this from the first refusal, and then goes on with one object after another. */
 static void test_the_next_leader_recognizes_what_was_not_recorded(void **state) {
         struct phase_fixture *f = fixture();
 

@@ -26,7 +26,8 @@
 #define MSEC   HF_NSEC_PER_MSEC
 #define MAX    32
 
-/* How a watch goes: after `lasts`, the server sends the object (if there is one), and ends. */
+/* The course of a watch: after `lasts`, the server sends the object (if there is one) and ends the
+ * watch. */
 struct watch {
         hf_nsec lasts;
         const char *object;
@@ -285,7 +286,7 @@ static void test_a_shutdown_ends_the_wait(void **state) {
 static void test_the_client_of_the_configuration_comes_first(void **state) {
         static const struct watch plan[] = {{.object = COMPLETE("1.0.0")}};
 
-        /* The context has none here. */
+        /* The hook's context has no client here. */
         assert_int_equal(wait_with(0, &f.client, plan, 1, NULL), 0);
         assert_true(is_complete());
         done();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comparison of the cache with the store: its pages, what is a difference, and what is none. */
+/* The comparison of the cache with the store: its pages, and what counts as a difference. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static const struct page equal = {.kvs = {{.key = "/registry/configmaps/ns/a", .
                                           {.key = "/registry/configmaps/ns/b", .mod_revision = 7}},
                                   .n = 2};
 
-/* Lets the next comparison begin, and returns the request for its first page. A quiet store is
+/* Lets the next comparison begin, and returns the request for its first page. An idle store is
  * asked for its revision at the same time. */
 static struct scripted_request begin(void) {
         scripted_cacher_move(HFD_CACHE_AUDIT_INTERVAL);
@@ -55,7 +55,7 @@ static void expect_no_difference(void) {
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
 }
 
-/* It is logged and counted once, and the cache is filled again. */
+/* Asserts that a difference is logged and counted once, and that the cache is filled again. */
 static void expect_difference(const char *why) {
         assert_int_equal(scripted_cacher_n_logged("differs from the store at revision 10"), 1);
         assert_int_equal(scripted_cacher_n_logged(why), 1);
@@ -80,7 +80,8 @@ static void test_equal_contents_are_no_difference(void **state) {
         }
 }
 
-/* All pages are of one revision, each begins after the last key, and each has its own time. */
+/* All pages are of one revision. Each begins after the last key of the previous one, and has its
+ * own deadline. */
 static void test_pages_are_compared_one_after_the_other(void **state) {
         struct page first = equal, second = equal;
         char next[HFD_KEY_MAX];
@@ -103,7 +104,8 @@ static void test_pages_are_compared_one_after_the_other(void **state) {
         expect_no_difference();
 }
 
-/* An event that arrives meanwhile is no difference: the comparison is of an earlier revision. */
+/* An event that arrives during the comparison does not count, because the pages are of an earlier
+ * revision. */
 static void test_later_events_do_not_count(void **state) {
         scripted_cacher_fill();
         struct scripted_request page = begin();
@@ -123,7 +125,7 @@ static void test_another_revision_is_a_difference(void **state) {
         expect_difference("(/registry/configmaps/ns/b is stored at revision 8)");
 }
 
-/* Nothing that follows the first difference is looked at. */
+/* After the first difference nothing more is compared. */
 static void test_the_first_difference_ends_the_comparison(void **state) {
         struct page page = equal;
 
@@ -165,7 +167,7 @@ static void test_an_empty_store_is_a_difference(void **state) {
         expect_difference("(2 objects cached, 0 stored)");
 }
 
-/* The cache has no object of such a key, and needs none. */
+/* The cache has no objects of such keys, and need not have them. */
 static void test_keys_of_no_resource_do_not_count(void **state) {
         struct page page = equal;
 
@@ -176,7 +178,8 @@ static void test_keys_of_no_resource_do_not_count(void **state) {
         expect_no_difference();
 }
 
-/* A stored value that is no object is not served, but it is known. */
+/* A stored value that is not a valid object is not served, but the cache knows its key and
+ * revision. */
 static void test_values_that_are_no_objects_are_compared_too(void **state) {
         struct page page = equal;
 
@@ -194,7 +197,7 @@ static void test_values_that_are_no_objects_are_compared_too(void **state) {
         assert_int_equal(scripted_cacher_n_logged("(3 objects cached, 2 stored)"), 1);
 }
 
-/* The first page of two compares nothing that counts: the next comparison tries again. */
+/* A page fails. The pages before it prove nothing, and the next comparison tries again. */
 static void test_a_page_that_fails_shows_nothing(void **state) {
         struct page first = equal;
 
@@ -220,7 +223,7 @@ static void test_a_page_that_fails_shows_nothing(void **state) {
         expect_no_difference();
 }
 
-/* The next one begins an interval after the end of this one, and not while it runs. */
+/* The next comparison begins one interval after the end of the running one. */
 static void test_one_comparison_runs_at_a_time(void **state) {
         scripted_cacher_fill();
         struct scripted_request page = begin(), probe;
@@ -242,7 +245,7 @@ static void test_one_comparison_runs_at_a_time(void **state) {
         expect_no_difference();
 }
 
-/* The cache is of the old history, the page perhaps of the new one. */
+/* The cache has the old history; the page may have the new one. */
 static void test_a_replacement_of_the_store_ends_it_without_a_result(void **state) {
         struct page page = equal;
 
@@ -263,7 +266,7 @@ static void test_a_replacement_of_the_store_ends_it_without_a_result(void **stat
         assert_int_equal(scripted_cacher_n_logged("differs"), 0);
 }
 
-/* A cache that does not follow the store is late, and known to be. */
+/* A cache without a watch is known to be late. */
 static void test_nothing_is_compared_without_a_watch(void **state) {
         assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
         struct scripted_request epoch = scripted_store_next(&scripted.store, SCRIPTED_GET);

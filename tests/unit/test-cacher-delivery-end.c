@@ -71,7 +71,7 @@ static void test_an_end_before_the_start_drops_the_changes(void **state) {
         one_watch.started = false;
         one_watch_queue_bookmarks(1, 1);
         one_watch_request_end(0);
-        assert_false(one_watch_run()); /* its owner has not opened it */
+        assert_false(one_watch_run()); /* the owner has not opened the watch yet */
         one_watch.opened = true;
         assert_true(one_watch_run());
         assert_int_equal(one_watch_seen.n_events, 0);
@@ -93,7 +93,7 @@ static void test_a_sink_that_accepts_no_more_ends_the_watch(void **state) {
         assert_false(one_watch.end_requested);
         assert_true(one_watch_run());
         assert_int_equal(one_watch.end_error, 0);
-        assert_int_equal(one_watch_seen.n_calls, 1); /* the sink is not asked again */
+        assert_int_equal(one_watch_seen.n_calls, 1); /* the sink is not called again */
         assert_int_equal(one_watch_seen.n_ends, 1);
 }
 
@@ -112,7 +112,7 @@ static void test_no_event_follows_a_lost_one(void **state) {
         assert_int_equal(one_watch_seen.end_error, 0);
 }
 
-/* Each allocation fails once: the watch ends in place of losing the event. */
+/* Each allocation fails once: the watch ends, so that no event is lost. */
 static void test_an_event_without_memory_ends_the_watch(void **state) {
         bool failed = true;
 
@@ -205,7 +205,8 @@ static void test_a_refused_snapshot_ends_the_watch(void **state) {
 
 /* ---- what an ended watch keeps ---- */
 
-/* A caller may keep a reference to the watch for long. Its changes are freed before that ends. */
+/* A caller may keep a reference to the watch for long. Its changes are freed earlier, when the
+ * watch ends. */
 static void test_an_ended_watch_keeps_no_changes(void **state) {
         one_watch_seen.n_room = 0;
         one_watch_queue("ns/a", "", "", 11);

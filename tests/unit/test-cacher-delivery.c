@@ -123,7 +123,7 @@ static void test_changes_wait_for_room(void **state) {
         assert_string_equal(one_watch_seen.text + one_watch_seen.n_text - 6, "b@128 ");
 }
 
-/* The sink says that it has no room, and gets room before the delivery has ended. */
+/* The sink reports that it has no room, but gets room before the call for the delivery returns. */
 static void test_a_resumption_is_not_lost(void **state) {
         one_watch_seen.resumes = true;
         one_watch_queue_bookmarks(1, 1);

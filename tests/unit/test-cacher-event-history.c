@@ -82,7 +82,7 @@ static void add(uint64_t revision, hf_nsec now) {
         add_to("configmaps", HF_EVENT_ADDED, revision, now);
 }
 
-/* Trims until it is done. Returns how often the garbage was full. */
+/* Trims until nothing is left to trim. Returns how often the garbage was full. */
 static unsigned trim(hf_nsec now) {
         unsigned n = 0;
 
@@ -157,7 +157,7 @@ static void test_a_watch_repeats_changes_of_one_revision_that_may_be_seen_in_par
         assert_true(hfd_event_history_resume(history, 30, &i));
 }
 
-/* Changes that are still in the ring raise the floor no further, and never lower it. */
+/* An interruption raises the floor. Changes in the ring neither raise it further nor lower it. */
 static void test_an_interruption_raises_the_floor(void **state) {
         add(10, 1);
         add(20, 2);
@@ -187,7 +187,7 @@ static void test_the_ring_grows_and_shrinks(void **state) {
                         expect_revisions(1, last);
                 }
         }
-        /* The ring keeps its size while the oldest changes go and newer ones come. */
+        /* The ring keeps its size while newer changes replace the oldest. */
         for (int i = 0; i < 200; i++) {
                 histories.max_bytes = 100 * sizeof(struct hfd_history_entry);
                 assert_int_equal(trim(1), 0);
@@ -237,7 +237,7 @@ static void test_without_memory_a_history_begins_anew(void **state) {
 
 /* ---- what it costs ---- */
 
-/* Only what the cache itself does not keep counts: the states before, and what was deleted. */
+/* Only memory that the cache itself does not need counts: previous states and deleted objects. */
 static void test_bytes_are_what_only_the_history_keeps(void **state) {
         const size_t entry = sizeof(struct hfd_history_entry), object = memory_of_one();
 
@@ -297,7 +297,7 @@ static void test_a_look_for_old_changes_is_due_after_the_window(void **state) {
         assert_true(histories.due == HF_NSEC_NEVER);
 }
 
-/* A change as old as the window goes, and a newer one stays. */
+/* A change as old as the window is removed; a newer one stays. */
 static void test_the_window_is_exact(void **state) {
         add(1, 0);
         add(2, PERIOD);
@@ -362,7 +362,7 @@ static void test_the_oldest_state_makes_room(void **state) {
         assert_int_equal(garbage.n_states, 0);
 }
 
-/* A state goes when the history no longer reaches back to it. */
+/* A state is dropped when the history no longer reaches back to it. */
 static void test_a_state_before_the_floor_goes(void **state) {
         for (uint64_t i = 1; i <= 3; i++) {
                 add(i, (hf_nsec)i);
@@ -392,7 +392,7 @@ static void test_old_states_go_with_their_changes(void **state) {
         }
         add(100, 1000 * SEC);
         garbage.states[0] = garbage.states[1] = (struct hfd_object_tree){0};
-        garbage.n_states = 2; /* the garbage has room for all but one of the states that go */
+        garbage.n_states = 2; /* the garbage has room for all dropped states but one */
         assert_false(hfd_event_histories_trim(&histories, 1000 * SEC, &garbage));
         assert_int_equal(garbage.n_states, HFD_EVENT_HISTORY_STATES);
         hfd_history_garbage_free(&garbage);
@@ -477,7 +477,7 @@ static void test_a_restart_moves_everything_out(void **state) {
         assert_true(old.due == HF_NSEC_NEVER);
         /* So does a history that is used for the first time. */
         assert_int_equal(hfd_event_history_of(&histories, HFD_RESOURCES_MAX)->floor, 50);
-        keep(50); /* the state at the floor */
+        keep(50); /* the state at the floor can be kept */
         assert_int_equal(kept(50), 50);
         add(51, 1);
         expect_revisions(51, 51);

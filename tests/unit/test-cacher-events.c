@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the events of the store's watch do: to the objects, to watches, and to those who observe. */
+/* The effects of events of the store's watch: on objects, on watches and on observers. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void test_each_event_changes_the_object(void **state) {
         assert_int_equal(scripted_cacher_seen("ns/c"), 12);
         delete_object("c", 13);
         assert_int_equal(scripted_cacher_seen("ns/c"), 0);
-        delete_object("c", 14); /* there is none any more */
+        delete_object("c", 14); /* the object does not exist any more */
         assert_int_equal(hfd_cacher_revision(scripted.cacher), 14);
         put("c", 15);
         scripted_watch_expect(&watch, "+c@11 ~c@12 -c@13 +c@15 ");
@@ -62,7 +62,7 @@ static void test_each_event_changes_the_object(void **state) {
         scripted_watch_expect(&watch, "END:canceled ");
 }
 
-/* Progress and keys of no object only move the revision. */
+/* Progress notifications, and keys that are not those of objects, only move the revision. */
 static void test_other_events_move_the_revision(void **state) {
         struct scripted_watch watch;
 
@@ -137,7 +137,7 @@ static void test_each_watch_gets_what_it_selects(void **state) {
         }
 }
 
-/* ---- who observes ---- */
+/* ---- observers ---- */
 
 static void test_observers_are_called_after_events_of_their_objects(void **state) {
         scripted_cacher_fill();
@@ -163,7 +163,7 @@ static void test_the_mark_of_a_copy_is_noticed(void **state) {
         assert_int_equal(atomic_load(&scripted.n_copies), 1);
 }
 
-/* The new leader's informers wait for a bookmark: they want it, and are in this process. */
+/* The informers of the new leader, in this process, asked for bookmarks and wait for one. */
 static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
         static const char term[] = "/registry.holdfast/terms/kube-system/l";
         struct scripted_watch watches[4];
@@ -192,7 +192,7 @@ static void test_a_new_holder_of_a_lease_is_a_bookmark(void **state) {
                 scripted_watch_done(&watches[i]);
 }
 
-/* ---- values that are no objects ---- */
+/* ---- values that are not valid objects ---- */
 
 static void test_an_invalid_value_hides_the_object(void **state) {
         struct scripted_watch watch;
@@ -221,7 +221,8 @@ static bool is_known_at(uint64_t revision) {
         return known;
 }
 
-/* Nobody may take it for deleted: watches end, and no list is served from a state without it. */
+/* No client may believe that the object was deleted: watches end, and no list is served from a
+ * state without it. */
 static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
         static const char why[] = "Internal error occurred: unable to transform key "
                                   "\"/registry/configmaps/ns/a\": " SEALED_WHY;
@@ -247,7 +248,7 @@ static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
                              (struct scripted_watch_spec){.ns = "ns", .name = "b", .revision = 12});
         scripted_watch_done(&watch);
         scripted_watch_begin(&watch, (struct scripted_watch_spec){.ns = "other"});
-        put("a", 13); /* it can be read again */
+        put("a", 13); /* the value can be decrypted again */
         assert_int_equal(scripted_cacher_seen("ns/a"), 13);
         assert_false(is_known_at(12));
         assert_true(is_known_at(13));
@@ -277,7 +278,8 @@ static void test_ten_sealed_values_are_logged(void **state) {
         assert_int_equal(scripted_cacher_n_logged("unable to transform key"), 11);
 }
 
-/* The store had no memory to decrypt it: everything is listed again, and watches begin anew. */
+/* The store had no memory to decrypt the value. Everything is listed again, and watches begin anew.
+ */
 static void test_an_event_without_its_value_needs_a_list(void **state) {
         struct hfd_watch_event event = {.type = HFD_WATCH_PUT,
                                         .kv = {.key = "/registry/configmaps/ns/a",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that follows the cacher: when it makes its index again, and what it finds. */
+/* A thread that follows the cacher: when it builds its index again, and what it finds. */
 #undef NDEBUG
 #include <errno.h>
 #include <setjmp.h>
@@ -89,7 +89,7 @@ static void test_it_runs_once_for_each_change(void **state) {
         expect_made(2);
 }
 
-/* What the run has not seen any more is seen by the next one. */
+/* A change that a run has missed is seen by the next run. */
 static void test_a_change_during_a_run_needs_another(void **state) {
         begin();
         expect_made(1);
@@ -136,7 +136,7 @@ static void test_without_memory_it_tries_again_after_a_second(void **state) {
         assert_int_equal(scripted_cacher_n_logged(SHORTAGE), 2);
 }
 
-/* The cacher will wake it when it is filled. */
+/* The cacher wakes the feed when it is filled. */
 static void test_a_cacher_that_is_not_filled_is_no_reason_to_try_again(void **state) {
         atomic_store(&f.r, -EAGAIN);
         begin();
@@ -153,7 +153,7 @@ static void test_a_stop_ends_a_pause(void **state) {
         hfd_feed_wake(f.feed);
         hfd_feed_stop(f.feed);
         hfd_feed_stop(f.feed);
-        hfd_feed_wake(f.feed); /* the cacher may still do so */
+        hfd_feed_wake(f.feed); /* the cacher may still wake it */
         assert_int_equal(atomic_load(&f.n_made), 1);
         hfd_feed_stop(NULL);
 }

@@ -182,7 +182,7 @@ static void test_a_page_that_fails_is_requested_again(void **state) {
         }
 }
 
-/* Each attempt fails at the same place: that is no progress, and the message says how far it
+/* Each attempt fails at the same place: that is not progress, and the message says how far it
  * came. */
 static void test_repeated_failures_are_no_progress(void **state) {
         struct hfd_store *store = make_store(3000);

@@ -23,7 +23,7 @@
 #include "server/resources/rows/resource_table.h"
 #include "store_client.h"
 
-/* ---- the histories alone ---- */
+/* ---- histories without a cacher ---- */
 
 static struct hfd_change make_change(const char *kind, uint64_t revision, uint64_t before) {
         const struct hfd_resource *resource = hfd_resource_find("", "v1", kind);
@@ -140,7 +140,7 @@ static void change_everything(struct api_fixture *f) {
                          0);
         assert_true(store_client_delete(f->store, "/registry/tenancy.holdfast.dev/workspaces/w07") >
                     0);
-        assert_int_equal(api_fixture_n_selected(f, NULL), 10); /* the cache has seen it all */
+        assert_int_equal(api_fixture_n_selected(f, NULL), 10); /* the cache has seen all writes */
 }
 
 static void check_second_page(struct api_fixture *f, const char *revision) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A store that was replaced: which replies and which epochs are a sign of it, when a sign is
+ * A store that was replaced: which replies and epochs are signs of a replacement, when a sign is
  * believed, and what follows.
  */
 #undef NDEBUG
@@ -47,7 +47,7 @@ static void learn(uint64_t revision, uint64_t cluster) {
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
 }
 
-/* A reply that is a sign. Returns the request that shall confirm it. */
+/* Sends a reply that is a sign of a replacement. Returns the request that is sent to confirm it. */
 static struct scripted_request be_suspicious(uint64_t revision, uint64_t cluster) {
         struct scripted_request request = ask();
         size_t n = scripted_cacher_n_logged(SIGN);
@@ -68,7 +68,7 @@ static void expect_replaced(unsigned n, const char *why) {
         }
 }
 
-/* All is listed again, and then the replacement is over. */
+/* Asserts that everything is listed again, and that the replacement is over then. */
 static void expect_filling(unsigned n_watches, uint64_t revision) {
         assert_false(scripted_store_is_watched(&scripted.store));
         assert_true(hfd_store_identity_replacement_pending(scripted.cacher));
@@ -105,7 +105,7 @@ static void test_another_cluster_is_a_sign(void **state) {
         expect_replaced(1, "");
 }
 
-/* A member that lags, or a reply that comes late. */
+/* The sign came from a member that lags, or the reply was late. */
 static void test_a_sign_that_is_not_confirmed_is_nothing(void **state) {
         scripted_cacher_fill();
         learn(20, 0xa);
@@ -113,7 +113,7 @@ static void test_a_sign_that_is_not_confirmed_is_nothing(void **state) {
         answer(&again, 20, 0xa);
         again = be_suspicious(21, 0xb);
         answer(&again, 21, 0xa);
-        again = be_suspicious(20, 0xa); /* 21 is known by now */
+        again = be_suspicious(20, 0xa); /* revision 21 is already known */
         answer(&again, 22, 0xa);
         expect_replaced(0, "");
         assert_true(scripted_store_is_watched(&scripted.store));
@@ -163,7 +163,7 @@ static void test_replies_that_overtake_each_other_are_no_sign(void **state) {
         expect_replaced(0, "");
 }
 
-/* The revision of a failure is not the store's, apart from a compare that failed. */
+/* A failed reply does not have the store's revision, unless only the compare has failed. */
 static void test_failures_are_no_sign(void **state) {
         scripted_cacher_fill();
         learn(20, 0xa);
@@ -242,7 +242,7 @@ static void test_the_epoch_is_known_when_it_was_read(void **state) {
         expect_replaced(0, "");
 }
 
-/* Each way in which the epoch may change, also to and from an empty one. */
+/* Every change of the epoch counts, also to and from an empty one. */
 static void test_another_epoch_is_a_replacement(void **state) {
         static const char *const epochs[] = {"one", "two", "tw", "", NULL, "", "one", NULL};
         unsigned n = 0;
@@ -308,7 +308,7 @@ static void test_an_epoch_that_cannot_be_read_ends_the_watch(void **state) {
         expect_replaced(1, "(the epoch key changed)");
 }
 
-/* A reader of the epoch knows at once, before the replacement is handled. */
+/* Readers of the epoch notice the change at once, before the replacement is handled. */
 static void test_a_changed_epoch_is_pending_at_once(void **state) {
         struct hf__buf *epoch = hf__buf_copy("new", 3);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the cacher learns from the store's replies, and does about it: a watch that delivers
+ * What the cacher learns from the store's replies, and how it reacts: to a watch that delivers
  * nothing, the progress key, a store that is full. test-store-watch-lag.c has the decisions
  * themselves.
  */
@@ -86,7 +86,7 @@ static void test_a_write_shows_that_the_cache_is_behind(void **state) {
         expect_lag(0, 0);
 }
 
-/* The highest revision of its keys, and not the one of the reply. */
+/* The highest revision of the keys counts, and not the one of the reply. */
 static void test_a_read_shows_what_was_written(void **state) {
         const struct hfd_kv kvs[] = {{.key = "/registry/x/a", .mod_revision = 3},
                                      {.key = "/registry/x/b", .mod_revision = 14},
@@ -122,7 +122,7 @@ static void test_failures_show_no_lag(void **state) {
         request = write(1);
         scripted_reply(&request, &(struct hfd_store_reply){.error = HF_E_CONFLICT, .revision = 20});
         expect_lag(0, 0);
-        request = write(1); /* but what a failed compare has read was written */
+        request = write(1); /* but keys that a failed compare has read were written */
         scripted_reply(&request, &(struct hfd_store_reply){.error = HF_E_CONFLICT,
                                                            .revision = 21,
                                                            .kvs = &kv,
@@ -199,7 +199,7 @@ static struct scripted_request write_progress(uint64_t revision) {
         return request;
 }
 
-/* Its event. */
+/* The watch delivers the event of the progress key. */
 static void reach(uint64_t revision) {
         scripted_store_event(&scripted.store, PROGRESS, "", revision);
         assert_int_equal(hfd_cacher_revision(scripted.cacher), revision);
@@ -217,7 +217,7 @@ static void test_a_watched_key_shows_whether_the_watch_hangs(void **state) {
         request = write_progress(30);
         assert_int_equal(request.revision, 21);
         scripted_reply_error(&request, HF_E_UNAVAILABLE);
-        reach(31); /* by another instance */
+        reach(31); /* another instance has written it */
         request = write_progress(40);
         assert_int_equal(request.revision, 21);
         scripted_reply(&request, &(struct hfd_store_reply){.error = HF_E_CONFLICT,

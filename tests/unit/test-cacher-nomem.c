@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a watch or a list does when memory runs out while an object is selected or an event made. */
+/* Watches and lists when memory runs out while an object is selected or an event is built. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,7 +158,7 @@ static void test_a_list_fails_instead_of_selecting_wrongly(void **state) {
                                                          NULL, "labelSelector=parity%3Deven", NULL),
                                      0);
                 assert_non_null(strstr(f->last.body, "\"code\":500"));
-                pthread_mutex_lock(&f->cacher->mu); /* the second time from the store */
+                pthread_mutex_lock(&f->cacher->mu); /* the second read goes to the store */
                 f->cacher->reads->direct_until = HF_NSEC_NEVER;
                 pthread_mutex_unlock(&f->cacher->mu);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom the cacher tells of changes: the observers of every row of the table of resources. */
+/* Which observers the cacher calls after a change, for every row of the table of resources. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void test_the_observers_of_every_resource_are_called(void **state) {
         assert_int_equal(hfd_memory_store_new(&host, &config.store), 0);
         assert_int_equal(hfd_cacher_new(&host, &config, &cacher), 0);
         assert_int_equal(hfd_cacher_start(cacher), 0);
-        assert_int_equal(await_call(1), 0xff); /* a filled cache is news for all observers */
+        assert_int_equal(await_call(1), 0xff); /* a filling of the cache calls all observers */
         for (size_t i = 0; i < hfd_resources_count(); i++) {
                 const struct hfd_resource *row = hfd_resource_at(i);
                 if (row->is_review || row->conversion)

@@ -56,7 +56,7 @@ static void test_before_the_filling_reads_go_to_the_store(void **state) {
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 1); /* the epoch */
 }
 
-/* The cache still has the old history, whose revisions may be equal to those of the new one. */
+/* The cache still has the old history, and revisions of the new one may have the same numbers. */
 static void test_during_a_replacement_reads_go_to_the_store(void **state) {
         struct read before = new_read(SEC), during = new_read(SEC), after = new_read(SEC);
 
@@ -73,7 +73,7 @@ static void test_during_a_replacement_reads_go_to_the_store(void **state) {
         assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
 }
 
-/* The filling serves those that have waited. */
+/* The filling serves the waiting reads. */
 static void test_a_filling_ends_waits(void **state) {
         struct read reached = new_read(60 * SEC), later = new_read(60 * SEC);
 
@@ -112,7 +112,7 @@ static void test_a_request_has_the_nearest_deadline(void **state) {
                 expect_over(&reads[i], 0);
 }
 
-/* As a worker does that has read several requests. */
+/* A worker that has received several requests at once starts their reads like this. */
 static void test_reads_of_one_input_share_a_request(void **state) {
         struct read reads[] = {new_read(SEC), new_read(SEC), new_read(SEC)}, other = new_read(SEC);
 
@@ -128,7 +128,7 @@ static void test_reads_of_one_input_share_a_request(void **state) {
         scripted_reply_revision(&probe, 10);
         for (int i = 0; i < 3; i++)
                 expect_over(&reads[i], 0);
-        expect_waiting(&other); /* it began after the request was sent */
+        expect_waiting(&other); /* this read began after the request was sent */
         probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
         scripted_reply_revision(&probe, 10);
         expect_over(&other, 0);
@@ -139,7 +139,7 @@ static void *start_read(void *read) {
         return NULL;
 }
 
-/* Nor does a read wait for a thread that handles its input, as it would for one that hangs. */
+/* A read does not wait until another thread has handled its input: that thread may hang. */
 static void test_another_thread_sends_the_request_at_once(void **state) {
         struct read delayed = new_read(SEC), other = new_read(SEC);
         pthread_t thread;

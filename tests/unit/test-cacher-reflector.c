@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The chain by which the cache follows the store: the epoch, the list, the watch; what each of
- * their failures leads to, and when; and a new filling at any moment.
+ * The chain by which the cache follows the store: the epoch, the list, the watch; the effect of
+ * each of their failures, and when it comes; and a new filling at any moment.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "server/cacher/state/cacher_state.h"
 #include "time_units.h"
 
-/* What wait_synced says now. */
+/* Returns why the cacher is not synced now; 0 = it is. */
 static int why_unsynced(struct hf_status *status) {
         struct hf_cancel *token;
 
@@ -115,18 +115,18 @@ static void test_pauses_between_attempts_double_up_to_a_second(void **state) {
         scripted_cacher_reply_epoch(NULL, 10);
         scripted_cacher_await_watch(2);
         scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
-        expect_backoff(200 * MSEC); /* a watch that delivers nothing has not */
+        expect_backoff(200 * MSEC); /* a watch that delivers nothing has not ended it */
         scripted_cacher_reply_epoch(NULL, 10);
         scripted_cacher_await_watch(3);
         scripted_store_event(&scripted.store, NULL, NULL, 12);
         scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
-        expect_backoff(50 * MSEC); /* an event has */
+        expect_backoff(50 * MSEC); /* an event has ended it */
         scripted_cacher_reply_epoch(NULL, 12);
         scripted_cacher_await_watch(4);
         assert_int_equal(scripted.store.from, 13);
 }
 
-/* No repetition helps a damaged store. */
+/* A damaged store has an error of its own, because no repetition helps. */
 static void test_a_damaged_store_is_told_apart(void **state) {
         assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
         fail_epoch(-EBADMSG, "page 7 is damaged");
@@ -138,7 +138,7 @@ static void test_a_damaged_store_is_told_apart(void **state) {
         expect_unsynced(HF_E_CANCELED, "the store did not respond: late");
 }
 
-/* Neither of them begins. */
+/* The store refuses the list and the watch before they begin. */
 static void test_requests_that_are_refused_are_repeated(void **state) {
         scripted_store_refuse(&scripted.store, SCRIPTED_GET, -ENOMEM);
         assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
@@ -194,7 +194,7 @@ static void test_a_page_is_requested_nine_times(void **state) {
         expect_backoff(50 * MSEC);
         scripted_cacher_reply_epoch(NULL, 10);
         page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
-        assert_int_equal(page.limit, 500); /* of another listing */
+        assert_int_equal(page.limit, 500); /* the first page of another listing */
         scripted_reply_error(&page, HF_E_UNAVAILABLE);
 }
 
@@ -251,7 +251,7 @@ static void test_a_watch_that_ended_goes_on_where_it_was(void **state) {
                                                   "member was restarted"),
                          1);
         expect_backoff(50 * MSEC);
-        assert_int_equal(scripted_cacher_seen("ns/c"), 12); /* it is served meanwhile */
+        assert_int_equal(scripted_cacher_seen("ns/c"), 12); /* the object is served meanwhile */
         scripted_cacher_reply_epoch(NULL, 12);
         scripted_cacher_await_watch(2);
         assert_int_equal(scripted.store.from, 13);
@@ -337,11 +337,11 @@ static void test_a_refill_can_be_given_up(void **state) {
         assert_int_equal(end_refill(&refill), HF_E_CANCELED);
         expect_backoff(50 * MSEC);
         scripted_cacher_reply_epoch(NULL, 11);
-        scripted_cacher_reply_list(11); /* it is done all the same */
+        scripted_cacher_reply_list(11); /* the filling completes all the same */
         scripted_cacher_await_watch(2);
 }
 
-/* There is no reason to wait for the end of the pause. */
+/* A refill does not wait for the end of a pause. */
 static void test_a_refill_ends_a_pause(void **state) {
         struct refill refill;
 
@@ -356,7 +356,7 @@ static void test_a_refill_ends_a_pause(void **state) {
         assert_int_equal(scripted.store.n_canceled, 0); /* there was no watch */
 }
 
-/* The values of a listing that runs may have been decrypted with the old keys. */
+/* A running listing may have decrypted values with the old keys. */
 static void test_a_refill_during_a_listing_lists_again(void **state) {
         struct refill refill;
 
@@ -378,7 +378,7 @@ static void test_a_refill_during_a_listing_lists_again(void **state) {
 
 /* ---- the stop ---- */
 
-/* Whatever runs, the tear-down frees the cacher, and nothing is left. */
+/* The tear-down frees the cacher in each of these states, and nothing is left. */
 static void test_it_can_be_stopped_in_a_pause(void **state) {
         assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
         fail_epoch(HF_E_UNAVAILABLE, "");

@@ -86,7 +86,7 @@ static void create_without(int n) {
         int r = hfd_cacher_new(&host, &config, &cacher);
         failing_memory_disarm();
         assert_true(r == 0 ? cacher != NULL : r == -ENOMEM && failing_memory_hit() && !cacher);
-        hf_metrics_write(host.metrics, ignore_text, NULL); /* calls no part that was freed */
+        hf_metrics_write(host.metrics, ignore_text, NULL); /* must not call parts that were freed */
         if (r == 0) {
                 assert_int_equal(hfd_cacher_start(cacher), 0);
                 struct scripted_request epoch = scripted_store_next(&scripted.store, SCRIPTED_GET);
@@ -170,7 +170,7 @@ static void change_without(int n) {
                 assert_int_equal(scripted_cacher_seen("ns/c"), 11);
                 assert_int_equal(scripted_cacher_seen("ns/a"), 0);
                 assert_int_equal(scripted_cacher_seen("ns/b"), 0);
-                if (n_seen < 4) /* it had no memory for its event */
+                if (n_seen < 4) /* the watch had no memory for an event */
                         assert_string_equal(seen, "END:0 ");
         } else {
                 assert_string_equal(seen, n_seen < 4 ? "" : "END:0 ");
@@ -193,7 +193,7 @@ static void test_no_event_is_lost(void **state) { try_all(change_without); }
 
 /* ---- an audit, a read of the epoch, a write of the progress key ---- */
 
-/* They are tried again later. */
+/* All three are tried again later. */
 static void wait_without(int n) {
         scripted_cacher_fill();
         failing_memory_arm(n);

@@ -106,7 +106,7 @@ static void test_a_snapshot_of_now_shares_the_objects(void **state) {
         assert_int_equal(snapshot.revision, 6);
         assert_int_equal(snapshot.changed, 6);
         assert_int_equal(snapshot.fill, 3);
-        cacher.revision = 9; /* the store has written something else */
+        cacher.revision = 9; /* the store has written another resource */
         change("ns/d", true);
         expect_contents(&snapshot.objects, past[6]);
         hfd_snapshot_done(&snapshot);
@@ -166,7 +166,7 @@ static void test_other_revisions_are_unknown(void **state) {
         assert_false(hfd_snapshot_take(&cacher, resource, 1, &snapshot));
         assert_true(hfd_snapshot_take(&cacher, resource, 2, &snapshot));
         hfd_snapshot_done(&snapshot);
-        /* An earlier revision may mean something else from now on. */
+        /* After a replacement of the store, an earlier revision may have another state. */
         hfd_store_identity_replaced(&cacher, "a test says so");
         assert_false(hfd_snapshot_take(&cacher, resource, 3, &snapshot));
         assert_true(hfd_snapshot_take(&cacher, resource, 0, &snapshot));

@@ -135,7 +135,7 @@ static bool goes_to_the_store(void) {
         struct read read;
         int n = f.store.n_revisions;
 
-        put(); /* the store never has a lower revision than it had */
+        put(); /* so the store's revision grows */
         f.store.hold = true;
         begin(&read, 60 * SEC);
         if (f.store.hold) { /* nothing was requested */
@@ -299,7 +299,7 @@ static void test_reads_that_are_late_together_count_once(void **state) {
         assert_false(goes_to_the_store());
 }
 
-/* The store may never reach a revision that a client names. */
+/* A client may name a revision that the store never reaches. */
 static void test_revisions_of_clients_say_nothing_about_the_cache(void **state) {
         for (int i = 0; i < 4; i++) {
                 struct read read = {
@@ -312,14 +312,14 @@ static void test_revisions_of_clients_say_nothing_about_the_cache(void **state) 
 
 /* ---- what else a reply shows ---- */
 
-/* A failure to reach the store is no sign of it. */
+/* A failed request does not show that the store is there. */
 static void test_a_reply_shows_that_the_store_is_there(void **state) {
         hf_nsec last = hfd_cacher_last_store_contact(f.cacher);
         struct read read;
 
         assert_true(last > 0);
         begin_held(&read, 60 * SEC);
-        hand_clock_move(2 * SEC); /* less than after which the cacher asks by itself */
+        hand_clock_move(2 * SEC); /* less than the time after which the cacher asks by itself */
         reply(HF_E_UNAVAILABLE, 0);
         assert_int_equal(hfd_cacher_last_store_contact(f.cacher), last);
         begin_held(&read, 60 * SEC);
@@ -359,7 +359,7 @@ static bool is_compared(void) {
         return is;
 }
 
-/* Nobody asks for it, so it must come by itself, and again. */
+/* The comparison must begin by itself, again and again. */
 static void test_the_cache_is_compared_with_the_store_at_intervals(void **state) {
         for (int i = 0; i < 3; i++) {
                 int n = faulty_store_n_lists(&f.store);

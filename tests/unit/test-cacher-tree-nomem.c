@@ -29,8 +29,8 @@ static struct hfd_object *make(const char *path, uint64_t revision) {
 
 static void name(char path[16], unsigned i) { (void)snprintf(path, 16, "ns/n%03u", i); }
 
-/* The objects 0 to N_OBJECTS - 1 of revision 1, but for `changed`, which has this revision (0 = it
- * is not there). */
+/* Asserts that the tree has the objects 0 to N_OBJECTS - 1 with revision 1, except `changed`, which
+ * has this revision (0 = it does not exist). */
 static void check_contents(const struct hfd_object_tree *tree, unsigned changed,
                            uint64_t revision) {
         struct hfd_object_iter iter;
@@ -71,7 +71,7 @@ static void fill(struct hfd_object_tree *tree, struct hfd_object_tree *ret_snaps
         *ret_snapshot = hfd_object_tree_snapshot(tree);
 }
 
-/* The change of object i ended with r. It has the revision then, and had `before`; 0 = none. */
+/* Checks a change of object i from revision `before` to `revision` (0 = none), which returned r. */
 static void finish(struct hfd_object_tree *tree, struct hfd_object_tree *snapshot, int r,
                    struct hfd_object *old, unsigned i, uint64_t before, uint64_t revision) {
         failing_memory_disarm();
@@ -183,7 +183,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* What is not shared is changed where it is. */
+/* Nodes that are not shared are changed in place. */
 static void test_only_shared_nodes_are_copied(void **state) {
         struct hfd_object_tree tree, snapshot;
         struct hfd_object *old;

@@ -104,7 +104,7 @@ static void expect_end(struct seen *seen, hf_nsec after) {
         assert_int_equal(atomic_load(&seen->n_bookmarks), n);
 }
 
-/* Bookmarks come every minute and 2 s before the end, so the client can go on where it was. */
+/* Bookmarks come every minute and 2 s before the end, so that the client can resume there. */
 static void test_bookmarks_come_each_minute_and_before_the_end(void **state) {
         struct seen seen;
 
@@ -193,7 +193,8 @@ static void test_a_bookmark_has_the_revision_that_was_reached(void **state) {
         release(&seen);
 }
 
-/* Such a revision is of a history that the store has lost. Perhaps no event would ever come. */
+/* Such a revision belongs to a history that the store has lost. The watch might never get an event.
+ */
 static void test_a_revision_that_the_store_has_not_reached_is_gone(void **state) {
         struct api_fixture *f = *state;
         struct seen seen, at_head;

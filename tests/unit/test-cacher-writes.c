@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a write of this instance is based on: the versions that it has stored itself, before the
- * store's watch delivers them. And where watches begin and end.
+ * The version on which a write of this instance is based: one that the instance has stored itself,
+ * before the store's watch delivers them. And where watches begin and end.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static const struct hfd_resource *configmaps(void) {
         return hfd_resource_find("", "v1", "configmaps");
 }
 
-/* This instance has written the object. */
+/* Records that this instance has written the object. */
 static void record(const char *path, uint64_t revision) {
         static const char text[] = SCRIPTED_OBJECT("x");
         struct hf__buf *value = hf__buf_copy(text, strlen(text));
@@ -37,7 +37,7 @@ static void record(const char *path, uint64_t revision) {
         hfd_object_unref(object);
 }
 
-/* The revision of the version that a write is based on; 0 = there is none. */
+/* Returns the revision of the version on which a write is based; 0 = none. */
 static uint64_t newest(const char *path) {
         bool synced = false;
         struct hfd_object *object = hfd_cacher_newest(scripted.cacher, configmaps(), path, &synced);
@@ -55,7 +55,7 @@ static void put(const char *name, uint64_t revision) {
 
 /* ---- newer versions ---- */
 
-/* Readers see it when watches do. */
+/* Readers see a write no earlier than watches do. */
 static void test_only_writes_see_what_was_just_written(void **state) {
         scripted_cacher_fill();
         record("ns/a", 12);
@@ -70,7 +70,7 @@ static void test_only_writes_see_what_was_just_written(void **state) {
         assert_int_equal(newest("ns/c"), 0);
 }
 
-/* The event has the same bytes, so one object is kept. */
+/* The event has the same bytes as the write, so only one object is kept. */
 static void test_the_event_of_a_write_shares_its_object(void **state) {
         bool synced;
 
@@ -104,7 +104,7 @@ static void test_the_newest_version_stays(void **state) {
         assert_int_equal(newest("ns/a"), 13);
         record("ns/a", 14);
         assert_int_equal(newest("ns/a"), 14);
-        record("ns/c", 14); /* it may have been deleted since */
+        record("ns/c", 14); /* the object may have been deleted since */
         assert_int_equal(newest("ns/c"), 0);
         scripted_store_event(&scripted.store, scripted_cacher_key("a"), NULL, 15);
         assert_int_equal(newest("ns/a"), 0);
@@ -184,7 +184,8 @@ static void test_a_watch_begins_after_its_revision(void **state) {
         scripted_watch_done(&all);
         scripted_watch_expect(&all, "END:canceled ");
         scripted_watch_begin(&all, (struct scripted_watch_spec){.from_now = true});
-        put("d", 15); /* each has its place in the list, wherever its memory was before */
+        put("d",
+            15); /* the list of watches is intact, although memory of ended ones is in use again */
         scripted_watch_expect(&from_11, "~d@15 ");
         scripted_watch_expect(&all, "~d@15 ");
         scripted_watch_done(&from_11);
@@ -216,7 +217,8 @@ static void test_a_watch_says_what_it_selects(void **state) {
         scripted_watch_done(&watch);
 }
 
-/* The cache may be late, or the revision is of a history that the store has lost: it is asked. */
+/* The cache may be late, or the revision belongs to a history that the store has lost. The store's
+ * revision decides. */
 static void test_a_watch_from_a_later_revision_asks_the_store(void **state) {
         struct scripted_watch late, lost, unknown, unasked;
 
@@ -279,7 +281,7 @@ static int free_and_check(void **state) {
         return r;
 }
 
-/* Its sink hears of it, because its owner waits for that. */
+/* The sink is called for the end, because the owner waits for it. */
 static void test_a_free_ends_the_watches(void **state) {
         scripted_cacher_fill();
         scripted_watch_begin(&last, (struct scripted_watch_spec){.from_now = true});

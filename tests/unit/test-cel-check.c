@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checker of expressions: types of results, and the words of its issues. */
+/* The checker of expressions: types of results, and the messages of its issues. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The evaluation of operators and macros, and how errors travel. */
+/* The evaluation of operators and macros, and how errors propagate. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -94,8 +94,8 @@ static void test_strings(void **state) {
 #define BAD_CLAUSE "could not parse formatting clause: "
 #define BAD_ARG    "error during formatting: "
 
-/* The last place of a long part is found in linear time: to compare at each place takes 0.4 s here,
- * and much longer in a text of a MiB. */
+/* The last place of a long part is found in linear time: a comparison at each place would take 0.4
+ * s here, and much longer in a text of a MiB. */
 static void test_the_last_place_of_a_long_text(void **state) {
         static const char text[] = "[lists.range(3000).map(i, "
                                    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

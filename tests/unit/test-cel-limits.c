@@ -61,7 +61,7 @@ static void test_the_cost_limit_ends_an_evaluation(void **state) {
 
         assert_int_equal(cel_result(nested, NULL), 0);
         assert_int_equal(cel_result(nested, &limits), HF_E_TOO_LARGE);
-        /* `||` absorbs an error of its left side, but not the end at a limit. */
+        /* `||` absorbs an error of its left side, but not that a limit was reached. */
         assert_int_equal(cel_result("l.all(a, l.all(b, l.all(c, a + b + c > 0))) || true", &limits),
                          HF_E_TOO_LARGE);
 }

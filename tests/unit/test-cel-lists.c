@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of lists that make lists, and what they cost. */
+/* Functions that return new lists, and their costs. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -70,7 +70,8 @@ static void test_classes_of_unicode(void **state) {
         CEL_CHECK(cases);
 }
 
-/* The pattern is not a literal, so that the message is that of the search. */
+/* The pattern is not a literal, so the message comes from the evaluation and not from the
+ * compilation. */
 static void test_refuses_what_re2_refuses(void **state) {
         static const struct cel_case cases[] = {
                 {"s.matches(s + '(')", "! error parsing regexp: missing closing ): `hello(`"},

@@ -23,7 +23,7 @@
 #include <holdfast/workqueue.h>
 
 static const struct hf_host host = {.size = sizeof host};
-static unsigned n_calls; /* of the implementation below */
+static unsigned n_calls; /* calls of the implementation below */
 
 static int count_request(struct hf_client *self, const struct hf_request *request,
                          hf_response_fn done, void *ctx, uint64_t *ret_id) {
@@ -153,7 +153,7 @@ static int reply_oddly(struct hf_client *self, const struct hf_request *request,
         return 0;
 }
 
-/* Another implementation may be of another version. */
+/* Another implementation may have the size of another version. */
 static void test_an_implementation_is_checked(void **state) {
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_LIST,
@@ -282,7 +282,7 @@ static void test_functions_of_an_informer_need_their_arguments(void **state) {
         assert_int_equal(hf_informer_wait_term(NULL, 1, "7", hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, NULL, hf_cancel_never()), -EINVAL);
         assert_int_equal(hf_informer_wait_term(&informer, 1, "7", NULL), -EINVAL);
-        /* Only versions that are numbers can be compared. */
+        /* Only numeric versions can be compared. */
         struct hf_informer *one_revision = NULL, *both[2] = {informer, NULL};
         struct hf_informer_config ordered = config;
         struct hf_cancel *fired;

@@ -90,7 +90,7 @@ static int tear_down(void **state) {
         return 0;
 }
 
-/* A request gets this token. */
+/* Asserts that a request gets this token. */
 static void expect_token(const char *text) {
         struct hf__token *token = hf__bearer_get(f.bearer);
         char header[64];
@@ -109,7 +109,7 @@ static void test_a_file_is_read_again_after_a_minute(void **state) {
         expect_token("one");
         assert_int_equal(f.n_scheduled, 0);
         hand_clock_move(1);
-        expect_token("one"); /* for the last time */
+        expect_token("one"); /* for the last time before the file is read again */
         expect_token("one");
         assert_int_equal(f.n_scheduled, 1);
         run_scheduled();
@@ -138,7 +138,8 @@ static void test_what_cannot_be_scheduled_is_tried_by_the_next_request(void **st
         expect_token("two");
 }
 
-/* It may be missing for a moment. That is logged once, and counts as a reading. */
+/* The file may be missing for a moment. That is logged once, and counts as a reading of the file.
+ */
 static void test_a_file_that_cannot_be_read_leaves_the_token(void **state) {
         assert_int_equal(unlink(f.path), 0);
         for (unsigned i = 1; i <= 2; i++) {
@@ -175,7 +176,7 @@ static void test_a_refused_token_is_replaced_at_once(void **state) {
         hand_clock_move(1);
         assert_true(hf__bearer_renew(f.bearer, used));
         expect_token("two");
-        /* Another request that had the old one need not read the file. */
+        /* Another request that used the old token need not read the file again. */
         write_token("three\n");
         hand_clock_move(SEC);
         assert_true(hf__bearer_renew(f.bearer, used));
@@ -188,7 +189,7 @@ static void test_a_refused_token_is_replaced_at_once(void **state) {
         assert_int_equal(f.n_scheduled, 0);
 }
 
-/* The server refuses the newest one, too: a retry makes no sense. */
+/* The server refuses the newest token too, so a retry makes no sense. */
 static void test_the_same_token_again_is_no_new_one(void **state) {
         struct hf__token *used = hf__bearer_get(f.bearer);
 

@@ -155,8 +155,8 @@ static void test_an_owner_must_be_one_that_the_collector_finds(void **state) {
         assert_null(object);
 }
 
-/* An owner that belongs to the cluster may own objects of any namespace. A reference that names it
- * already becomes the controller's. */
+/* A cluster-scoped owner may own objects of any namespace. An existing reference to it
+ * becomes that of the controller. */
 static void test_an_owner_may_have_no_namespace(void **state) {
         static const char *const owners[] =
                 {"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{"
@@ -197,7 +197,8 @@ static void test_a_controller_has_a_name_that_fits(void **state) {
         assert_int_equal(strlen(name), HF_NAME_MAX);
 }
 
-/* Memory is not exhausted, so -ENOMEM would be a lie that a controller retries for ever. */
+/* The object is too large, and memory is not exhausted. With -ENOMEM a controller would retry for
+ * ever. */
 static void test_an_object_without_room_for_a_reference_is_invalid(void **state) {
         static const char *const wrong[] =
                 {"{\"metadata\":\"x\"}", "{\"metadata\":null}",

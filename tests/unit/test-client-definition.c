@@ -118,11 +118,11 @@ static int establish(const char *definition, const struct step *steps, size_t n)
 #define ESTABLISH(...)                                                                             \
         establish(DEFINITION, (const struct step[]){__VA_ARGS__},                                  \
                   sizeof((const struct step[]){__VA_ARGS__}) / sizeof(struct step))
-/* The upsert finds what it would write. */
+/* The upsert reads an object that equals the one that it would write. */
 #define KEPT                                                                                       \
         { HF_VERB_GET, 0, DEFINITION }
 
-/* Established says that the names are served soon; the list, that they are. */
+/* The condition Established means that the kind is served soon. A list shows that it is. */
 static void test_it_waits_until_the_kind_can_be_listed(void **state) {
         assert_int_equal(ESTABLISH(KEPT, {HF_VERB_GET, 0, WITH(ESTABLISHED)},
                                    {HF_VERB_LIST, 0, "{}"}),

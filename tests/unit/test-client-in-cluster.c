@@ -82,7 +82,7 @@ static void expect_failure(int error, const char *text) {
         assert_non_null(strstr(f.status.message, text));
 }
 
-/* The message of a request that fails names the server. */
+/* Asserts that the message of a failed request names this server. */
 static void expect_server(const char *expected) {
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_LIST,
@@ -122,7 +122,7 @@ static void test_without_the_environment_there_is_no_pod(void **state) {
 static void test_a_file_that_is_missing_is_named(void **state) {
         take("namespace");
         expect_failure(-2, "/namespace of the service account: ");
-        /* It is read only for a caller that wants it. */
+        /* The namespace is read only for a caller that wants it. */
         assert_int_equal(hf_rest_client_in_cluster(&host, &f.config, &f.client, NULL, NULL), 0);
         put("namespace", "team-a");
         take("ca.crt");

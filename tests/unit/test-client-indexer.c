@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an informer keeps of an object, and lookups by indexed values. */
+/* Which part of an object an informer keeps, and lookups by indexed values. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -144,7 +144,7 @@ static void test_values_have_any_length(void **state) {
         teardown();
 }
 
-/* The object comes again, as after any shortage of memory. */
+/* The object is delivered again, as after any shortage of memory. */
 static void test_an_index_function_may_fail(void **state) {
         unsigned n_calls = 0;
 
@@ -269,7 +269,7 @@ static void test_an_index_equals_a_full_search(void **state) {
         teardown();
 }
 
-/* ---- what is kept ---- */
+/* ---- the kept part of an object ---- */
 
 static void assert_cut_to(const char *object, const char *expected) {
         struct hf__buf *cut = NULL;
@@ -288,7 +288,7 @@ static void assert_cut_to(const char *object, const char *expected) {
         hf__buf_unref(cut);
 }
 
-/* An object that has much more is cut to the same. */
+/* Asserts that the informer keeps only `expected` of the object, however much more that has. */
 static void assert_cut(const char *object, const char *expected) {
         static char large[100000];
 
@@ -352,7 +352,7 @@ static void test_members_beyond_the_size_are_ignored(void **state) {
         make_api();
         config.client = &f.client->base;
         config.resource = (struct hf_resource){.group = "", .version = "v1", .plural = "things"};
-        /* fields behind its size are ignored */
+        /* fields beyond the struct's size are ignored */
         assert_int_equal(hf_informer_new(&host, &config, &f.informer), 0);
         assert_null(f.informer->transform);
         hf_informer_free(f.informer);

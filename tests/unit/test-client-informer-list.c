@@ -23,7 +23,7 @@
 #include "fake_api_client.h"
 #include "patience.h"
 
-/* The warnings of informers, and a token that the first of them fires. */
+/* The warnings of informers, and a token that the first warning fires. */
 static struct {
         pthread_mutex_t mu;
         struct hf_cancel *token;
@@ -145,7 +145,8 @@ static void test_a_namespace_has_objects_or_not(void **state) {
         name[sizeof name - 1] = '\0';
         setup(false);
         fake_api_put_thing(f.api, "b", "one", "1");
-        fake_api_put_thing(f.api, "", name, "1"); /* in no namespace, and longer than any */
+        fake_api_put_thing(f.api, "", name,
+                           "1"); /* without a namespace, and with a very long name */
         assert_int_equal(hf_informer_start(f.informer), 0);
         wait_for(0);
         assert_true(hf__informer_has_in(f.informer, "b"));
@@ -314,7 +315,7 @@ static void test_a_consistent_list_is_as_good_as_a_revision(void **state) {
         fake_api_client_hold_events(f.client, true);
         put_many(2, 3);
         wait_for(1000000);
-        /* the list has everything that was written before the wait began */
+        /* the list contains everything that was written before the wait began */
         assert_int_equal(hf_informer_count(f.informer), 3);
         assert_int_equal(fake_api_n_lists(f.api), 2);
         wait_for(1000000); /* each wait needs a list that began after it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an informer makes of the texts of lists and events: without a server, on the test's thread.
+/* How an informer reads the texts of lists and events, without a server, on the test's thread.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -61,7 +61,7 @@ static int apply(enum hf_event_type type, const char *object) {
         return r;
 }
 
-/* text NULL: the informer does not have the object. */
+/* Asserts that the informer has this text of the object; NULL = it does not have the object. */
 static void expect(const char *ns, const char *name, const char *text) {
         char *object = NULL;
         int r = hf_informer_get(informer, ns, name, &object, NULL);
@@ -104,7 +104,7 @@ static void test_an_item_gets_the_kind_that_its_list_names(void **state) {
                 assert_int_equal(list("{\"items\":[]}"), 0);
                 expect(NULL, "x", NULL);
         }
-        /* What has a kind keeps it. */
+        /* An item with a kind keeps it. */
         assert_int_equal(list("{\"kind\":\"ThingList\",\"apiVersion\":\"v1\",\"items\":[" TYPED(
                                  "\"kind\":\"Other\"") "]}"),
                          0);
@@ -167,7 +167,7 @@ static void test_an_object_needs_a_name_and_a_version(void **state) {
         expect(NULL, "x", good[sizeof good / sizeof good[0] - 1]);
 }
 
-/* Most texts fit into a room on the stack; together these are longer. */
+/* Most texts fit into an array on the stack. These together are longer. */
 static void test_texts_of_metadata_have_any_length(void **state) {
         static const size_t lengths[] = {1, 100, 200, 252, 253};
         char name[254], uid[301], text[1200];

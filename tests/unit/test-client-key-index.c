@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of items by key: contents and order, and that its work grows as its items do. */
+/* The index of items by key: contents and order, and that the work grows in proportion to the
+ * items. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

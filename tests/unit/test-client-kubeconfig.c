@@ -160,7 +160,7 @@ static void test_bad_files_are_refused_by_name(void **state) {
         }
 }
 
-/* A message that quotes the file is one line all the same. */
+/* A message that quotes the file is still one line. */
 static void test_errors_are_one_line(void **state) {
         static const struct {
                 const char *text, *words;

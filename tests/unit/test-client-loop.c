@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client whose callbacks run in the host's loop, over one that the test replies for: what a
- * callback gets and when, what a cancel and a free do, and what happens when memory or the room for
- * events runs out. test-leader-host-loop.c has the loop itself, with threads.
+ * A client whose callbacks run in the host's loop, over an inner client for which the test replies:
+ * what a callback gets and when, the effects of a cancel and a free, and what happens when memory
+ * or the room for events runs out. test-leader-host-loop.c has the loop itself, with threads.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -108,7 +108,7 @@ static void expect(const char *text, int error) {
         f.error = 0;
 }
 
-/* An event whose texts are gone afterwards. */
+/* Sends an event. Its texts are freed afterwards. */
 static void send_event(unsigned number, enum hf_event_type type, const char *object,
                        const char *version) {
         failing_memory_enter();
@@ -127,7 +127,7 @@ static void send_event(unsigned number, enum hf_event_type type, const char *obj
 
 /* ---- set-up ---- */
 
-/* An inner client that ends what is canceled at once. */
+/* The inner client ends a canceled request at once. */
 static void cancel_request(struct hf_client *self, uint64_t id) {
         held.requests[id - HELD_ID].n_cancels++;
         if (held.requests[id - HELD_ID].is_open)
@@ -211,7 +211,7 @@ static void test_a_failure_comes_with_its_status(void **state) {
         expect(";", HF_E_TIMEOUT);
 }
 
-/* A struct of another size is no response of this library. */
+/* A struct of an unknown size is not a response of this library. */
 static void test_a_response_of_a_strange_size_is_a_failure(void **state) {
         const struct hf_response response = {.size = 1};
 
@@ -223,7 +223,7 @@ static void test_a_response_of_a_strange_size_is_a_failure(void **state) {
         assert_string_equal(f.text, ";");
 }
 
-/* There is no callback then. */
+/* If the start fails, no callback is called. */
 static void test_a_start_that_fails_leaves_nothing(void **state) {
         uint64_t id = 5;
 
@@ -284,7 +284,7 @@ static void test_the_end_has_its_status(void **state) {
         assert_int_equal(held.watches[0].n_cancels, 0);
 }
 
-/* What the loop has taken makes room again. */
+/* Events that the loop has taken no longer count. */
 static void test_a_watch_ends_when_too_many_bytes_wait(void **state) {
         const size_t n_large = (size_t)1 << 20;
         char *large = malloc(n_large + 1);
@@ -296,14 +296,14 @@ static void test_a_watch_ends_when_too_many_bytes_wait(void **state) {
         for (int i = 0; i < 40; i++)
                 send_event(0, HF_EVENT_ADDED, large, "1");
         assert_int_equal(hf_loop_dispatch(f.loop), 40);
-        for (int i = 0; i < 65; i++) /* 64 MiB, and the one that is more than that */
+        for (int i = 0; i < 65; i++) /* 64 MiB, and one event above that limit */
                 send_event(0, HF_EVENT_ADDED, large, "1");
         assert_int_equal(held.watches[0].n_cancels, 0);
         send_event(0, HF_EVENT_ADDED, "lost", "2");
         assert_int_equal(held.watches[0].n_cancels, 1);
         assert_int_equal(hf_loop_dispatch(f.loop), 65);
         assert_true(f.n_bytes == 105 * n_large);
-        send_event(0, HF_EVENT_ADDED, "too late", "3"); /* one before it was lost */
+        send_event(0, HF_EVENT_ADDED, "too late", "3"); /* an earlier event was lost */
         held_end_watch(0, HF_E_CANCELED);
         assert_int_equal(hf_loop_dispatch(f.loop), 1);
         assert_non_null(strstr(f.status.message, "events could not be queued: "));
@@ -313,7 +313,7 @@ static void test_a_watch_ends_when_too_many_bytes_wait(void **state) {
 
 /* ---- the free ---- */
 
-/* Callbacks are called for whatever had begun, and nothing begins any more. */
+/* Everything that had begun ends with a callback, and nothing begins any more. */
 static void test_a_free_ends_everything(void **state) {
         end_canceled_at_once();
         f.starts_another = true;
@@ -356,7 +356,8 @@ static void test_no_event_is_lost_without_memory(void **state) {
                 f.inner_ops.watch = watch_with_event;
                 failing_memory_arm(n);
                 int r = watch(NULL);
-                if (r == 0) /* it is canceled at once, even if the loss was during the start */
+                if (r == 0) /* after a lost event the watch is canceled at once, even if the event
+                               came during the start */
                         assert_int_equal(held.watches[0].n_cancels, failing_memory_hit() ? 1 : 0);
                 if (r == 0 && held.watches[0].is_open)
                         send_event(0, HF_EVENT_MODIFIED, "late", "2");

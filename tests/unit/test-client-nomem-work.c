@@ -161,7 +161,7 @@ static void helpers_life(int n) {
         failing_memory_disarm();
         for (size_t i = 0; i < sizeof r / sizeof *r; i++)
                 assert_true(r[i] == 0 || is_shortage(r[i]));
-        /* What succeeds is whole. */
+        /* An object that was written is complete. */
         static const char *const parts[] = {"\"controller\":true,\"blockOwnerDeletion\":true}]}",
                                             "\"reason\":\"Done\",\"message\":\"\"}]}}",
                                             "labelSelector=k%20in%20%28a%2Cb%29", "\"w\":{\"b\":1}",
@@ -211,10 +211,11 @@ static void no_event(void *ctx, const struct hf_event *event) { abort(); }
 
 static void rest_life(int n) {
         static const struct hf_host host = {.size = sizeof host};
-        const struct hf_rest_config config = {.size = sizeof config,
-                                              .server = "https://127.0.0.1:1", /* it is closed */
-                                              .bearer_token = "t",
-                                              .server_name = "a.test"};
+        const struct hf_rest_config config =
+                {.size = sizeof config,
+                 .server = "https://127.0.0.1:1", /* nothing listens on this port */
+                 .bearer_token = "t",
+                 .server_name = "a.test"};
         const struct hf_fence fence = {.ns = "a", .name = "b", .identity = "c", .term = 5};
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_UPDATE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each allocation of the client's parts fails once. A function says so, or does its work, and
+ * Each allocation of the client's parts fails once. The function reports that or does its work, and
  * leaves nothing behind. test-client-nomem-work.c has informers and REST clients while they work.
  */
 #undef NDEBUG
@@ -111,7 +111,7 @@ static void index_by_all(void *ctx, const char *ns, const char *name, const char
         static unsigned n_calls;
         char value[16];
 
-        /* An attempt that fails must leave nothing of its own values. */
+        /* A failed attempt must leave none of its values in the index. */
         (void)snprintf(value, sizeof value, "c%u", n_calls++);
         (void)hf_informer_values_add(values, value);
         for (int i = 0; i < 4; i++) {
@@ -122,7 +122,7 @@ static void index_by_all(void *ctx, const char *ns, const char *name, const char
 static void ignore_event(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                          const char *object, size_t n) {}
 
-/* Making an informer, not running it: each failure is reported. */
+/* Creates an informer without running it. Each failure is reported. */
 static void informer_life(int n) {
         struct hf_client client = {.host = &silent};
         const struct hf_informer_config config = {.size = sizeof config,
@@ -142,7 +142,7 @@ static void informer_life(int n) {
         hf_informer_free(informer);
 }
 
-/* The same for a thread that informers share. */
+/* Does the same with a thread that informers share. */
 static void informer_thread_life(int n) {
         struct hf_informer_thread *thread = NULL;
 
@@ -158,7 +158,7 @@ static void count_object(void *ctx, const char *ns, const char *name, const char
         (*(int *)ctx)++;
 }
 
-/* Running one: whatever fails is repeated, and store and index agree in the end. */
+/* Runs an informer. Failed steps are repeated, and store and index agree in the end. */
 static void running_life(int n) {
         struct fake_api *api = fake_api_new();
         struct fake_api_client *client = fake_api_client_new(api);
@@ -234,7 +234,7 @@ static void wait_for_many_life(int n) {
         int r = hf_informer_wait_all(informers, 6, NULL, token);
         failing_memory_disarm();
         assert_int_equal(r, failing_memory_hit() ? -ENOMEM : HF_E_CANCELED);
-        /* Up to four need no memory. */
+        /* Up to four of them need no memory. */
         failing_memory_arm(0);
         assert_int_equal(hf_informer_wait_all(informers, 4, NULL, token), HF_E_CANCELED);
         failing_memory_arm(n);
@@ -311,7 +311,7 @@ static void kubeconfig_life(int n) {
 
         assert_true(fd >= 0);
         assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
-        /* More than is read at first. */
+        /* Longer than the first read of the file. */
         static char comment[9000];
         memset(comment, '#', sizeof comment - 1);
         assert_int_equal(write(fd, comment, sizeof comment - 1), sizeof comment - 1);

@@ -189,7 +189,8 @@ static void test_an_upsert_creates_what_is_missing(void **state) {
         assert_string_equal(f.sent[3], "{\"a\":1}");
         assert_string_equal(f.names[3], "-");
         assert_string_equal(f.names[2], "a");
-        assert_string_equal(f.status.message, ""); /* what a retry has overcome */
+        assert_string_equal(f.status.message,
+                            ""); /* a failure that a retry has overcome is not reported */
 }
 
 static void test_an_upsert_tries_five_times(void **state) {
@@ -215,7 +216,7 @@ static void test_an_upsert_tries_five_times(void **state) {
         assert_string_equal(f.status.message, "no");
 }
 
-/* The body may name a version or an incarnation. */
+/* The body may name a resourceVersion or a uid. */
 static void test_an_upsert_of_another_object_is_refused(void **state) {
         static const char *const bodies[] =
                 {"{\"metadata\":{\"resourceVersion\":\"6\"}}", "{\"metadata\":{\"uid\":\"j\"}}",
@@ -266,7 +267,7 @@ static void test_an_owned_object_is_created_with_its_owner(void **state) {
                             "\"blockOwnerDeletion\":true}]}}");
 }
 
-/* Such an object belongs to the cluster, and its body has no namespace. */
+/* A cluster-scoped object has a body without a namespace. */
 static void test_an_owned_object_may_have_no_namespace(void **state) {
         for (int i = 0; i < 2; i++) {
                 f.ns = i == 0 ? NULL : "";
@@ -278,7 +279,7 @@ static void test_an_owned_object_may_have_no_namespace(void **state) {
         }
 }
 
-/* That it has a uid cannot be known. */
+/* Without a readable owner it is not known whether the owner has a uid. */
 static void test_an_owner_that_cannot_be_read_is_refused(void **state) {
         char owner[200] = "{\"metadata\":{\"uid\":\"u\"},\"n\":";
         size_t n = strlen(owner);
@@ -306,7 +307,8 @@ static void test_a_request_of_the_wrong_size_is_refused(void **state) {
                          -EINVAL);
 }
 
-/* The write names the uid, so that it changes no object that has taken the name meanwhile. */
+/* The write names the uid, so that it cannot change another object that got the same name
+ * meanwhile. */
 static void test_an_owned_object_is_changed_by_its_uid(void **state) {
         enum hf_upsert_result result = HF_UPSERT_UNCHANGED;
 

@@ -81,7 +81,7 @@ static void test_watch_paths_are_built(void **state) {
         hf__strbuf_done(&out);
 }
 
-/* The scheme decides, not the host. */
+/* The scheme of the URL decides whether TLS is used, not the host. */
 static void test_a_server_is_reached_over_tls_or_not(void **state) {
         static const struct {
                 const char *url, *stored; /* stored NULL: refused */
@@ -112,8 +112,8 @@ static void test_a_server_is_reached_over_tls_or_not(void **state) {
         }
 }
 
-/* Which failures show that a server is away, so that requests begin at the next one; and which
- * allow a read, a write, and a write of the Lease's lane to be sent there, too. */
+/* Which failures show that a server does not serve, so that requests begin at the next one. And
+ * which allow a read, a write, and a write of the Lease's lane to be sent there, too. */
 static void test_a_failure_shows_whether_a_server_is_away(void **state) {
         static const char *const others[] = {"http://b"};
         static const struct {
@@ -145,7 +145,7 @@ static void test_a_failure_shows_whether_a_server_is_away(void **state) {
                 hf__rest_route_begin(&route, &servers);
                 assert_int_equal(hf__rest_route_failed(&route, &servers, &result, i % 3 != 0, lane,
                                                        0),
-                                 false); /* without time */
+                                 false); /* no time is left */
                 hf__rest_route_begin(&route, &servers);
                 assert_int_equal(route.at, cases[i / 3].is_away);
                 assert_int_equal(hf__rest_route_failed(&route, &servers, &result, i % 3 != 0, lane,
@@ -195,14 +195,15 @@ static void test_members_are_found_in_a_text(void **state) {
         expect_member("{\"a\":1,\"b\":{\"c\":[1,\"}\"]} , \"d\":\"x\\\"y\"}", "b",
                       "{\"c\":[1,\"}\"]}");
         expect_member(" { \"a\" : 1 , \"d\" : \"x\\\"y\" } ", "d", "\"x\\\"y\"");
-        expect_member("{\"b\":{\"a\":1}}", "a", NULL); /* only its own members */
+        expect_member("{\"b\":{\"a\":1}}", "a", NULL); /* only members of the object itself */
         expect_member("{\"a\":true}", "a", "true");
         expect_member("{}", "a", NULL);
         expect_member("[1]", "a", NULL);
         expect_member("", "a", NULL);
         expect_member("{\"a\":", "a", NULL);
         expect_member("{\"a\":\"x", "a", NULL);
-        expect_member("{\"a\":{\"b\":1}", "a", "{\"b\":1}"); /* complete, whatever follows */
+        expect_member("{\"a\":{\"b\":1}", "a",
+                      "{\"b\":1}"); /* the member is complete, whatever follows */
         expect_member("{\"a\":{\"b\":1", "a", NULL);
         expect_member("{\"a\":}", "a", NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: their content, their number, and that nothing waits for them. */
+/* Events: their content and their number. Nothing waits for them. */
 #undef NDEBUG
 #include <errno.h>
 #include <pthread.h>
@@ -180,7 +180,7 @@ static void test_an_object_without_a_namespace_has_its_events_in_default(void **
         assert_int_equal(f.api->store.n_commits, 1);
 }
 
-/* Of many Events each is one object, also when the recorder has to forget the first ones. */
+/* Each of many Events is one object, even if the recorder has to forget the first ones. */
 static void test_different_events_are_different_objects(void **state) {
         for (int i = 0; i < 80; i++) {
                 int64_t count = 0;
@@ -222,7 +222,7 @@ static void test_a_failed_write_is_made_up_for_by_the_next(void **state) {
         assert_non_null(strstr(f.logged, "an Event was not written: "));
         await_commits(1);
         await_idle();
-        f.logged[0] = '\0'; /* it is said once, and what was written is no failure */
+        f.logged[0] = '\0'; /* the failure is logged once, and a written Event is not a failure */
         offset += 10 * HF_NSEC_PER_SEC;
         record(1);
         await_commits(2);
@@ -263,7 +263,7 @@ static void test_a_late_response_uses_no_host_and_sends_nothing(void **state) {
         }
 }
 
-/* Its own write is counted by the next one. */
+/* Another write, later, includes the repetition in its count. */
 static void test_a_repetition_during_a_write_is_not_sent(void **state) {
         int64_t count = 0;
 
@@ -297,7 +297,7 @@ static int refuse(struct hf_client *self, const struct hf_request *request, hf_r
         return 0;
 }
 
-/* Others create and delete the Event in turn. Otherwise the requests would never end. */
+/* Others create and delete the Event in turn. Without a limit the requests would never end. */
 static void test_an_event_takes_three_requests_at_most(void **state) {
         static const struct hf_client_ops ops = {.size = sizeof ops, .request = refuse};
         struct hf_client client = {.ops = &ops, .host = &f.host};

@@ -88,7 +88,7 @@ static void test_a_probe_that_fails_is_repeated_up_to_each_second(void **state) 
         reflector_fixture_free(f);
 }
 
-/* The list may have been read before that thread began to wait. */
+/* The server may have read the list before that thread began to wait. */
 static void test_who_begins_to_wait_during_a_probe_gets_another_at_once(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
         struct waiter first = {0}, second = {0};
@@ -104,7 +104,7 @@ static void test_who_begins_to_wait_during_a_probe_gets_another_at_once(void **s
         reflector_fixture_free(f);
 }
 
-/* Failures of before are no reason to let it wait. */
+/* Earlier failures do not delay the probe for a new waiting thread. */
 static void test_who_begins_to_wait_later_is_probed_for_at_once(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
         struct waiter first = {0}, second = {0};
@@ -140,7 +140,7 @@ static void test_a_revision_that_is_not_reached_is_asked_for_ever_more_slowly(vo
                                        NULL, pauses[i]);
                 reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
         }
-        /* An older answer changes nothing. */
+        /* An older list changes nothing. */
         reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("5", ""), NULL, 800);
         assert_int_equal(hf_informer_count(f->informer), 1);
         reflector_fixture_time(f, "list limit=500", REFLECTOR_NEVER);
@@ -172,7 +172,7 @@ static void test_a_waiter_shortens_a_long_pause(void **state) {
         reflector_fixture_free(f);
 }
 
-/* A pause that a waiting thread has cut short does not go on after the watch. */
+/* A pause that a waiting thread has cut short does not continue after the watch. */
 static void test_a_shortened_pause_is_over(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(true);
         struct waiter waiter = {.is_term = true};
@@ -183,7 +183,7 @@ static void test_a_shortened_pause_is_over(void **state) {
         }
         reflector_fixture_watch_end(f, HF_E_UNAVAILABLE, NULL, NULL, 25600);
         step_wait(f, &waiter, "20", NULL, 800);
-        /* It begins the watch, and at once the list for the waiting thread. */
+        /* The reflector begins the watch, and at once the list for the waiting thread. */
         reflector_fixture_time(f,
                                "list "
                                "limit=500&resourceVersion=20&resourceVersionMatch=NotOlderThan",
@@ -197,7 +197,8 @@ static void test_a_shortened_pause_is_over(void **state) {
         reflector_fixture_free(f);
 }
 
-/* The watch mostly brings the revision soon, and the cost of a probe grows with the collection. */
+/* The watch usually delivers the revision soon, and the cost of a probe grows with the collection.
+ */
 static void test_a_probe_gives_the_watch_some_time_first(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(true);
         struct waiter waiter = {.is_term = true};

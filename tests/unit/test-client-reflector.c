@@ -157,7 +157,7 @@ static void test_a_compacted_history_makes_a_new_list_at_once_but_not_twice(void
         reflector_fixture_free(f);
 }
 
-/* The server has other contents under versions that it issued before. */
+/* After a rollback the server has other contents under versions that it issued before. */
 static void test_a_server_that_is_behind_is_listed_and_compared(void **state) {
         struct reflector_fixture *f = reflector_fixture_new_watching(false);
 
@@ -196,7 +196,8 @@ static void test_an_older_list_means_that_the_history_was_replaced(void **state)
         reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);
         reflector_fixture_list(f, 0, 0, REFLECTOR_LIST("7", REFLECTOR_THING("a", "5", "2")),
                                "watch 7", REFLECTOR_NEVER);
-        assert_string_equal(f->events, "added a;"); /* its version is the one that was seen */
+        assert_string_equal(f->events,
+                            "added a;"); /* this version of the object was seen already */
         reflector_fixture_event(f, HF_EVENT_ADDED, REFLECTOR_THING("b", "8", "1"), "8", NULL,
                                 REFLECTOR_NEVER);
         reflector_fixture_watch_end(f, HF_E_GONE, NULL, "list limit=500", REFLECTOR_NEVER);

@@ -443,7 +443,7 @@ static void test_cancel_and_free_end_a_watch(void **state) {
         assert_int_equal(await(&first), HF_E_CANCELED);
         assert_int_equal(second.n_ends, 0);
         hf_client_free(client);
-        assert_int_equal(second.n_ends, 1); /* freeing it has called back */
+        assert_int_equal(second.n_ends, 1); /* the free called its callback */
         assert_int_equal(second.error, HF_E_CANCELED);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When an informer calls handlers with what it has: those that come later, and all again. */
+/* When an informer calls a handler with the objects that it has: for a new handler, and at each
+ * resync. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -101,7 +102,7 @@ static void test_a_resync_calls_handlers_again(void **state) {
         teardown();
 }
 
-/* The first one comes after the period, too. */
+/* The first resync comes after one period, too. */
 static void test_nothing_is_resynced_before_its_time(void **state) {
         struct hf_informer_handler *handler;
 
@@ -121,7 +122,7 @@ static void test_nothing_is_resynced_before_its_time(void **state) {
         teardown();
 }
 
-/* The informer sleeps, and nothing else wakes it. */
+/* The informer sleeps, and only the new handler wakes it. */
 static void test_a_handler_that_comes_later_is_told_at_once(void **state) {
         struct hf_informer_handler *handlers[20];
 

@@ -112,7 +112,7 @@ static int run(const struct hf_request *request, struct hf_status *ret_status) {
 
 #define BUSY "429 Too Many Requests"
 #define DOWN "503 Service Unavailable"
-/* how holdfastd says that it did not process the request */
+/* with this body holdfastd reports that it did not apply the request */
 #define NOT_APPLIED "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}"
 #define AFTER_1     "Retry-After: 1\r\n"
 #define AFTER_100   "Retry-After: 100\r\n"
@@ -147,7 +147,7 @@ static void test_some_requests_are_not_sent_again(void **state) {
                 int error;
                 const char *body;
         } cases[] = {
-                /* A proxy may answer so although the server has applied the write. */
+                /* A proxy may send this although the server has applied the write. */
                 {DOWN, AFTER_1, &put, HF_E_TIMEOUT, "{\"kind\":\"Status\",\"code\":503}"},
                 {DOWN, AFTER_1, &put, HF_E_TIMEOUT, "upstream connect error or disconnect"},
                 {DOWN, "", &put, HF_E_UNAVAILABLE, NOT_APPLIED},
@@ -234,7 +234,7 @@ static void test_there_are_at_most_ten_retries(void **state) {
         assert_int_equal(hf_client_request(client, &patient, on_reply, &o, NULL), 0);
         for (; !has_ended(&o); n_others++) {
                 push(101 * HF_NSEC_PER_SEC);
-                /* wakes the engine, which reads the clock */
+                /* this request wakes the engine, which then reads the clock */
                 assert_int_equal(run(&other, &status), HF_E_TOO_MANY);
         }
         assert_int_equal(o.error, HF_E_TOO_MANY);
@@ -293,7 +293,7 @@ static void test_a_token_file_is_read_again_after_a_minute(void **state) {
         assert_int_equal(run(&get, &status), 0);
         assert_true(scripted_server_got(&server, "Bearer first\r\n"));
         push(61 * HF_NSEC_PER_SEC);
-        assert_int_equal(run(&get, &status), 0); /* makes the client read it */
+        assert_int_equal(run(&get, &status), 0); /* makes the client read the file */
         for (int i = 0; i < 1000 && !scripted_server_got(&server, "Bearer second\r\n"); i++)
                 assert_int_equal(run(&get, &status), 0);
         assert_true(scripted_server_got(&server, "Bearer second\r\n"));
@@ -332,7 +332,7 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         write_token("third");
         assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
         assert_int_equal(scripted_server_n_requests(&server), 3);
-        /* The same for watches. */
+        /* Watches behave in the same way. */
         push(2 * HF_NSEC_PER_SEC);
         write_token("fourth");
         scripted_server_set(&server, SCRIPT_CLOSES, "HTTP/1.1 200 OK\r\n\r\n");
@@ -404,7 +404,7 @@ static void test_older_and_newer_configurations_work(void **state) {
         none = hf_client_free(none);
         newer.more[3] = 1; /* a setting that this library cannot know */
         assert_int_equal(hf_rest_client_new(&the_host, &newer.config, &none, NULL), -EINVAL);
-        config.size = 0; /* the key is forgotten */
+        config.size = 0; /* a program may forget to set the size */
         assert_int_equal(hf_rest_client_new(&the_host, &config, &none, NULL), -EINVAL);
 }
 

@@ -187,7 +187,7 @@ static void test_only_reads_are_sent_again_after_a_broken_connection(void **stat
         expect_error(client, &put, HF_E_TIMEOUT);
         assert_int_equal(scripted_server_n_requests(&a), 1);
         assert_int_equal(scripted_server_n_requests(&b), 0);
-        /* what failed at the first server is remembered */
+        /* the client remembers that the first server failed */
         expect(client, &put, 'b');
         expect(client, &get, 'b');
         assert_int_equal(scripted_server_n_requests(&a), 1);
@@ -420,7 +420,8 @@ static void test_a_lost_handshake_goes_to_the_next_address_of_a_name(void **stat
 
 /* ---- watches and informers ---- */
 
-/* a lists and is gone; b is behind a at first, and says so. */
+/* Server a serves a list and then fails. Server b lags behind a at first, and its response says so.
+ */
 static void test_an_informer_goes_on_at_a_server_that_is_behind(void **state) {
         struct hf_client *client = client_of_both();
         const struct hf_informer_config config = {.size = sizeof config,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client makes of a response that is not a success. */
+/* Which error and status the client reports for a response that is not a success. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,9 +68,10 @@ static void test_codes_of_refusals_become_errors(void **state) {
 static void test_a_write_that_may_have_happened_is_a_timeout(void **state) {
         static const struct answer answers[] = {
                 {500, NULL, false, HF_E_UNAVAILABLE},
-                {500, NULL, true, HF_E_TIMEOUT}, /* it may have been written */
+                {500, NULL, true, HF_E_TIMEOUT}, /* the write may have been applied */
                 {502, NULL, true, HF_E_TIMEOUT},
-                {503, NULL, true, HF_E_TIMEOUT}, /* a proxy may answer so after it was written */
+                {503, NULL, true,
+                 HF_E_TIMEOUT}, /* a proxy may send this after the write was applied */
                 {503, "{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":1}}", true,
                  HF_E_TIMEOUT},
                 {503, "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}", true,
@@ -98,7 +99,7 @@ static void test_a_body_may_name_a_code_of_its_own(void **state) {
                 {200, "{\"code\":404}", false, HF_E_NOT_FOUND},
                 {200, "{\"code\":999}", false, HF_E_UNAVAILABLE},
                 {200, "{\"code\":1000}", false, HF_E_UNAVAILABLE},
-                /* the code of the response counts, if it says that something failed */
+                /* the HTTP code counts if it is that of a failure */
                 {300, "{\"code\":404}", false, HF_E_INVALID},
                 {500, "{\"code\":404}", false, HF_E_UNAVAILABLE},
         };
@@ -106,7 +107,7 @@ static void test_a_body_may_name_a_code_of_its_own(void **state) {
         expect_errors(answers, sizeof answers / sizeof answers[0]);
 }
 
-/* The code that the status shows. */
+/* Returns the code in the status. */
 static int code_of(int code, const char *body) {
         struct hf_status status;
 
@@ -140,7 +141,7 @@ static void test_messages_are_kept_on_one_line(void **state) {
         assert_string_equal(status.message, "PUT http://x/y: HTTP 404");
 }
 
-/* Nothing before the text may be taken for a part of it. */
+/* Memory before the text must not be read as a part of it. */
 static void test_a_text_of_spaces_is_empty(void **state) {
         struct hf_status status;
 

@@ -94,7 +94,7 @@ static void test_only_white_space_at_the_end_is_trimmed(void **state) {
 
 /* ---- parts of JSON ---- */
 
-/* Two pages, of which the second one cannot be read. */
+/* Two pages. The second one is not readable. */
 static char *pages;
 static size_t page;
 
@@ -106,7 +106,7 @@ static int map_pages(void **state) {
 
 static int unmap_pages(void **state) { return munmap(pages, 2 * page); }
 
-/* A copy of the text after which nothing can be read. Valid until the next call. */
+/* Returns a copy of the text that ends at unreadable memory. Valid until the next call. */
 static struct hf__span cut_span(const char *text, size_t n) {
         assert_true(n <= page);
         return (struct hf__span){memcpy(pages + page - n, text, n), n};
@@ -166,7 +166,7 @@ static void test_parts_are_found_whatever_the_space_around_them(void **state) {
         }
 }
 
-/* Each span is the beginning of a longer text, and must not be taken for a whole one. */
+/* Each span is only the beginning of a longer text, and must not pass as complete. */
 static void test_a_text_that_is_cut_is_never_whole(void **state) {
         static const char object[] = " {\"a\" : 1 , \"b\":[{},\"x\\\"\"],\"c\":true}";
         static const char array[] = " [1 , \"a\\\"\",[2,3] , {\"b\":4},true]";

@@ -133,7 +133,7 @@ static void test_an_upsert_creates_no_object_that_had_to_exist(void **state) {
         }
 }
 
-/* A client before whose first update another writer changes the object. */
+/* A client that lets another writer change the object just before the first update. */
 struct race {
         struct hf_client base; /* first */
         bool raced;
@@ -155,7 +155,7 @@ static const struct hf_client_ops race_ops = {.size = sizeof race_ops,
                                               .request = race_request,
                                               .cancel = race_cancel};
 
-/* Also if the body has an empty version, which a server takes for "overwrite". */
+/* This holds even if the body has an empty version, which means "overwrite" to a server. */
 static void test_an_upsert_overwrites_no_concurrent_change(void **state) {
         static const char *const bodies[] =
                 {"{\"v\":\"2\"}", "{\"metadata\":{\"resourceVersion\":\"\"},\"v\":\"2\"}",

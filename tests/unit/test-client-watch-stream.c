@@ -38,7 +38,8 @@ static struct scripted_server server;
 static struct hf_client *client;
 static char dir[] = "/tmp/hf-stream-XXXXXX", token_path[64];
 
-/* The boot clock runs ahead by this: a token is read again at most once a second. */
+/* How far the boot clock runs ahead. The tests move it, because a token is read again at most once
+ * a second. */
 static _Atomic int64_t ahead;
 
 static hf_nsec boot_ahead(void *ctx) { return hf_clock_system()->boot(NULL) + atomic_load(&ahead); }
@@ -125,7 +126,7 @@ static void test_white_space_between_events_does_not_count(void **state) {
         expect("+7 -8 ", 0, "");
         stream("\n\r\n  \n" A "\r\n \r\n" B " \r \n\n");
         expect("+7 -8 ", 0, "");
-        stream(A "\n" B); /* without its newline it may have been cut off */
+        stream(A "\n" B); /* the second line has no newline, so it may be cut off */
         expect("+7 ", -EPROTO, "the stream ended within a line");
 }
 
@@ -151,7 +152,7 @@ static void test_a_line_that_is_no_event_ends_the_watch(void **state) {
                 stream(text);
                 expect("+7 ", -EPROTO, cases[i].message);
         }
-        /* Also if the server would go on. */
+        /* The watch ends even if the server would go on. */
         scripted_server_set(&server, SCRIPT_HANGS, "HTTP/1.1 200 OK\r\n\r\n%s\nnonsense\n", A);
         expect("+7 ", -EPROTO, "the stream has a line that is not a watch event");
 }
@@ -198,7 +199,7 @@ static void test_a_watch_is_sent_again_once(void **state) {
         assert_int_equal(scripted_server_n_requests(&server), 1);
 }
 
-/* Otherwise all watches of a fleet that began together would end together. */
+/* If the times were equal, all watches that a fleet began together would end together. */
 static void test_the_times_of_watches_are_spread(void **state) {
         int first = -1;
         bool differ = false;

@@ -54,7 +54,7 @@ static int teardown(void **state) {
         return 0;
 }
 
-/* A worker takes this key after that time, and does not give it back. */
+/* Asserts that a worker gets this key after that time. The worker does not give it back. */
 static void assert_taken(const char *key, hf_nsec after) {
         const char *taken;
 
@@ -88,7 +88,7 @@ static void test_the_earlier_of_two_delays_counts(void **state) {
         assert_int_equal(hf_workqueue_add_after(queue, "a", 2 * SECOND), 0);
         assert_int_equal(hf_workqueue_add_after(queue, "end", 10 * SECOND), 0);
         assert_done("a", SECOND);
-        assert_done("end", 10 * SECOND); /* a came once */
+        assert_done("end", 10 * SECOND); /* a was handed out once */
 }
 
 static void test_a_delay_longer_than_time_itself_does_not_overflow(void **state) {
@@ -150,14 +150,14 @@ static void test_without_a_rate_or_a_burst_a_limit_is_still_one(void **state) {
         assert_int_equal(hf_workqueue_retry(queue, "b"), 0);
         assert_done("a", 5 * MSEC);
         assert_done("b", SECOND);
-        hf_workqueue_limit_retries(queue, 0, 0); /* none any more */
+        hf_workqueue_limit_retries(queue, 0, 0); /* removes the limit */
         assert_int_equal(hf_workqueue_retry(queue, "c"), 0);
         assert_int_equal(hf_workqueue_retry(queue, "d"), 0);
         assert_done("c", SECOND + 5 * MSEC);
         assert_done("d", SECOND + 5 * MSEC);
 }
 
-/* What was used up of the last one does not count. */
+/* Retries that used up the previous limit do not count against the new one. */
 static void test_a_new_limit_begins_anew(void **state) {
         hf_workqueue_limit_retries(queue, 1, 1);
         assert_int_equal(hf_workqueue_retry(queue, "a"), 0);
@@ -243,7 +243,8 @@ static void test_the_metrics_show_waiting_and_working_times(void **state) {
         assert_int_equal(hf_workqueue_new(&host, "q", &queue), 0);
 }
 
-/* A key that was added while a worker had it comes again, once, after those before it. */
+/* A key that was added while a worker had it is handed out again, once, after the keys before it.
+ */
 static void test_a_key_that_is_added_while_it_is_worked_on_comes_again(void **state) {
         assert_int_equal(hf_workqueue_add(queue, "a"), 0);
         assert_taken("a", 0);
@@ -258,7 +259,7 @@ static void test_a_key_that_is_added_while_it_is_worked_on_comes_again(void **st
         assert_int_equal(hf_workqueue_depth(queue), 0);
 }
 
-/* The queue keeps nothing of a key that has no state. */
+/* The queue keeps no memory for a key without state. */
 static void test_a_key_that_is_done_needs_no_memory(void **state) {
         char key[32];
         size_t before = 0;

@@ -74,7 +74,7 @@ static void test_a_worker_waits_for_the_first_delayed_key(void **state) {
         hand_clock_move(SEC);
         expect_taken(1, "early");
         hand_clock_await_deadline(2 * SEC, 2 * SEC);
-        assert_int_equal(hf_workqueue_add_after(f.queue, "late", SEC), 0); /* earlier than it was */
+        assert_int_equal(hf_workqueue_add_after(f.queue, "late", SEC), 0); /* earlier than before */
         hand_clock_await_deadline(SEC, SEC);
         hand_clock_move(SEC);
         expect_taken(2, "late");

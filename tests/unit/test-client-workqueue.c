@@ -303,7 +303,8 @@ static void test_metrics_count_keys(void **state) {
         hf_workqueue_done(queue, second);
         hf_workqueue_free(queue);
         text.n = 0;
-        hf_metrics_write(metrics, collect, &text); /* the keys of a freed queue are gone */
+        hf_metrics_write(metrics, collect,
+                         &text); /* the metrics contain no keys of a freed queue */
         assert_non_null(
                 strstr(text.data, "workqueue_unfinished_work_seconds{name=\"q\\\"1\"} 0\n"));
         assert_non_null(strstr(text.data, "workqueue_depth{name=\"q\\\"1\"} 0\n"));

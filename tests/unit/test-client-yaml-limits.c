@@ -28,7 +28,7 @@ static int convert(const char *yaml, struct hf__strbuf *out, struct hf_status *s
         return hf__yaml_body_to_json(yaml, strlen(yaml), out, status);
 }
 
-/* A name that is given again takes no new place. */
+/* An anchor name that is used again does not count a second time. */
 static void test_there_are_200_anchors_at_most(void **state) {
         struct hf__strbuf yaml = {0}, out;
         struct hf_status status;
@@ -72,7 +72,8 @@ static void test_an_alias_repeats_a_value_of_any_size(void **state) {
         }
 }
 
-/* Neither memory of libyaml nor the library itself, whether the text is good or not. */
+/* After a conversion, libyaml's memory is freed and the library is unloaded, even if the text was
+ * bad. */
 static void test_a_conversion_leaves_nothing(void **state) {
         static const char *const texts[] = {"a: &x [1, {b: c}]\nd: *x\nd: 2\n",
                                             "a: b\nc: d\ne: [",
@@ -83,7 +84,7 @@ static void test_a_conversion_leaves_nothing(void **state) {
         size_t before = 0;
 
         for (int round = 0; round < 20; round++) {
-                if (round == 1) /* the first one sets up what stays */
+                if (round == 1) /* the first conversion allocates memory that stays */
                         before = mallinfo2().uordblks;
                 for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
                         struct hf__strbuf out, plain = {0}, duplicates = {0};

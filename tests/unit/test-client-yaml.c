@@ -45,7 +45,7 @@ static void expect_refused(const char *yaml, int error, const char *message) {
         hf__strbuf_done(&out);
 }
 
-/* Scalars mean what they mean to go-yaml v2, which Kubernetes uses. */
+/* Scalars have the same meaning as in go-yaml v2, which Kubernetes uses. */
 static void test_plain_scalars_follow_yaml_1_1(void **state) {
         static const char *const cases[][2] = {
                 {"yes", "true"},
@@ -312,7 +312,7 @@ static void test_scalars_follow_their_tag(void **state) {
                        "line 1: the tag tag:yaml.org,2002:omap is not accepted");
 }
 
-/* yaml: what is said of it; NULL = nothing. */
+/* Asserts which lines are reported for the text; NULL = none. */
 static void expect_duplicates(const char *yaml, const char *lines) {
         struct hf__strbuf out = {0};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the controller of tokens decides about a Secret, and what it writes into it. */
+/* The decisions of the token controller about a Secret, and the fields that it writes. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The APIServices that the server keeps, and the condition of all of them, as tables. */
+/* The APIServices that the server restores, and the condition of all APIServices, as tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the controllers decide about certificate requests, and about the published CA. */
+/* The decisions of the controllers about certificate requests and the published CA. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

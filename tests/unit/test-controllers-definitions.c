@@ -34,7 +34,7 @@
         "{'type':'NamesAccepted','status':'False','lastTransitionTime':'" time "',"                \
         "'reason':'" reason "','message':'" message "'}"
 
-/* The names that others use are separated and enclosed by spaces. */
+/* The names that other definitions use. Spaces separate and enclose them. */
 struct used {
         const char *resources, *kinds;
 };
@@ -79,7 +79,7 @@ static void expect_status(const char *definition, struct used used, const char *
                 expect_json(hf__json_get(json, "status"), after);
         else
                 assert_true(hf__json_equal(hf__json_get(json, "status"), before));
-        /* What was written is not written again. */
+        /* The same conditions are not written again. */
         assert_int_equal(hfd_definition_set_conditions(json, &uses, "later", &changed), 0);
         assert_false(changed);
         hf__json_free(before);
@@ -163,13 +163,13 @@ static void test_an_established_definition_stays_established(void **state) {
         static const struct used in_use = {" widgets wd w ", " Widget "},
                                  own = {" widgets wd ", " Widget "};
 
-        /* It wants another short name, which is in use. */
+        /* The definition asks for another short name, which is in use. */
         expect_status(WITH(NEW_NAMES, STATUS(OLD_NAMES, ACCEPTED("old"), ESTABLISHED("old"))),
                       in_use, STATUS(OLD_NAMES, W_IN_USE, ESTABLISHED("old")));
-        /* Then that name is free. */
+        /* Later that name is free. */
         expect_status(WITH(NEW_NAMES, STATUS(OLD_NAMES, W_IN_USE, ESTABLISHED("old"))), own,
                       STATUS(NEW_NAMES, ACCEPTED("now"), ESTABLISHED("old")));
-        /* Its own names are no conflict, even if it asks for fewer. */
+        /* The definition's own names do not conflict with it, even if it asks for fewer. */
         expect_status(WITH(NO_SHORT, STATUS(OLD_NAMES, ACCEPTED("old"), ESTABLISHED("old"))), own,
                       STATUS(NO_SHORT, ACCEPTED("old"), ESTABLISHED("old")));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the controller flow-control writes. */
+/* The objects that the controller flow-control writes. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

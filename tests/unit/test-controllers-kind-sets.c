@@ -119,7 +119,7 @@ static void test_a_definition_is_kept_without_its_schemas(void **state) {
         assert_int_equal(hfd_definition_reduce("{", 1, &reduced), -EPROTO);
 }
 
-/* ---- kinds that come and go ---- */
+/* ---- kinds that are added and removed ---- */
 
 /* Whether the newest set is complete. */
 static bool is_complete(struct hfd_kinds *kinds) {
@@ -158,7 +158,7 @@ static const char *establish(struct api_fixture *f) {
         return api_fixture_text_at(f, "metadata.resourceVersion");
 }
 
-/* The server serves a kind later than the definition is seen. */
+/* A kind is served some time after its definition was seen. */
 struct serving {
         atomic_bool serves;
         atomic_uint n_asked;
@@ -200,7 +200,7 @@ static void test_sets_follow_the_definitions(void **state) {
         PATIENCE_AWAIT(has_kind(&kinds));
         PATIENCE_AWAIT(is_complete(&kinds));
         struct hfd_kind_set *second = hfd_kinds_get(&kinds);
-        PATIENCE_AWAIT(hf_cancel_fired(first->replaced)); /* soon after the new set is there */
+        PATIENCE_AWAIT(hf_cancel_fired(first->replaced)); /* soon after the new set exists */
         assert_false(hf_cancel_fired(second->replaced));
         assert_int_equal(second->n, 2);
         hfd_kind_set_unref(first);

@@ -94,7 +94,7 @@ static void count_changes(void *ctx, enum hf_event_type type, const char *ns, co
         *(int *)ctx += type == HF_EVENT_MODIFIED;
 }
 
-/* members: of the object beside its name. */
+/* members: the members of the object's JSON beside the name. */
 static void update(struct api_fixture *f, struct hf_resource resource, const char *members) {
         char body[200];
 
@@ -104,7 +104,7 @@ static void update(struct api_fixture *f, struct hf_resource resource, const cha
                          0);
 }
 
-/* The quota controller must see other limits, also of an informer that keeps metadata only. Of
+/* The quota controller must see changed limits, even from an informer that keeps metadata only. Of
  * most kinds only changed metadata matter. */
 static void test_quotas_get_all_changes_and_other_kinds_those_of_metadata(void **state) {
         static const struct hfd_kind_row rows[] = {{{"", "v1", "configmaps"}, "ConfigMap", true},

@@ -148,7 +148,7 @@ static void test_other_addresses_are_ignored(void **state) {
         expect("");
         assert_int_equal(n_changed, 0);
         lease(HF_EVENT_ADDED, "l-b", "https://10.0.0.2:6443", "b\\n", "sha256:aa");
-        expect(" "); /* an invalid name is left out, its instance is not */
+        expect(" "); /* an invalid name is left out, but its instance is listed */
 }
 
 static void test_there_are_limits(void **state) {
@@ -194,14 +194,14 @@ static void test_live_instances_are_listed_first(void **state) {
         assert_int_equal(n_changed, 1);
         expect("a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale "
                "a-stale a-stale a-stale a-stale b ");
-        /* Nobody has seen the Lease of c expire, so c is listed in place of an expired one. */
+        /* The Lease of c is new, so c is listed in place of an instance whose Lease has expired. */
         boot_time += 31 * HF_NSEC_PER_SEC;
         lease(HF_EVENT_ADDED, "l-c", "https://10.0.0.3:6443", "c", "sha256:aa");
         expect("a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale a-stale "
                "a-stale a-stale a-stale b c ");
 }
 
-/* Nothing else may happen for long: a renewal of any Lease, also of this instance's own, is enough
+/* Even without other events, a renewal of any Lease, also of this instance's own, is enough
  * to notice. */
 static void test_an_expiry_changes_the_list(void **state) {
         char name[32], url[64];

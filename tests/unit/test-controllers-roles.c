@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of aggregated roles, and what is added to the server's own roles, as tables. */
+/* The rules of aggregated roles, and which rules are added to the server's own roles, as tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

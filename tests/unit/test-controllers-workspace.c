@@ -97,7 +97,7 @@ static void test_a_workspace_from_creation_to_deletion(void **state) {
         hf__json_free(workspace);
 }
 
-/* Two layers that may not use each other have the name of the finalizer. */
+/* Two layers that must not include each other both define the name of the finalizer. */
 static void test_the_server_adds_the_finalizer_that_the_controller_removes(void **state) {
         struct hf__json *workspace = hf__json_object();
         assert_int_equal(hfd_workspace_prepare(workspace, NULL), 0);

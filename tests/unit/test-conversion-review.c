@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConversionReviews: what a webhook gets, and which answers are accepted. */
+/* ConversionReviews: the requests to a webhook, and which responses are accepted. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,8 +240,8 @@ static void test_one_bad_object_refuses_the_answer(void **state) {
         hf__strbuf_done(&why);
 }
 
-/* A webhook cannot make the server allocate much more than the objects take, nor say more than a
- * page. */
+/* A webhook cannot make the server allocate much more than the objects take, nor send a longer
+ * message than a page. */
 static void test_an_answer_has_a_fair_size(void **state) {
         static const char head[] = "{\"kind\":\"ConversionReview\",\"apiVersion\":"
                                    "\"apiextensions.k8s.io/v1\",\"response\":{\"uid\":\"id\","

@@ -35,7 +35,7 @@ static void test_a_kind_that_is_full_holds_no_other(void **state) {
         }
         b.kind = &kinds[1];
         assert_int_equal(hfd_convert_turns_enter(&turns, &b), HFD_CONVERT_BEGINS);
-        /* that of another kind makes no room for this one */
+        /* a turn of another kind makes no room for this one */
         assert_null(hfd_convert_turns_leave(&turns, &kinds[1]));
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[0]), &a[HFD_CONVERT_TURNS_OF_KIND]);
         assert_ptr_equal(hfd_convert_turns_leave(&turns, &kinds[0]),
@@ -76,7 +76,9 @@ static void test_a_turn_that_is_canceled_waits_no_more(void **state) {
                 some[i].kind = &kinds[0];
                 assert_int_equal(hfd_convert_turns_enter(&turns, &some[i]), HFD_CONVERT_BEGINS);
         }
-        assert_false(hfd_convert_turns_cancel(&turns, &some[0])); /* it is called */
+        assert_false(
+                hfd_convert_turns_cancel(&turns,
+                                         &some[0])); /* no effect: this one has its turn already */
         for (size_t i = 0; i < 3; i++) {
                 late[i].kind = &kinds[0];
                 assert_int_equal(hfd_convert_turns_enter(&turns, &late[i]), HFD_CONVERT_WAITS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rest of the server reads of a custom kind's schema: its fields and their types. */
+/* The parts of a custom kind's schema that the rest of the server reads: fields and their types. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -75,7 +75,8 @@ static void test_fields_are_sorted(void **state) {
         for (size_t i = 1; i < root->n_fields; i++)
                 assert_true(strcmp(root->fields[i - 1].name, root->fields[i].name) < 0);
         assert_ptr_equal(at(schema, "metadata"), &hfd_schema_object_meta);
-        assert_null(hfd_schema_field(root, "zone")->description); /* the definition has it */
+        assert_null(hfd_schema_field(root, "zone")
+                            ->description); /* only the definition has the description */
         assert_non_null(hfd_schema_field(root, "metadata")->description);
         assert_int_equal(hfd_schema_field(root, "spec")->flags, HFD_FIELD_REQUIRED);
         assert_int_equal(hfd_schema_field(root, "zone")->flags, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each allocation fails once while the cached objects of a custom resource get another form: the
- * caller is told, and comes again. */
+/* Each allocation fails once while the cached objects of a custom resource are converted: the
+ * caller gets an error, and tries again. */
 #undef NDEBUG
 #include "api_fixture.h"
 
@@ -52,7 +52,8 @@ static struct hfd_custom_kind *kind_of(const char *text) {
         return kind;
 }
 
-/* The number of cached objects, of which n_formed have the form of this row. */
+/* Returns the number of cached objects. *ret_n_formed: how many of them have the form of this row.
+ */
 static size_t count(struct api_fixture *f, const struct hfd_resource *row, size_t *ret_n_formed) {
         static const struct hfd_scope all = {.prefix = ""};
         struct hfd_object_iter iter;
@@ -126,7 +127,7 @@ static void test_a_feed_is_made_or_not(void **state) {
         }
 }
 
-/* Whether the kind is served whose objects have this text by default. If not, moves the clock
+/* Whether the served kind has this text as a default. If not, moves the clock
  * towards the next attempt. */
 static bool will_serve(struct api_fixture *f, const char *text) {
         failing_memory_enter();
@@ -143,7 +144,7 @@ static bool will_serve(struct api_fixture *f, const char *text) {
         return is;
 }
 
-/* Only the time makes the feed come again: the definition does not change any more. */
+/* The definition does not change any more, so only the time makes the feed run again. */
 static void test_a_definition_is_served_when_there_is_memory_again(void **state) {
         static const char *const texts[] = {"first", "second"};
         struct api_fixture *f = *state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads, writes and watches of custom objects while their definition changes, goes and comes. */
+/* Reads, writes and watches of custom objects while their definition is changed, deleted and
+ * created. */
 #undef NDEBUG
 #include "api_fixture.h"
 
@@ -110,7 +111,8 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         atomic_fetch_sub(&storm->n_watches_open, 1);
 }
 
-/* Begins watches as long as definitions change: each ends with the kind that it has begun with. */
+/* Begins watches while definitions change. Each watch ends when the kind with which it began is
+ * replaced. */
 static void *watch_objects(void *ctx) {
         struct storm *storm = ctx;
         const struct hf_watch_spec spec = {.size = sizeof spec, .resource = gadgets};

@@ -25,7 +25,7 @@
 #include "server/storage/store.h"
 #include "store_client.h"
 
-/* ---- definitions that come, change and go ---- */
+/* ---- definitions that are created, changed and deleted ---- */
 
 static void put_definition(struct api_fixture *f, const char *text) {
         assert_true(store_client_put(f->store, CRD, text) > 0);
@@ -42,7 +42,8 @@ static bool has_text(struct api_fixture *f, const char *name, const char *text) 
 static void test_objects_follow_their_definition(void **state) {
         struct api_fixture *f = *state;
 
-        /* Stored by others, before the definition and in another order of members. */
+        /* Another program stored this object, before the definition and with its members in another
+         * order. */
         assert_true(store_client_put(f->store, GADGET "a",
                                      "{\"apiVersion\":\"example.com/v0\",\"kind\":\"Old\","
                                      "\"metadata\":{\"name\":\"a\",\"namespace\":\"default\"},"
@@ -75,7 +76,7 @@ static bool have_texts(struct api_fixture *f, unsigned n, const char *text) {
         return true;
 }
 
-/* More objects than get their form under one lock. */
+/* More objects than are converted under one lock. */
 static void test_many_objects_follow_their_definition(void **state) {
         struct api_fixture *f = *state;
         char key[128], text[200];
@@ -123,7 +124,7 @@ static void put_other(struct api_fixture *f, const char *key, const char *from, 
         assert_true(store_client_put(f->store, key, changed) > 0);
 }
 
-/* Otherwise its watches would end whenever any definition changes. */
+/* If the kind were replaced, its watches would end whenever any definition changes. */
 static void test_a_kind_stays_while_its_definition_stays(void **state) {
         struct api_fixture *f = *state;
 
@@ -199,7 +200,7 @@ static void test_kinds_are_found_whatever_the_order_of_their_names(void **state)
         hfd_custom_set_unref(set);
 }
 
-/* Whoever wrote them: the others are served all the same. */
+/* Invalid definitions in the store do not keep the others from being served. */
 static void test_definitions_that_cannot_be_are_not_served(void **state) {
         struct api_fixture *f = *state;
 
@@ -237,7 +238,7 @@ static void test_a_kind_without_a_slot_is_not_served(void **state) {
         assert_int_equal(n_served(f), 1);
         assert_int_equal(get(f, "a"), HF_E_NOT_FOUND);
         assert_true(store_client_delete(f->store, CRDS "gadgets.example.org") > 0);
-        PATIENCE_AWAIT(n_served(f) == 0); /* the others follow their definitions */
+        PATIENCE_AWAIT(n_served(f) == 0); /* the other kinds still follow their definitions */
 }
 
 /* ---- the form of cached objects ---- */
@@ -316,10 +317,10 @@ static void test_cached_objects_have_the_form_of_the_kind_that_is_served(void **
                 assert_int_equal(count_formed(f), 70);
         }
         assert_true(store_client_delete(f->store, CRD) > 0);
-        PATIENCE_AWAIT(has_form(f, NULL)); /* the next definition is free to choose */
+        PATIENCE_AWAIT(has_form(f, NULL)); /* the slot has no form until the next definition */
 }
 
-/* The cached objects name one kind, not each that has written one of them. */
+/* All cached objects name the same kind, and not those by which each was written. */
 static void test_an_object_takes_the_row_of_its_slot_if_the_form_is_the_same(void **state) {
         static const char first[] = DEFINITION(VERSION("v1", "true", "first"));
         struct api_fixture *f = *state;
@@ -372,11 +373,11 @@ static struct client_watch *watch(struct api_fixture *f) {
                                            .ns = "default"};
         struct client_watch *seen = client_watch_new(f->client, &spec);
 
-        client_watch_await(seen, 1); /* it has begun */
+        client_watch_await(seen, 1); /* the watch has begun */
         return seen;
 }
 
-/* Its events would have another form. A client then lists and watches anew. */
+/* Later events would have another form, so the watch ends. A client then lists and watches anew. */
 static void test_a_watch_ends_with_the_kind_that_it_is_of(void **state) {
         struct api_fixture *f = *state;
 
@@ -404,7 +405,7 @@ static void test_an_instance_that_lags_creates_no_object_of_a_deleted_definition
         put_definition(f, text);
         PATIENCE_AWAIT(create(f, "a") == 0);
         hfd_kind_feed_stop(f->feed);
-        put_definition(f, text); /* it has changed, but is not marked */
+        put_definition(f, text); /* the definition has changed, but is not being deleted */
         assert_int_equal(create(f, "b"), 0);
         (void)snprintf(marked, sizeof marked, "%.*s%s%s", (int)(uid - text), text, mark,
                        uid + strlen("\"uid\":\"1\""));

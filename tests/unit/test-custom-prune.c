@@ -144,7 +144,7 @@ static void test_defaults_cannot_grow_an_object_without_limit(void **state) {
 
 /* ---- objects that have the form already ---- */
 
-/* The stored form of the object; what clients may leave out is added. */
+/* Returns the stored form of the object, with the members that clients may leave out. */
 static struct hf__buf *stored_form(const struct hf__json *object) {
         static const struct hfd_resource row = {.group = "example.com",
                                                 .version = "v1",
@@ -159,8 +159,8 @@ static bool is_formed(const struct hfd_custom_schema *schema, const struct hf__b
         return hfd_custom_schema_is_formed(schema, bytes->data, bytes->n);
 }
 
-/* An object is said to have the form only if pruning and defaulting leave it as it is; and then it
- * is, if it has nothing that is left to the parser. */
+/* Checks that an object is recognized as formed only if pruning and defaulting do not change it.
+ * expects_formed: the object must be recognized after both. */
 static void check_form(const char *schema_text, const char *object_text, bool expects_formed) {
         struct hfd_custom_schema *schema = schema_of_spec(schema_text);
         struct hf__json *object = json_of(object_text);

@@ -199,7 +199,7 @@ static void check(const char *schema, const char *expected) {
 }
 
 static void test_expensive_rules_are_refused(void **state) {
-        /* A rule of an element counts as often as there may be elements. */
+        /* The cost of a rule of an element is multiplied by the largest number of elements. */
         check("{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"items\":{"
               "\"type\":\"string\",\"x-kubernetes-validations\":[{\"rule\":"
               "\"self.contains('x')\"}]}}}}",

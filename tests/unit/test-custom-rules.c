@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of custom resources: what they accept, and the causes they give. */
+/* The rules of custom resources: which objects they accept, and the causes of refusals. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -189,7 +189,7 @@ static void check_object(const struct object_case *c) {
 #define FIELD(type, rule)                                                                          \
         "{\"type\":\"object\",\"properties\":{\"f\":{" type ",\"x-kubernetes-validations\":[" rule \
         "]}}}"
-/* A rule on the whole object. */
+/* A schema with a rule on the whole object. */
 #define ROOT(properties, rule)                                                                     \
         "{\"type\":\"object\",\"properties\":{" properties "},\"x-kubernetes-validations\":["      \
         "{\"rule\":\"" rule "\"}]}"

@@ -16,7 +16,7 @@
 #include "server/resources/custom/schema/structural.h"
 
 struct row {
-        const char *props; /* of the field f; "=" before: the whole schema */
+        const char *props; /* the schema of the field f; after a "=", the whole schema */
         const char *causes;
 };
 
@@ -267,8 +267,8 @@ static void test_defaults(void **state) {
         CHECK(defaults);
 }
 
-/* Looking up each property of many value validations takes no quadratic time: with a million
- * comparisons of names each, this would take minutes. */
+/* The look-up of each property in many value validations does not take quadratic time. With a
+ * million comparisons of names each, this would take minutes. */
 static void test_large_schemas_are_checked(void **state) {
         struct hf__strbuf text = {0};
         struct hfd_causes causes = {.n = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of CustomResourceDefinitions, with the fields and messages of Kubernetes. Each case is
- * a merge patch of a good definition, and the causes that it brings.
+ * a merge patch of a good definition, and the causes of the refusal.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -21,7 +21,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
 
-/* What a client sends has ' for ", so that the cases can be read. */
+/* For legibility, JSON in the cases has ' in place of ". */
 static const char good[] =
         "{'metadata':{'name':'crontabs.x.org'},'spec':{'group':'x.org','scope':'Namespaced',"
         "'names':{'plural':'crontabs','kind':'CronTab'},'versions':[{'name':'v1','served':true,"
@@ -212,7 +212,7 @@ static void test_two_versions_of_one_name_are_refused(void **state) {
         ",'subresources':{'scale':{'specReplicasPath':'" spec "','statusReplicasPath':'" status    \
         "'" more "}}"
 
-/* What all versions have in common is in the spec. */
+/* Settings that all versions share are in the spec. */
 static void test_parts_of_versions_follow_the_rules(void **state) {
         static const struct rule_case cases[] = {
                 {ONE(SCALE(".spec.n", ".status.n", ",'labelSelectorPath':'.status.s'")), ""},
@@ -294,7 +294,7 @@ static void test_a_status_forbids_what_concerns_it_at_the_root(void **state) {
 #define STRING(more) "{'type':'object','properties':{'a':{'type':'string'" more "}}}"
 #define RULE(rule)   ",'x-kubernetes-validations':[{'rule':'" rule "'}]"
 
-/* The schema of a version is checked where it is. */
+/* The causes name the schema of the version that has the mistake. */
 static void test_schemas_and_their_rules_are_checked(void **state) {
         static const struct rule_case cases[] = {
                 {VERSIONS(VERSION("v1", "true", SCHEMA(STRING(RULE("self.size() < 3"))))), ""},
@@ -316,7 +316,7 @@ static void test_schemas_and_their_rules_are_checked(void **state) {
         CHECK_CREATES(cases);
 }
 
-/* What an older server has accepted does not forbid other changes. */
+/* A schema that an older server accepted does not prevent other changes. */
 static void test_an_unchanged_schema_is_not_checked_again(void **state) {
         struct hf__json *old = parse(good);
         struct hfd_causes causes = {0};

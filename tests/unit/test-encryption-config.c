@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an EncryptionConfiguration may say, and what a refusal says. */
+/* Which EncryptionConfigurations are accepted, and the messages of refusals. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

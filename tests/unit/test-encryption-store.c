@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A store that encrypts, over the store in memory: what its users see, and what the inner one has.
+/* A store that encrypts, over the store in memory: the values that its users see, and the values in
+ * the inner store.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -40,8 +41,8 @@ static int count_bytes(uint8_t *ret_bytes, size_t n) {
         return 0;
 }
 
-/* The key of this name writes; the key of `other` reads too, unless it is NULL, and plain values
- * are read. */
+/* The key of this name encrypts. The key of `other` decrypts too, unless it is NULL, and plain
+ * values can be read. */
 static struct hfd_encryption *make_encryption(const char *name, const char *other) {
         struct hfd_encryption *encryption = hfd_encryption_new(name, strlen(name));
         struct hfd_encryption_rule *rule = NULL;
@@ -105,7 +106,7 @@ static struct hf__buf *expect_stored(struct fixture *f, const char *key, const c
         return value;
 }
 
-/* Nobody needs to know the definition. */
+/* The store does not need to know their definition. */
 static void test_custom_resources_are_encrypted(void **state) {
         static const char *const others[] = {"/registry/example.com/gadgets/default/a",
                                              "/registry/other.example.com/widgets/default/a",
@@ -222,14 +223,14 @@ static void test_without_memory_an_event_has_no_value(void **state) {
         hf__buf_unref(value);
 }
 
-/* The flags of the kvs, which the helpers of tests do not copy. */
+/* The flags of the key-value pairs, which the helpers of tests do not copy. */
 struct seen {
         struct store_reply reply;
         char sealed[80];
         bool stale;
 };
 
-static void see(void *ctx, const struct hfd_store_reply *reply) {
+static void note_flags(void *ctx, const struct hfd_store_reply *reply) {
         struct seen *seen = ctx;
 
         if (reply->n_kvs > 0) {
@@ -245,8 +246,8 @@ static void expect_flags(struct fixture *f, const char *key, const char *sealed,
 
         store_reply_init(&seen.reply);
         assert_int_equal(f->store->ops->get(f->store, key, false,
-                                            hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC, see,
-                                            &seen),
+                                            hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC,
+                                            note_flags, &seen),
                          0);
         assert_int_equal(store_reply_wait(&seen.reply), 0);
         assert_string_equal(seen.sealed, sealed);
@@ -260,7 +261,7 @@ static void test_a_rotation_makes_values_stale_and_then_sealed(void **state) {
                               *new_only = make_encryption("o", "n");
 
         assert_true(store_client_put(f->inner, SECRET, PLAIN) > 0);
-        expect_flags(f, SECRET, "", true); /* identity reads the plain value */
+        expect_flags(f, SECRET, "", true); /* the provider identity reads the plain value */
         assert_true(store_client_put(f->store, SECRET, PLAIN) > 0);
         expect_flags(f, SECRET, "", false);
         assert_true(hfd_encrypted_store_set(f->store, both));

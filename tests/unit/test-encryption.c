@@ -63,7 +63,7 @@ static void expect_bytes(enum hfd_cipher_kind kind, size_t n_key, const char *he
         (void)hfd_cipher_free(cipher);
 }
 
-/* The values come from another implementation, Python's cryptography. */
+/* The values come from another implementation, Python's package cryptography. */
 static void test_the_bytes_are_those_of_other_implementations(void **state) {
         expect_bytes(HFD_AES_GCM, 16, "e84ec6ec5c2a8a304268bf46d60de63c1944f7a26cfa65");
         expect_bytes(HFD_AES_GCM, 24, "9ddb43b9a388b4d11273909bb90437d3aa2bfc252961b8");
@@ -148,8 +148,8 @@ static struct hfd_encryption *make_encryption(const char *keys,
         return encryption;
 }
 
-/* Seals PLAIN for KEY_A with the keys `writer`, and opens it under `key` with the keys `reader`.
- * why NULL: it must succeed. */
+/* Encrypts PLAIN for KEY_A with the keys `writer`, and decrypts it under `key` with the keys
+ * `reader`. why: the message of the failure; NULL = success. */
 static void expect_read(const char *writer, const char *reader, const char *key, const char *prefix,
                         const char *why, bool stale) {
         const struct hfd_encryption_rule *from = NULL, *to = NULL;
@@ -265,7 +265,7 @@ static void rules_life(int n) {
         (void)hfd_encryption_unref(encryption);
 }
 
-/* Two kvs, of which one is encrypted: either both are delivered, or none. */
+/* Two key-value pairs, of which one is encrypted: either both are delivered, or none. */
 static void kvs_life(int n) {
         const struct hfd_encryption_rule *rule = NULL;
         struct hfd_encryption *encryption = make_encryption("g", &rule);
@@ -307,7 +307,7 @@ static void test_without_memory_nothing_is_encrypted_or_lost(void **state) {
         failing_memory_try_all(kvs_life, 0);
 }
 
-/* ---- what others recognize ---- */
+/* ---- detection of encrypted values ---- */
 
 static void test_an_encrypted_value_is_recognized_without_keys(void **state) {
         static const struct {

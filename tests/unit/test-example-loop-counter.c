@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The examples with an event loop end each term once, in whichever order its end is asked for. */
+/* The examples with an event loop end each term once, in whichever order its end is requested. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

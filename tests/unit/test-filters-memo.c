@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memo of a connection gives a request the same info as a connection without one, and the flow
- * that it would have. */
+/* The memo of a connection gives a request the same info as a connection without a memo, and the
+ * flow that the request would have without it. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,7 @@ static void test_the_next_object_of_a_collection_is_remembered(void **state) {
         drop(after);
 }
 
-/* Takes the flow from the memo. False: the memo does not know it. */
+/* Takes the flow from the memo. Returns false if the memo does not have it. */
 static bool recalls_flow(struct hfd_http_request *request, struct hfd_flow_control *flow,
                          const struct hfd_user *user) {
         const char *groups[HFD_MAX_GROUPS];
@@ -154,7 +154,7 @@ static void test_the_flow_counts_for_the_objects_of_the_path_only(void **state) 
                 if (recalls_flow(other, flow, &joe))
                         assert_true(is_same);
                 assert_false(recalls_flow(other, flow, &ann));
-                /* What is kept for it must not count for the next object. */
+                /* The flow that is kept for this object must not count for the next one. */
                 keep_flow(other, flow, &ann);
                 struct hfd_http_request *next = make(0, other, &context);
                 if (recalls_flow(next, flow, &ann))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of unread answers: limits for a user and for all, who is cut, and who is still
- * served. */
+/* Accounts of unread responses: limits for one user and for all, whose connection is cut, and who
+ * is still served. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #define MANY 64
 
-/* Time goes on only when a test says so. */
+/* Time passes only when a test moves it. */
 static hf_nsec boot_time = 1000 * HF_NSEC_PER_SEC;
 
 static hf_nsec read_boot_time(void *ctx) { return boot_time; }
@@ -160,7 +160,7 @@ static void test_beyond_the_total_the_largest_account_is_cut(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* Many users: an account goes with its last answer. */
+/* With many users, an account is freed with its last response. */
 static void test_an_account_goes_with_its_last_answer(void **state) {
         struct hfd_unsent *unsent = make(1 << 20, 1000, 1 << 30);
         static struct reader readers[2000];
@@ -208,7 +208,7 @@ static void wait_for(struct watcher *watcher, size_t bytes) {
         hfd_unsent_watch_charge(&watcher->watch);
 }
 
-/* Afterwards all watches that are behind have been so for long enough to be ended. */
+/* After this, every watch that is behind has been behind for long enough to be ended. */
 static void pass_stall(void) { boot_time += HFD_UNSENT_STALL; }
 
 static void leave(struct watcher *watcher) {
@@ -243,8 +243,8 @@ static void test_a_watch_is_charged_while_it_is_behind(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* Of the watches of the user that have been behind for long enough, the one with the most bytes is
- * ended. If it does not read what it has got, it is cut. */
+/* Among the user's watches that have been behind for long enough, the one with the most bytes is
+ * ended. If its client does not read the rest either, its connection is cut. */
 static void test_the_largest_late_watch_is_ended(void **state) {
         struct hfd_unsent *unsent = make(300000, 1000, 1 << 30);
         struct watcher of_a[3], of_b;
@@ -259,12 +259,13 @@ static void test_the_largest_late_watch_is_ended(void **state) {
         boot_time++;
         wait_for(&of_a[2], 100000);
         assert_int_equal(hfd_unsent_bytes(unsent), 570000);
-        assert_int_equal(of_a[0].n_ends + of_a[1].n_ends + of_a[2].n_ends, 0); /* not for long */
+        assert_int_equal(of_a[0].n_ends + of_a[1].n_ends + of_a[2].n_ends,
+                         0); /* none was behind for long enough */
         boot_time += HFD_UNSENT_STALL - 1;
         wait_for(&of_a[2], 190000); /* it has the most, but not for long */
         assert_int_equal(of_a[1].n_ends, 1);
         assert_int_equal(of_a[0].n_ends + of_a[2].n_ends, 0);
-        wait_for(&of_a[1], 20000); /* its last bytes; now there is room */
+        wait_for(&of_a[1], 20000); /* sends its last bytes; now there is room */
         assert_int_equal(of_a[0].n_ends + of_a[2].n_ends, 0);
         boot_time += HFD_UNSENT_STALL;
         of_a[1].watch.request->read_at = boot_time;
@@ -275,7 +276,7 @@ static void test_the_largest_late_watch_is_ended(void **state) {
         assert_int_equal(of_b.n_ends, 0);
         boot_time += HFD_UNSENT_STALL;
         of_a[2].watch.request->read_at = boot_time - 2 * HFD_UNSENT_STALL;
-        wait_for(&of_a[0], 90000); /* of_a[2] has had its end, and did not read it */
+        wait_for(&of_a[0], 90000); /* the client of of_a[2] did not read its end */
         assert_true(of_a[2].watch.request->cut);
         assert_false(of_a[0].watch.request->cut || of_a[1].watch.request->cut);
         assert_int_equal(of_a[2].n_ends, 1);
@@ -303,7 +304,7 @@ static void test_the_total_ends_a_watch_of_the_largest_account(void **state) {
         hfd_unsent_free(unsent);
 }
 
-/* Watches that are behind shut out no list and no other request of their user. */
+/* Watches that are behind do not make lists or other requests of their user fail. */
 static void test_watches_refuse_no_request(void **state) {
         struct hfd_unsent *unsent = make(4 * HFD_UNSENT_STREAM, 1, 8 * HFD_UNSENT_STREAM);
         struct watcher watcher;

@@ -127,7 +127,7 @@ static void test_demand_is_measured_over_time(void **state) {
         assert_true(demand.smoothed > 9.7);
 }
 
-/* ---- what the objects say ---- */
+/* ---- levels from objects ---- */
 
 static bool read_spec(const char *text, struct hfd_flow_level_spec *ret_spec) {
         struct hf__json *json = NULL;

@@ -34,7 +34,7 @@ static void start(const struct hfd_queue_config *config, unsigned limit) {
         assert_int_equal(hfd_queue_set_init(&set, config, limit, 0), 0);
 }
 
-/* The hash is that of a hand with only this queue. */
+/* Request i arrives. Its hash gives a hand with only this queue. */
 static enum hfd_verdict arrive(size_t i, unsigned width, unsigned queue, hf_nsec now) {
         struct hfd_decisions decisions = {0};
         enum hfd_verdict verdict = hfd_queue_set_arrive(&set, &seats[i], width, queue, now,
@@ -145,7 +145,7 @@ static void test_nobody_waits_longer_than_allowed(void **state) {
         end();
 }
 
-/* A flow with one request at a time gets its turn, whatever another one has waiting. */
+/* A flow with one request at a time gets its turn, however many requests of another flow wait. */
 static void test_a_meek_flow_passes_a_greedy_one(void **state) {
         const struct hfd_queue_config long_queues = {.kind = HFD_LEVEL_QUEUE,
                                                      .n_queues = 2,
@@ -190,7 +190,7 @@ static void test_long_requests_count_for_their_time(void **state) {
                 times[running % 2] += time;
                 running = leave(running, now);
         }
-        /* Both flows always had something waiting, or the test shows nothing. */
+        /* The test is valid only if both flows always had requests waiting. */
         assert_true(times[0] > 200 * MSEC && times[1] > 200 * MSEC);
         hf_nsec difference = llabs(times[0] - times[1]);
         assert_true(difference < 100 * MSEC);
@@ -253,7 +253,7 @@ static void test_virtual_time_begins_again(void **state) {
         assert_true(again);
         assert_int_equal(arrive(3, 1, 2, now), HFD_VERDICT_WAIT);
         (void)hfd_queue_set_leave(&set, &seats[0], now, &decisions);
-        assert_ptr_equal(decisions.granted, &seats[2]);          /* its queue had nothing */
+        assert_ptr_equal(decisions.granted, &seats[2]);          /* its queue was empty */
         assert_ptr_equal(decisions.granted->decided, &seats[3]); /* it came later */
         assert_ptr_equal(decisions.granted->decided->decided, &seats[1]);
         end();

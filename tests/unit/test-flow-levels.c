@@ -180,7 +180,7 @@ static void test_a_shutdown_wakes_the_timer(void **state) {
         hfd_flow_levels_stop(levels);
 }
 
-/* Large requests that wait do not make small ones be refused, but these have a limit, too. */
+/* Waiting large requests do not cause refusals of small ones, but small ones have a limit, too. */
 static void test_waiting_requests_keep_limited_memory(void **state) {
         struct request a, b, c;
         size_t n_small = 0;

@@ -123,8 +123,8 @@ static struct hf_hooks *hooks_of(const struct hf_hook *list, size_t n) {
         return hooks;
 }
 
-/* Referenced here, because hooks that are stuck are never freed. Nothing reads it: without volatile
- * the compiler would leave it out. */
+/* Referenced here, because hooks that are stuck are never freed. Nothing reads the array: without
+ * volatile the compiler would leave it out. */
 static struct hf_hooks *volatile stuck[8];
 static size_t n_stuck;
 

@@ -41,7 +41,7 @@ static struct hf_hooks *new_hooks(const struct hf_host *host) {
 
 static const struct hf_host silent = {.size = sizeof silent};
 
-/* Its size is that of a later version, with a member that this one does not know. */
+/* The struct has the size of a later version, with a member that this library does not know. */
 static void test_a_host_of_another_version_is_refused(void **state) {
         struct {
                 struct hf_host host;

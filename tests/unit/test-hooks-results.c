@@ -28,7 +28,7 @@ static int fail_silently(struct hf_hook_context *context, void *ctx,
                          struct hf_status *reterr_status) {
         return HF_E_BUSY;
 }
-/* Its result is another error than that in its status. */
+/* Returns another error than the one in its status. */
 static int fail_twice(struct hf_hook_context *context, void *ctx, struct hf_status *reterr_status) {
         (void)hf_fail(reterr_status, HF_E_CONFLICT, "one reason");
         return HF_E_BUSY;
@@ -254,7 +254,7 @@ static void *start_main(void *ctx) {
         return &result;
 }
 
-/* Otherwise the caller could free the hooks while the start still uses them. */
+/* If the stop returned earlier, the caller could free the hooks while the start still uses them. */
 static void test_a_stop_returns_only_after_the_start(void **state) {
         static const struct hf_host host = {.size = sizeof host, .clock = &holding_clock};
         struct hf_hook hook = {.size = sizeof hook, .name = "a", .start = await_shutdown};

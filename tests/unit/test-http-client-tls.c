@@ -190,7 +190,7 @@ static void test_the_server_name_replaces_the_urls_host_in_tls_only(void **state
         config.server_name = "holdfast.test";
         a = get(&config, "/host");
         assert_int_equal(a.outcome, 0);
-        assert_string_equal(a.body, authority); /* the name concerns TLS only */
+        assert_string_equal(a.body, authority); /* the configured name is used for TLS only */
         fixture_stop();
 }
 

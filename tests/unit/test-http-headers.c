@@ -11,7 +11,8 @@
 
 #include "server/http/request/response_header.h"
 
-/* What RFC 9110 5.5 and 5.6.2 allow of each byte, without names in upper case being refused. */
+/* The bytes that are accepted in names and values. RFC 9110 (5.6.2) allows fewer in names, and
+ * names in upper case are accepted too. */
 static bool may_be_in_name(unsigned char c) { return c > ' ' && c < 0x7f && c != ':'; }
 static bool may_be_in_value(unsigned char c) { return (c >= ' ' && c != 0x7f) || c == '\t'; }
 

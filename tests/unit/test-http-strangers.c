@@ -28,7 +28,7 @@ static struct hfd_http *default_http;
 #define HELLO "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n"
 #define KNOWN "GET /hello HTTP/1.1\r\nHost: a\r\nAuthorization: known\r\n\r\n"
 
-/* Who sends "authorization" is known; nobody may use /forbidden. */
+/* A sender with the header "authorization" is known. Nobody may use /forbidden. */
 static enum hfd_http_verdict decide(void *ctx, struct hfd_http_request *request) {
         if (strcmp(hfd_http_request_path(request), "/forbidden") == 0) {
                 hfd_http_request_reply(request, 403, "text/plain", NULL, 0, NULL);
@@ -218,7 +218,8 @@ static void test_a_strangers_body_is_not_awaited(void **state) {
         c = open_client();
         assert_true(says(&c, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nonly",
                          "\r\n\r\n"));
-        assert_non_null(strstr(c.in, "content-length: 0\r\n")); /* what did arrive is not used */
+        assert_non_null(strstr(c.in, "content-length: 0\r\n")); /* the part of the body that arrived
+                                                                   is not used */
         assert_true(tls_client_is_closed(&c));
         tls_client_close(&c);
         /* A known sender's body is read. */
@@ -284,7 +285,8 @@ static void test_silent_connections_make_room(void **state) {
         assert_true(says(&kept, KNOWN, "hello"));
         for (int i = 0; i < 4; i++)
                 silent[i] = tls_client_dial(hfd_http_port(f.http), 0);
-        /* Until the worker has accepted them; it iterates at least once for each request. */
+        /* Waits until the worker has accepted the connections. It iterates at least once for each
+         * request. */
         for (int i = 0; i < 10000 && hfd_http_n_connections(f.http) < 5; i++)
                 assert_true(says(&kept, KNOWN, "hello"));
         http_fixture_skip_time(&f, HF_NSEC_PER_SEC);

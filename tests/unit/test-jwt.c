@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tokens: signatures of this and another program, and everything that must not pass. */
+/* Tokens: signatures of this and another program, and every token that must be refused. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>
@@ -96,7 +96,8 @@ static void test_tokens_of_another_program_are_accepted(void **state) {
 static void test_a_signed_token_is_accepted_by_its_key_only(void **state) {
         for (int ec = 0; ec < 2; ec++) {
                 struct hfd_jwt_key_set *keys = new_set(ec), *others = new_set(ec);
-                /* Short numbers of a signature are filled up: one in 128 has one. */
+                /* Numbers of a signature that are too short are padded. One signature in 128 has
+                 * such a number. */
                 for (int i = 0; i < (ec ? 400 : 2); i++) {
                         char *token = sign(keys, CLAIMS);
                         assert_int_equal(verify(keys, token), 0);

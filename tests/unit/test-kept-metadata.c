@@ -60,7 +60,7 @@ static void test_other_parts_and_managed_fields_keep_the_metadata(void **state) 
         assert_true(kept(A TIME("1"), A TIME("a")));
         assert_true(kept(A, A TIME("1")));
         assert_true(kept(A TIME("1") LABEL("x"), A TIME("22") LABEL("x")));
-        /* A text that looks like the member is not it. */
+        /* A text that only looks like the member does not count. */
         assert_true(kept(A LABEL("\\\"managedFields\\\":[") TIME("1"),
                          A LABEL("\\\"managedFields\\\":[") TIME("2")));
 }
@@ -120,9 +120,9 @@ static void test_a_watch_of_metadata_leaves_changes_out(void **state) {
                             *all = client_watch_new(f->client, &spec);
         put(f, HF_VERB_CREATE, "", 0);
         expect(few, 0, HF_EVENT_ADDED, f);
-        put(f, HF_VERB_UPDATE, "", 1); /* a bookmark stands for it */
+        put(f, HF_VERB_UPDATE, "", 1); /* the watch gets a bookmark in its place */
         expect(few, 1, HF_EVENT_BOOKMARK, f);
-        put(f, HF_VERB_UPDATE, "", 2); /* none: the clock stands still */
+        put(f, HF_VERB_UPDATE, "", 2); /* no further bookmark: the clock stands still */
         put(f, HF_VERB_UPDATE, ",\"labels\":{\"l\":\"x\"}", 2);
         expect(few, 2, HF_EVENT_MODIFIED, f);
         hand_clock_move(20 * HF_NSEC_PER_MSEC);
@@ -130,7 +130,8 @@ static void test_a_watch_of_metadata_leaves_changes_out(void **state) {
         expect(few, 3, HF_EVENT_BOOKMARK, f);
         put(f, HF_VERB_UPDATE, ",\"finalizers\":[\"f/g\"]", 3);
         expect(few, 4, HF_EVENT_MODIFIED, f);
-        put(f, HF_VERB_UPDATE, ",\"finalizers\":[\"f/g\"]", 4); /* its version is needed */
+        put(f, HF_VERB_UPDATE, ",\"finalizers\":[\"f/g\"]",
+            4); /* the garbage collector needs this version */
         expect(few, 5, HF_EVENT_MODIFIED, f);
         put(f, HF_VERB_UPDATE, "", 4);
         expect(few, 6, HF_EVENT_MODIFIED, f);

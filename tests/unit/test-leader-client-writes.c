@@ -101,7 +101,8 @@ static void test_nothing_settles_before_the_end(void **state) {
         hf__leader_client_end(f.client);
         hf__leader_client_release(f.client);
         held_respond(1, 0, NULL, NULL);
-        assert_int_equal(f.n_settled, 0); /* released: nobody waits for the report */
+        assert_int_equal(f.n_settled,
+                         0); /* the Lease is released already: the report is not needed */
 }
 
 static void test_each_write_under_way_is_canceled_once(void **state) {
@@ -196,7 +197,7 @@ static void test_a_server_with_fences_leaves_no_doubt(void **state) {
         hf__leader_client_release(f.client);
 }
 
-/* A response without a size is none that can be read. The write may have been made. */
+/* A response without a size cannot be read. The write may have been applied. */
 static void test_a_response_that_cannot_be_read_leaves_a_doubt(void **state) {
         const struct hf_response wrong = {.error = 0};
 

@@ -397,7 +397,7 @@ static void test_the_end_refuses_new_writes_and_reports_the_last_response(void *
         assert_int_equal(inner.n_calls, 1);
         assert_int_equal(n_settled, 0);
         assert_true(hf__leader_client_doubt_at(client) == HF_NSEC_NEVER);
-        response(HF_E_STALE_TERM); /* the term is over, so that this is no news */
+        response(HF_E_STALE_TERM); /* the term is over, so this is not reported */
         assert_int_equal(n_settled, 1);
         assert_int_equal(n_stale, 0);
         assert_int_equal(hf__leader_client_doubt_at(client), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of controllers: what is copied, and what is refused with which message. */
+/* The set of controllers: which texts are copied, and which controllers are refused with which
+ * message. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -19,8 +20,8 @@ static int run(struct hf_term *term, void *ctx) { return 0; }
         ((const char *const[]){__VA_ARGS__}),                                                      \
                 .n_after = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
 
-static void refused(const struct hf_controller *controllers, size_t n, int error,
-                    const char *words) {
+static void expect_refused(const struct hf_controller *controllers, size_t n, int error,
+                           const char *words) {
         struct hf_controller *set = NULL;
         struct hf_status status = {0};
         assert_int_equal(hf__controller_set_copy(controllers, n, "ns/lead", &set, &status), error);
@@ -55,65 +56,68 @@ static void test_a_set_is_copied(void **state) {
 }
 
 static void test_names_and_functions_are_required(void **state) {
-        refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .run = run}, 1,
-                HF_E_INVALID, "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.size = sizeof(struct hf_controller),
-                                        .name = "",
-                                        .run = run},
-                1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
-        refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .name = "a"}, 1,
-                HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
+        expect_refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .run = run}, 1,
+                       HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        expect_refused(&(struct hf_controller){.size = sizeof(struct hf_controller),
+                                               .name = "",
+                                               .run = run},
+                       1, HF_E_INVALID, "elector ns/lead: controller 0 has no name");
+        expect_refused(&(struct hf_controller){.size = sizeof(struct hf_controller), .name = "a"},
+                       1, HF_E_INVALID, "elector ns/lead: controller 0 has no run function");
         struct hf_controller *set = NULL;
         assert_int_equal(hf__controller_set_copy(&(struct hf_controller){.name = "a", .run = run},
                                                  1, "ns/lead", &set, NULL),
                          -EINVAL); /* it has no size */
         assert_null(set);
-        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run},
-                                         {.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run}},
-                2, HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
+        expect_refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run},
+                                                {.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run}},
+                       2, HF_E_EXISTS, "elector ns/lead: controller \"a\" is registered twice");
 }
 
 static void test_after_must_name_controllers_of_the_set_once(void **state) {
-        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run,
-                                          .after = AFTER("nobody")}},
-                1, HF_E_INVALID,
-                "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its set");
-        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run},
-                                         {.size = sizeof(struct hf_controller),
-                                          .name = "b",
-                                          .run = run,
-                                          .after = AFTER("a", "a")}},
-                2, HF_E_INVALID, "elector ns/lead: controller \"b\" is after \"a\" twice");
-        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run,
-                                          .runs = HF_EVERY_INSTANCE},
-                                         {.size = sizeof(struct hf_controller),
-                                          .name = "b",
-                                          .run = run,
-                                          .after = AFTER("a")}},
-                2, HF_E_INVALID,
-                "elector ns/lead: controller \"b\" is after \"a\", which is of the other class: "
-                "one runs while it leads, the other always");
+        expect_refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run,
+                                                 .after = AFTER("nobody")}},
+                       1, HF_E_INVALID,
+                       "elector ns/lead: controller \"a\" is after \"nobody\", which is not in its "
+                       "set");
+        expect_refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run},
+                                                {.size = sizeof(struct hf_controller),
+                                                 .name = "b",
+                                                 .run = run,
+                                                 .after = AFTER("a", "a")}},
+                       2, HF_E_INVALID, "elector ns/lead: controller \"b\" is after \"a\" twice");
+        expect_refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run,
+                                                 .runs = HF_EVERY_INSTANCE},
+                                                {.size = sizeof(struct hf_controller),
+                                                 .name = "b",
+                                                 .run = run,
+                                                 .after = AFTER("a")}},
+                       2, HF_E_INVALID,
+                       "elector ns/lead: controller \"b\" is after \"a\", which is of the other "
+                       "class: "
+                       "one runs while it leads, the other always");
 }
 
 static void test_a_cycle_is_named(void **state) {
-        refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
-                                          .name = "a",
-                                          .run = run,
-                                          .after = AFTER("a")}},
-                1, HF_E_INVALID,
-                "elector ns/lead: controllers wait for each other in a cycle: \"a\" after \"a\"");
+        expect_refused((struct hf_controller[]){{.size = sizeof(struct hf_controller),
+                                                 .name = "a",
+                                                 .run = run,
+                                                 .after = AFTER("a")}},
+                       1, HF_E_INVALID,
+                       "elector ns/lead: controllers wait for each other in a cycle: \"a\" after "
+                       "\"a\"");
         /* one without order, then a cycle of three, then one that follows it */
-        refused(
+        expect_refused(
                 (struct hf_controller[]){
                         {.size = sizeof(struct hf_controller), .name = "free", .run = run},
                         {.size = sizeof(struct hf_controller),

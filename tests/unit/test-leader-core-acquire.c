@@ -37,7 +37,7 @@ static void test_an_absent_lease_is_created(void **state) {
         assert_int_equal(f.core.state, HF_LEADING);
 }
 
-/* The field has 32 bits in Kubernetes. A Lease with the maximum in it can still be acquired. */
+/* leaseTransitions has 32 bits in Kubernetes. A Lease with the maximum can still be acquired. */
 static void test_the_count_of_transitions_does_not_overflow(void **state) {
         struct core_fixture f;
         struct hf__record record, gone = {0};
@@ -126,7 +126,8 @@ static void test_an_old_watch_event_is_ignored(void **state) {
         assert_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
-/* Also if it was late and the Lease was deleted meanwhile, by whomever that was reported. */
+/* This holds even if the event was late and the Lease was deleted meanwhile, whoever reported that.
+ */
 static void test_an_old_watch_event_does_not_bring_a_lease_back(void **state) {
         struct core_fixture f;
         struct hf__record record = core_fixture_start_behind(&f, "bing", 60), late, gone = {0};

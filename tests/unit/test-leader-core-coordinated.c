@@ -21,7 +21,7 @@ static void start_coordinated(struct core_fixture *f) {
         f->core.config.coordinated = true;
 }
 
-/* CG09: It does not create the Lease either, and does not take a free or expired one. */
+/* CG09: The elector neither creates the Lease nor takes a free or expired one. */
 static void test_a_coordinated_elector_waits_to_be_named(void **state) {
         struct core_fixture f;
         struct hf__record record;

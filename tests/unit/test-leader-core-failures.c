@@ -102,9 +102,9 @@ static void test_after_a_replaced_history_an_event_of_a_smaller_revision_counts(
         assert_string_equal(f.core.observed.holder, "bong");
 }
 
-/* ---- what records lack ---- */
+/* ---- incomplete records ---- */
 
-/* A record without a renewTime says nothing of how long nobody has led. */
+/* A record without a renewTime does not show for how long nobody has led. */
 static void test_without_a_renew_time_no_gap_is_recorded(void **state) {
         struct core_fixture f;
 
@@ -156,7 +156,7 @@ static void test_a_stop_that_could_not_read_claims_no_release(void **state) {
         }
 }
 
-/* The release of a hand-over has used up its time almost: the stop has a time of its own. */
+/* The release of a hand-over has almost used up its time. A stop then has its own time. */
 static void test_a_stop_during_the_release_of_a_hand_over_has_its_full_time(void **state) {
         struct core_fixture f;
 

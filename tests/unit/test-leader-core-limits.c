@@ -58,7 +58,8 @@ static void refuse_write(struct core_fixture *f, hf_nsec retry_after) {
         core_fixture_write_done(f, HF_E_TOO_MANY);
 }
 
-/* It tries sooner when less time is left, and waits for the server only for half of that time. */
+/* A leader tries sooner when less time is left, and waits for the server only for half of that
+ * time. */
 static void test_a_leader_does_not_wait_until_it_is_too_late(void **state) {
         struct core_fixture f;
 
@@ -187,7 +188,7 @@ static struct hf__record lose(struct core_fixture *f) {
         return record;
 }
 
-/* The other holder releases, and this process takes the Lease when it may again. */
+/* The other holder releases. Returns the time until this process takes the Lease again. */
 static hf_nsec time_to_lead_again(struct core_fixture *f) {
         struct hf__record free = core_fixture_held_by(f, "", 1);
         hf_nsec from = f->now;

@@ -42,8 +42,8 @@ static void test_a_stop_drains_joins_shuts_the_gate_and_releases(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
-/* Its own release would come back as an event: ten thousand of them, when as many electors of a
- * process stop. */
+/* The elector's own release would come back as an event: ten thousand events, when as many electors
+ * of a process stop. */
 static void test_a_stop_closes_the_watch_with_the_release(void **state) {
         struct core_fixture f;
 

@@ -36,7 +36,7 @@ static void test_it_is_requested_again_at_its_deadline(void **state) {
         assert_true(f.core.op_deadline > f.now);
 }
 
-/* Its place in the queue is kept only if each step requests it again. */
+/* An operation keeps its place in the queue only if each step requests it again. */
 static void test_it_is_requested_again_at_any_event(void **state) {
         struct core_fixture f;
 
@@ -95,7 +95,7 @@ static void test_a_stop_does_not_wait_for_an_acquire(void **state) {
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);
 }
 
-/* The Lease has been taken while the acquire waited. */
+/* Another process has taken the Lease while the acquire waited. */
 static void test_an_acquire_is_not_sent_if_it_is_of_no_use(void **state) {
         struct core_fixture f;
         struct hf__record record;

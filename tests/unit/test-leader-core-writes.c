@@ -98,7 +98,7 @@ static void test_the_wait_ends_with_the_time_of_the_release(void **state) {
         assert_int_equal(f.now, joined_at + 10 * SEC);
 }
 
-/* There is nothing to release, so nothing is waited for. */
+/* A lost Lease cannot be released, so the core does not wait. */
 static void test_a_lost_lease_is_not_waited_for(void **state) {
         struct core_fixture f;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an embedder may ask of a set of electors, and what it is told: limits of names, lock files,
- * starts that fail, stops that take long. The clock moves only when the test moves it.
+ * The interface of a set of electors for the embedder, and its reports: limits of names, lock
+ * files, starts that fail, stops that take long. The clock moves only when the test moves it.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -92,7 +92,7 @@ static void add_with(const char *name, const char *cluster, const char *first, c
         assert_string_equal(status.message, words ? words : "");
 }
 
-/* The name of a controller is its own within its cluster. A refused elector takes no name. */
+/* Each controller needs a unique name within its cluster. A refused elector reserves no name. */
 static void test_a_controllers_name_is_taken_once(void **state) {
         clocked_elector_init();
         assert_int_equal(hf_electors_new(&clocked.host, &clocked.electors), 0);
@@ -367,7 +367,7 @@ static bool is_loop_over(void) {
         return over;
 }
 
-/* Whether the controller of each instance runs: one that is stopped before never does. */
+/* Whether the controller of every instance has begun. If it is stopped earlier, it never begins. */
 static atomic_bool has_begun;
 
 /* The electors have stopped, and only the controller of each instance has not returned. Before the
@@ -439,7 +439,7 @@ static void test_a_controller_of_each_instance_that_does_not_return_is_named(voi
         clocked_elector_free();
 }
 
-/* Each elector is asked, not only the first one. */
+/* Each elector is checked, not only the first one. */
 static void test_the_elector_whose_controller_does_not_return_is_named(void **state) {
         const struct hf_controller local = {.size = sizeof local,
                                             .name = "late",
@@ -480,7 +480,7 @@ static void test_the_elector_whose_controller_does_not_return_is_named(void **st
         clocked_elector_free();
 }
 
-/* The Events that are left wait for 25 ms, so that the successor's first writes come before. */
+/* The remaining Events wait for 25 ms, so that the successor's first writes come earlier. */
 static void test_a_stop_sends_the_last_events(void **state) {
         clocked_elector_init();
         clocked_elector_start(&(struct clocked_options){.events = true});

@@ -93,7 +93,7 @@ static unsigned look_at_threads(char *names, size_t max, unsigned *ret_n_unnamed
         return n;
 }
 
-/* A thread sets its name itself, so a new thread may not have done it yet. */
+/* A thread sets its name itself, so a new thread may not have its name yet. */
 static unsigned check_threads(char *names, size_t max) {
 #ifdef __SANITIZE_THREAD__
         const unsigned most_unnamed = 1;
@@ -201,8 +201,8 @@ static void test_signals_are_left_alone(void **state) {
 }
 
 /*
- * libcurl must not do it either: it would ignore SIGPIPE while it closes, and a host that sets a
- * handler at that moment would lose it.
+ * libcurl must not change a signal's disposition either: it would ignore SIGPIPE while it closes,
+ * and a host that sets a handler at that moment would lose it.
  */
 static void test_no_signal_disposition_is_changed_even_briefly(void **state) {
         const struct hf_request get = {.size = sizeof get,

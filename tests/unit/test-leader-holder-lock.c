@@ -192,7 +192,7 @@ static void test_bad_paths_are_refused(void **state) {
         }
 }
 
-/* A pipe has no time of creation that outlives it, and its lock no meaning. */
+/* A pipe has no lasting creation time, and a lock on it has no meaning. */
 static void test_a_pipe_is_no_lock_file(void **state) {
         struct hf__holder_lock *lock = NULL;
         struct hf_status status = {0};

@@ -127,7 +127,7 @@ static void test_a_dead_process_stays_dead(void **state) {
         assert_true(is_dead(3 * SEC));
 }
 
-/* The knowledge is about one holder and one term. */
+/* A result of a test is about one holder and one term. */
 static void test_another_term_is_looked_at_anew(void **state) {
         kill_holder();
         assert_true(is_dead(SEC));
@@ -159,7 +159,7 @@ static void test_only_a_follower_asks_for_another_holder(void **state) {
         assert_true(is_dead(5 * SEC));
 }
 
-/* Electors whose Leases one process holds share what is known of it. */
+/* Electors whose Leases one process holds share the results of its tests. */
 static void test_electors_share_a_process(void **state) {
         struct hf_elector other = f.elector;
 

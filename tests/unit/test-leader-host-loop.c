@@ -246,7 +246,7 @@ static void test_a_controller_of_the_loop_needs_all_its_functions(void **state) 
         assert_null(hf_loop_free(loop));
 }
 
-/* A stop that could not begin, because there is no thread for it, can begin later. */
+/* A stop that could not begin, because no thread could be created, can begin later. */
 static void test_a_stop_that_cannot_begin_may_be_begun_again(void **state) {
         struct guest *g = guest_new(0);
 

@@ -177,7 +177,7 @@ static void test_a_late_response_does_not_use_the_host(void **state) {
         hf__lease_events_iterate(events, 0);
         hf__lease_events_free(events);
         atomic_store(&counting_host_n_uses, 0);
-        teardown(&f); /* ends the request, with an error for which the Event is given up */
+        teardown(&f); /* ends the request with an error after which the Event is given up */
         assert_int_equal(counting_host_n_uses, 0);
 }
 
@@ -199,7 +199,7 @@ static void test_an_event_that_is_given_up_is_logged(void **state) {
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         assert_int_equal(counting_host_n_uses, 1);
         assert_false(hf__lease_events_waiting(events));
-        for (int i = 0; i < 3; i++) /* it is told once, and no request follows */
+        for (int i = 0; i < 3; i++) /* the failure is reported once, and no request follows */
                 hf__lease_events_iterate(events, HF_NSEC_NEVER);
         assert_int_equal(counting_host_n_uses, 1);
         assert_int_equal(fake_api_n_requests(f.api), 1);

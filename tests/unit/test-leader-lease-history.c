@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history of a Lease: what is kept, what limits it, and when it is replaced. */
+/* The history of a Lease: its entries, its limits, and when it is replaced. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each allocation of a lease lock, a shared watch and a term's client fails once. What was asked
- * for is then done completely, or its failure is told, once.
+ * Each allocation of a lease lock, a shared watch and a term's client fails once. Each operation
+ * is then done completely, or its failure is reported once.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -39,7 +39,7 @@ static void on_record(void *ctx, const struct hf__record *record) {
         n_lost += record == NULL;
 }
 
-/* Gives each request that was sent this response. Allocates nothing itself. */
+/* Sends this response to each request. Does not allocate memory itself. */
 static void answer(const char *body) {
         for (unsigned i = 0; i < held.n_requests; i++)
                 if (held.requests[i].is_open)
@@ -174,7 +174,7 @@ static void refused_life(void) {
         hf__lease_watches_free(watches);
 }
 
-/* Each is told at once, and leaves no memory behind. */
+/* Each refusal is reported at once, and leaves no memory behind. */
 static void test_requests_that_the_client_refuses_leave_nothing(void **state) {
         size_t n_live = failing_memory_n_live();
 
@@ -223,7 +223,7 @@ static void test_a_write_of_a_term_is_sent_or_refused(void **state) {
         failing_memory_try_all(leader_client_life, 2);
 }
 
-/* The attempt for which there is no memory counts as one that failed: the Event is sent later. */
+/* An attempt without memory counts as failed, and the Event is sent later. */
 static void lease_events_life(int n) {
         const struct hf__record lease = {.transitions = 3, .uid = "u", .rv = "7"};
         struct hf__lease_events *events = NULL;

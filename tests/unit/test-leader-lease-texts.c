@@ -212,7 +212,7 @@ static void test_a_process_is_described_from_the_acquire_to_the_release(void **s
         free(released);
 }
 
-/* A record without a revision is written without one, and so replaces whatever there is. */
+/* A record without a revision is written without one, and so replaces any stored version. */
 static void test_an_unknown_revision_is_not_written(void **state) {
         const struct hf__record record = {.exists = true, .holder = "me"};
 

@@ -26,7 +26,7 @@ struct subscriber {
         void (*on_event)(struct subscriber *subscriber);
 };
 
-/* Not on the stack: the teardown ends those that a test has left. */
+/* Static, because the teardown ends the subscriptions that a failed test has left open. */
 static struct subscriber a, b, again;
 
 static void on_event(void *ctx, const struct hf_event *event) {

@@ -3,7 +3,7 @@
  * Failing allocations and thread creations in electors, shards and reconcilers. Each scenario runs
  * again and again, and the n-th allocation (or thread creation) of the library in it fails, for
  * every n, on whichever thread it happens. A function either does its work or reports the failure,
- * and background work is retried. What is not freed is an error, too.
+ * and background work is retried. Memory that is not freed is an error, too.
  *
  * failing_memory.h makes them fail. Allocations of the fake API server do not fail: it reports when
  * a thread runs its code (fake_api_shield).
@@ -341,7 +341,7 @@ static int with_no_memory(int (*request)(struct hf_elector *elector)) {
 static int hand_over(struct hf_elector *elector) { return hf_elector_hand_over(elector, "b"); }
 static int hold_back(struct hf_elector *elector) { return hf__elector_hold_back(elector, 1); }
 
-/* Who asks the loop for something is told that it was not asked. */
+/* A caller whose request did not reach the loop gets an error. */
 static void test_a_request_to_the_loop_is_made_or_refused(void **state) {
         clocked_elector_init();
         clocked_elector_start(&(struct clocked_options){0});

@@ -30,7 +30,8 @@ static atomic_int n_settled; /* reconciles of an object that had its status alre
 static atomic_bool wants_part;
 static struct fake_api_client *the_client;
 
-/* What the informer of the parts does not have needs no request, so the server may refuse all. */
+/* A part that the informer does not have is deleted without a request, so a server that refuses all
+ * requests does no harm. */
 static void delete_what_is_absent(struct hf_operator_work *work) {
         fake_api_client_refuse(the_client, HF_E_UNAVAILABLE, 0);
         assert_int_equal(hf_operator_delete(work, parts, "never-was"), 0);
@@ -153,8 +154,8 @@ static void test_it_works_from_the_finalizer_to_the_end(void **state) {
         assert_non_null(strstr(part, "\"uid\":\"u-1\""));
         free(part);
 
-        /* A part that is lost is made again, even if nothing else happens; one that is not wanted
-         * goes. */
+        /* A lost part is created again, even if nothing else happens. A part that is not wanted
+         * is deleted. */
         PATIENCE_AWAIT(n_settled > 0);
         fake_api_delete(api, PART);
         await(api, PART, "\"v\":1");
@@ -223,7 +224,7 @@ static void test_what_is_missing_is_named(void **state) {
         assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
         assert_null(op);
         assert_null(hf_operator_free(NULL));
-        /* One that was never started is freed, too. */
+        /* An operator that was never started can be freed, too. */
         config = config_with(&client->base);
         assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
         hf_operator_free(op);
@@ -237,7 +238,7 @@ static atomic_uint n_seen[2]; /* reconciles of the objects a and b */
 static int note_name(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
         const struct hf_condition ready = {.type = "Ready", .status = "True", .reason = "Done"};
 
-        /* Without a size it is no condition. */
+        /* A condition without a size is refused. */
         assert_int_equal(hf_operator_report(work, NULL, &ready), -EINVAL);
         assert_int_equal(hf_operator_merge(work, shared, "log", "[]"), HF_E_INVALID);
         atomic_fetch_add(&n_seen[*hf_operator_name(work) - 'a'], 1);
@@ -263,7 +264,7 @@ static void put_plain(struct fake_api *api, const char *name) {
         fake_api_put(api, key, text);
 }
 
-/* An object that is gone needs no work, and is no failure. One worker takes the keys in turn, so
+/* A deleted object needs no work, and is not a failure. One worker takes the keys in turn, so
  * the next object shows that the key of the first one was worked on. */
 static void test_an_object_that_is_gone_is_no_failure(void **state) {
         struct fake_api *api = fake_api_new();
@@ -291,7 +292,7 @@ static void test_an_object_that_is_gone_is_no_failure(void **state) {
         fake_api_free(api);
 }
 
-/* A definition that cannot be is not a success of the controller. */
+/* With an invalid definition the controller must not report success. */
 static void test_a_definition_that_is_none_fails_the_term(void **state) {
         struct fake_api *api = fake_api_new();
         struct fake_api_client *client = fake_api_client_new(api);

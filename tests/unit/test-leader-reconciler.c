@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Informers, a queue and workers in one term: what reaches reconcile, when, and what is left
+ * Informers, a queue and workers in one term: which keys reach reconcile, when, and what is left
  * behind.
  */
 #undef NDEBUG

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an elector reports of its terms: log lines, metrics, health, Events, on_change and the
+ * The reports of an elector about its terms: log lines, metrics, health, Events, on_change and the
  * leader's information. The clock moves only when the test moves it, so every number is exact.
  */
 #undef NDEBUG
@@ -207,7 +207,7 @@ static void test_a_failure_is_a_warning_once_until_a_success(void **state) {
         finish();
 }
 
-/* A standby that cannot read says why, until it can. */
+/* A standby that cannot read the Lease reports why, until it can read it. */
 static void test_health_names_the_failure_of_a_silent_lock(void **state) {
         clocked_elector_init();
         clocked_put_lease("x", "");

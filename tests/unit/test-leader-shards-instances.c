@@ -101,7 +101,7 @@ static bool a_has_all(void *ctx) { return n_held_by("a") == N_SHARDS; }
 static bool each_has_one(void *ctx) { return n_held_by("a") == 1 && n_held_by("b") == 1; }
 static bool b_has_all(void *ctx) { return n_held_by("b") == N_SHARDS; }
 
-/* Leases of the namespace that are none of the group's, although they look like it. */
+/* Leases of the namespace that look like those of the group, but do not belong to it. */
 static void put_strange_leases(void) {
         static const char *const names[] = {"jobs",          "jobs-",   "jobs-x",
                                             "jobs-00",       "jobs-2",  "jobs-member-",

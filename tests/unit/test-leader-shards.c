@@ -322,7 +322,8 @@ static void test_a_start_divides_the_shards(void **state) {
         }
 }
 
-/* Only what the new process needs moves to it, by hand-over, without waiting for an expiry. */
+/* Only the shards that a new process needs move to it, by hand-over, without waiting for an expiry.
+ */
 static void test_a_new_process_takes_its_share(void **state) {
         struct world w;
         unsigned most;
@@ -460,7 +461,8 @@ static void test_a_member_expires_after_a_lease_duration(void **state) {
         }
 }
 
-/* A shard that is on its way counts for its successor, or another would get one too many. */
+/* A shard that is being handed over counts for its successor. Otherwise another member would get
+ * one too many. */
 static void test_a_member_whose_lease_is_deleted_is_forgotten(void **state) {
         struct hf__shards_core core;
         const char *const names[] = {"a", "b", "c"};

@@ -35,7 +35,7 @@ static unsigned n_running(void) {
 
 static bool is_told; /* guarded by clocked.mu */
 
-static void tell(bool value) {
+static void set_told(bool value) {
         pthread_mutex_lock(&clocked.mu);
         is_told = value;
         pthread_cond_broadcast(&clocked.changed);
@@ -64,7 +64,7 @@ static void move(hf_nsec by) {
 
 /* ---- a controller that fails ---- */
 
-/* Fails at once, or after tell(true), at the next tell(false). */
+/* Fails at once, or after set_told(true), at the next set_told(false). */
 static int fail_soon(struct hf_term *term) {
         pthread_mutex_lock(&clocked.mu);
         PATIENCE_AWAIT_LOCKED(&clocked.changed, &clocked.mu, !is_told);
@@ -105,11 +105,11 @@ static void test_a_controller_that_ran_for_30_seconds_is_run_again_soon(void **s
                 start(fail_soon, &plain);
                 expect_run_after(100 * MSEC);
                 PATIENCE_AWAIT(n_running() == 0);
-                tell(true);
+                set_told(true);
                 expect_run_after(200 * MSEC);
                 move(way == 0 ? 30 * SEC : 30 * SEC - 1);
                 assert_int_equal(n_running(), 1);
-                tell(false);
+                set_told(false);
                 expect_run_after(way == 0 ? 100 * MSEC : 400 * MSEC);
                 finish();
         }
@@ -150,17 +150,17 @@ static void test_a_server_that_confirmed_a_fence_is_not_waited_for_later(void **
         pthread_mutex_unlock(&clocked.api->mu);
         fake_api_put(clocked.api, "things/default/x", "{\"metadata\":{\"name\":\"x\"}}");
         unsigned n = fake_api_n_requests(clocked.api);
-        tell(true);
+        set_told(true);
         PATIENCE_AWAIT(fake_api_n_requests(clocked.api) == n + 1);
         clocked_settle();
         assert_int_equal(hf_elector_step_down(clocked.elector), 0);
         CLOCKED_AWAIT(clocked_is(HF_FOLLOWING));
-        tell(false);
+        set_told(false);
         clocked_move(20 * SEC);
         clocked_await_term();
         fake_api_client_hold_requests(clocked.client, true);
         n = fake_api_n_requests(clocked.api);
-        tell(true);
+        set_told(true);
         PATIENCE_AWAIT(fake_api_n_requests(clocked.api) == n + 1);
         assert_int_equal(hf_elector_step_down(clocked.elector), 0);
         PATIENCE_AWAIT(fake_api_n_requests(clocked.api) == n + 2); /* the release */

@@ -25,7 +25,7 @@ static struct hf_leader_timing timing(hf_nsec lease, hf_nsec renew, hf_nsec retr
         return t;
 }
 
-static void refused(struct hf_leader_timing t, const char *message) {
+static void expect_refused(struct hf_leader_timing t, const char *message) {
         struct hf_status status = {0};
 
         assert_int_equal(hf_leader_timing_check(&t, &status), HF_E_INVALID);
@@ -57,26 +57,31 @@ static void test_defaults_follow_from_the_three_durations(void **state) {
 static void test_broken_relations_are_named(void **state) {
         struct hf_leader_timing t;
 
-        refused(timing(10 * S, 9 * S, 2 * S), "lease duration 10s must exceed renew deadline 9s + "
-                                              "stop grace 500ms + skew margin 500ms");
-        refused(timing(15 * S, 10 * S, 5 * S),
-                "renew deadline 10s must exceed retry period 5s x 1.2 + request timeout 5s");
-        refused(timing(10 * S, 10 * S, 2 * S), "lease duration 10s must exceed renew deadline 10s");
-        refused(timing(10 * S, 11 * S, 2 * S), "lease duration 10s must exceed renew deadline 11s");
-        refused(timing(15500 * MS, 10 * S, 2 * S), "lease duration 15.5s must be whole seconds");
-        refused(timing(15 * S, 10 * S, -S), "retry period must be greater than 0");
-        refused(timing(-15 * S, 10 * S, 2 * S), "lease duration must be greater than 0");
-        refused(timing(15 * S, -10 * S, 2 * S), "renew deadline must be greater than 0");
+        expect_refused(timing(10 * S, 9 * S, 2 * S),
+                       "lease duration 10s must exceed renew deadline 9s + "
+                       "stop grace 500ms + skew margin 500ms");
+        expect_refused(timing(15 * S, 10 * S, 5 * S),
+                       "renew deadline 10s must exceed retry period 5s x 1.2 + request timeout 5s");
+        expect_refused(timing(10 * S, 10 * S, 2 * S),
+                       "lease duration 10s must exceed renew deadline 10s");
+        expect_refused(timing(10 * S, 11 * S, 2 * S),
+                       "lease duration 10s must exceed renew deadline 11s");
+        expect_refused(timing(15500 * MS, 10 * S, 2 * S),
+                       "lease duration 15.5s must be whole seconds");
+        expect_refused(timing(15 * S, 10 * S, -S), "retry period must be greater than 0");
+        expect_refused(timing(-15 * S, 10 * S, 2 * S), "lease duration must be greater than 0");
+        expect_refused(timing(15 * S, -10 * S, 2 * S), "renew deadline must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
         t.renew_deadline = 0; /* a default is filled in before the check */
-        refused(t, "renew deadline must be greater than 0");
+        expect_refused(t, "renew deadline must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
         t.lease_duration = 0;
-        refused(t, "lease duration must be greater than 0");
+        expect_refused(t, "lease duration must be greater than 0");
         t = timing(15 * S, 10 * S, 2 * S);
         t.stop_grace = 4250 * MS; /* the sum is exactly 15 s */
-        refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + skew "
-                   "margin 750ms");
+        expect_refused(t, "lease duration 15s must exceed renew deadline 10s + stop grace 4.25s + "
+                          "skew "
+                          "margin 750ms");
         t.stop_grace -= 1;
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
         t.lease_duration = HF_NSEC_NEVER;

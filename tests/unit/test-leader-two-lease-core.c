@@ -338,7 +338,7 @@ static void acquire(int64_t acquire_us) {
         strcpy(mine.holder, "baz");
         mine.acquire_us = acquire_us;
         mine.cause = HF__CAUSE_CREATED;
-        mine.unsettled = true; /* of the state that was read; a write has no such thing */
+        mine.unsettled = true; /* a mark of a state that was read; a write must not contain it */
         hf__two_lease_write(&f.two, 7, &mine, f.now + SEC, time_now(), &f.commands);
         expect_one(HF__TWO_LEASE_WRITE);
         assert_false(f.commands.list[0].record.unsettled);

@@ -193,7 +193,7 @@ static void test_both_leases_are_renewed(void **state) {
         assert_int_equal(f->n_terms[KNOWS_BOTH], 1);
 }
 
-/* ---- what ends a term, and what is left behind ---- */
+/* ---- the ends of terms, and the Leases afterwards ---- */
 
 static void test_losing_either_lease_ends_the_term(void **state) {
         for (int side = OLD; side <= NEW; side++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The elector's loop acts on each input by itself. The clock stands still, so nothing is found only
- * because the loop looks at all electors once a second.
+ * The elector's loop acts on each input by itself. The clock stands still, so no input is noticed
+ * only because the loop looks at all electors once a second.
  */
 #undef NDEBUG
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static const struct clocked_options plain = {0};
 
 static bool is_told; /* guarded by clocked.mu */
 
-static void tell(void) {
+static void tell_controller(void) {
         pthread_mutex_lock(&clocked.mu);
         is_told = true;
         pthread_cond_broadcast(&clocked.changed);
@@ -65,7 +65,7 @@ static void test_a_refused_write_ends_the_term(void **state) {
         start_writer(&plain);
         fake_api_client_hold_events(clocked.client, true);
         clocked_put_lease("x", "");
-        tell();
+        tell_controller();
         PATIENCE_AWAIT(clocked_is(HF_FOLLOWING));
         assert_string_equal(clocked_info().last_end, "a write was refused: the term is stale");
         assert_true(clocked_metric(REFUSED) == 1);
@@ -92,7 +92,7 @@ static void test_the_last_response_releases_the_lease(void **state) {
 
         start_writer(&unfenced);
         fake_api_client_hold_requests(clocked.client, true);
-        tell();
+        tell_controller();
         PATIENCE_AWAIT(fake_api_n_requests(clocked.api) >= 3); /* a read, the acquire, the write */
         assert_int_equal(hf_elector_step_down(clocked.elector), 0);
         PATIENCE_AWAIT(clocked_is(HF_RELEASING));
@@ -247,7 +247,7 @@ static void test_a_response_sets_the_timer_anew(void **state) {
         finish();
 }
 
-/* The time under a leader that is known counts as such up to the step in which it ends. */
+/* Time under a known leader counts as led up to the step that notices its end. */
 static void test_the_time_before_an_event_belongs_to_the_leader_before_it(void **state) {
         clocked_elector_init();
         clocked_put_lease("x", "");

@@ -138,7 +138,7 @@ static void test_the_token_must_be_for_this_client_and_now(void **state) {
                "{\"iss\":\"" ISSUER
                "\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001,\"nbf\":1000301}",
                "before the nbf");
-        /* that of another issuer is for another authenticator, so there is no reason */
+        /* a token of another issuer is for another authenticator, so no reason is given */
         assert_int_equal(accept(&defaults,
                                 "{\"iss\":\"https://"
                                 "x\",\"aud\":\"me\",\"sub\":\"j\",\"exp\":1000001}",
@@ -190,7 +190,7 @@ static void test_a_published_key_verifies_what_it_has_signed(void **state) {
         assert_string_equal(key_id, id);
         claims = hf__json_free(claims);
         free(key_id);
-        /* of another algorithm only: nothing is added */
+        /* the set has only keys of another algorithm, so none is added */
         assert_int_equal(hfd_jwt_key_set_add_jwks(keys, jwks, NULL,
                                                   algorithm[0] == 'R' ? "ES256" : "RS256", &n),
                          0);

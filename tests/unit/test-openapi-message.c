@@ -85,7 +85,7 @@ static void test_a_member_becomes_a_field(void **state) {
                                      "1\x32\x05\x12\x03\"x\"");
         CHECK("{\"inner\":{\"flag\":true,\"inner\":{}}}", "\x3a\x04\x10\x01\x3a\0");
         CHECK("{\"x-a\":null,\"y-a\":1}", "\x4a\x0d\x0a\x03x-a\x12\x06\x12\x04null");
-        /* What the message cannot say is left out. */
+        /* Values that do not fit into the message are left out. */
         CHECK("{\"text\":1,\"flag\":\"t\",\"count\":\"1\",\"size\":null,\"other\":{\"text\":\"a\"}"
               "}",
               "");
@@ -108,7 +108,7 @@ static void test_a_map_becomes_pairs(void **state) {
               "\x0a\x02\x20\x01");
 }
 
-/* JSON has characters that YAML has not, or that end a line there. */
+/* JSON allows characters that YAML does not allow, or that end a line there. */
 static void test_yaml_has_no_special_characters(void **state) {
         CHECK("{\"any\":\"a\x7f\xc2\x85\xc2\xa0\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xaa\"}",
               "\x2a\x22\x12\x20\"a\\u007f\\u0085\xc2\xa0\\u2028\\u2029\xe2\x80\xaa\"");
@@ -218,7 +218,7 @@ static struct hf__buf *message_of_version(struct hfd_served_rows *rows) {
 
 static struct hf__buf *expected;
 
-/* The document is whole, or there is none. */
+/* Without memory there is no document; a part of one is never returned. */
 static void life(int n) {
         failing_memory_arm(n);
         struct hfd_served_rows *rows = hfd_served_rows_new(NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pure parts of calls to others: URLs, the texts of failures, the table of services. */
+/* The pure parts of calls to other servers: URLs, the messages of failures, the table of services.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

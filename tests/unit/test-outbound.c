@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of the server to others over HTTPS, through the real module and to a real TLS server. */
+/* Calls to other servers over HTTPS, through the real module and to a real TLS server. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -165,7 +165,7 @@ static void test_what_has_no_form_is_not_converted(void **state) {
         }
 }
 
-/* What a store contains may be anything; the encoder takes what it can use. */
+/* A store may contain any JSON. The encoder ignores values of wrong types. */
 static void test_members_of_another_type_count_as_absent(void **state) {
         const char *text = "{\"metadata\":{\"name\":7,\"labels\":[\"x\"],\"generation\":\"x\","
                            "\"creationTimestamp\":\"soon\",\"finalizers\":{\"a\":\"b\"}},"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which quotas count a create, what it adds to them, the message of a refusal, and what a recount
- * writes. */
+/* Which quotas count a create, what it adds to them, the message of a refusal, and the status that
+ * a recount writes. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>

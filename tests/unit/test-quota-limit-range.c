@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a LimitRange sets in a pod, and what it says about pods and claims. */
+/* The defaults that a LimitRange sets in a pod, and its refusals of pods and claims. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -30,7 +30,7 @@
 #define SCHEDULES 1000
 #define STEPS     150
 
-/* What is created is either only counted, or measured. */
+/* The created objects are either only counted, or have an amount each. */
 static const char *of_kind, *resource;
 #define POD(cpu)                                                                                   \
         "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"" cpu   \
@@ -226,7 +226,7 @@ static unsigned run(uint64_t seed) {
         for (unsigned i = 0; i < STEPS; i++) {
                 step(&store, writers, &recount, views, &n_refused);
                 if (!hf__json_path(store.quota.quota, status_used()))
-                        continue; /* not counted yet: not enforced */
+                        continue; /* no recount yet, so the limit is not enforced */
                 assert_true(store.n_objects <= used(&store));
                 assert_true(store.n_objects <= bound);
                 /* There may be more objects from before the first recount, but never again. */
@@ -238,7 +238,8 @@ static unsigned run(uint64_t seed) {
                 hf__json_free(writers[i].base.quota);
         }
         do
-                recount_step(&store, &recount); /* one that was under way, then a whole one */
+                recount_step(&store, &recount); /* ends the recount that was under way, then does a
+                                                   whole one */
         while (recount.active);
         for (int i = 0; i < 3; i++)
                 recount_step(&store, &recount);

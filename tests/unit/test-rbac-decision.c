@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What roles and bindings allow, and why, as tables. */
+/* Which requests roles and bindings allow, and the reasons, as tables. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

@@ -28,7 +28,8 @@ static const struct hf_resource quotas = {"", "v1", "resourcequotas"};
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 static const struct hf_resource secrets = {"", "v1", "secrets"};
 
-/* Waits until the instance knows all quotas as they are: a consistent read waits for the watch. */
+/* Waits until the instance has the newest version of all quotas: a consistent read waits for the
+ * watch. */
 static void settle(struct api_fixture *f) {
         assert_int_equal(api_fixture_request(f, HF_VERB_LIST, quotas, "default", NULL, NULL, NULL),
                          0);

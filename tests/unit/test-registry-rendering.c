@@ -107,7 +107,7 @@ static void test_readers_of_the_same_state_share(void **state) {
         assert_int_equal(n_chunks(f), made); /* the second reader has made none */
         assert_string_equal(first.data, second.data);
 
-        /* Another form, and another state, are other renderings. */
+        /* Another format or another state has another rendering. */
         const struct hfd_rendering_spec frames = {.request = &request, .frames = true};
         struct hfd_rendering *c = get(f, &frames);
         assert_ptr_not_equal(a, c);
@@ -266,8 +266,8 @@ static struct hf__buf *read_body(struct api_fixture *f, enum hfd_format format, 
         return buf;
 }
 
-/* The pieces in protobuf are the list in JSON, converted at once. A list that fits into what a body
- * keeps is made once, a larger one twice. */
+/* The pieces in protobuf are the list in JSON, converted at once. A list that fits into the memory
+ * that a body keeps is made once, a larger one twice. */
 static void test_the_pieces_in_protobuf_are_the_same_list(void **state) {
         static const enum hfd_format formats[] = {HFD_AS_JSON, HFD_AS_PARTIAL};
         struct api_fixture *f = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generation of an object grows with each change of what it wishes. */
+/* The generation of an object grows with each change of its desired state. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

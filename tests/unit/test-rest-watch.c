@@ -131,7 +131,7 @@ void hfd_http_request_reply(struct hfd_http_request *request, int code, const ch
 static struct hfd_http_request request;
 static struct hfd_rest_request rest;
 
-/* A watch that runs uses nothing of the struct of its request. */
+/* A running watch does not use the memory of its request any more. */
 void hfd_http_request_free_allocated(struct hfd_http_request *of) {
         assert_ptr_equal(of, &request);
         memset(&rest, 0xa5, sizeof rest);

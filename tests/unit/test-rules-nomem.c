@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of built-in kinds when memory runs out: each allocation fails once. What a rule then
- * cannot check is a shortage, which the write answers with 500. An object, or a change, that is
- * refused with memory is never accepted, and one that is accepted with memory is not refused.
+ * The rules of built-in kinds when memory runs out: each allocation fails once. A value that a rule
+ * then cannot check counts as a shortage, and the write ends with a 500. An object, or a change,
+ * that is refused with memory is never accepted, and one that is accepted with memory is not
+ * refused.
  */
 #undef NDEBUG
 #include <assert.h>

@@ -63,7 +63,7 @@ static int boot(struct hf_status *ret_status) {
         static char dir[] = "/tmp", etcd[] = "http://127.0.0.1:2379";
         struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}, .n_etcd_servers = 1};
         static struct hfd_server server;
-        char part; /* not used by the functions above */
+        char part; /* its address stands for parts that the functions above do not use */
 
         assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
         server.cacher = (struct hfd_cacher *)&part;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When memory is given back: the decision, and a real peak. */
+/* When freed memory is returned to the kernel: the decision, and a real peak. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
                 skip(); /* another allocator, as with a sanitizer */
         }
         hfd_memory_trim_tick(&trim, &host, 1);
-        assert_true(resident() > 150 * MIB); /* the first look only remembers */
+        assert_true(resident() > 150 * MIB); /* the first call only records the amount */
         hfd_memory_trim_tick(&trim, &host, 2);
         assert_true(resident() > 150 * MIB); /* it is not time */
         hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When reloads begin and end, and what the service manager is told. test_reload.py shows that a
- * reload does not delay the watchdog.
+ * When reloads begin and end, and which messages the service manager gets. test_reload.py shows
+ * that a reload does not delay the watchdog.
  */
 #undef NDEBUG
 #include <assert.h>

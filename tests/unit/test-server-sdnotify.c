@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holdfastd says to systemd and gets from it. */
+/* The messages of holdfastd to systemd, and the sockets and settings that it gets from it. */
 #undef NDEBUG
 #include <assert.h>
 #include <fcntl.h>
@@ -142,7 +142,7 @@ static void test_a_passed_socket_must_be_listening(void **state) {
 }
 
 /*
- * The messages for what is refused: the number of sockets, their names, or an invalid environment.
+ * The messages of refusals: the number of sockets, their names, or an invalid environment.
  */
 static void test_refusals_are_named(void **state) {
         int fds[2], status = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The claims of a service account's token: what is written, and what must not pass. */
+/* The claims of a service account's token: the written ones, and those that must be refused. */
 #undef NDEBUG
 #include <assert.h>
 #include <setjmp.h>

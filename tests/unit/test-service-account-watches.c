@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches end with what their token depends on, under a clock that the test moves. The HTTP request
- * is a fake one: this file has the functions of http.h that are called.
+ * Watches end when an object on which their token depends is deleted, or when the token expires.
+ * The test moves the clock. The HTTP request is a fake one: this file has the functions of http.h
+ * that are called.
  */
 #undef NDEBUG
 #include <setjmp.h>

@@ -195,7 +195,8 @@ static void test_a_name_without_an_address_is_unavailable(void **state) {
         struct call call;
 
         open_channel("nowhere.test");
-        for (unsigned i = 1; i <= 2; i++) { /* it may have one later */
+        for (unsigned i = 1; i <= 2;
+             i++) { /* it is asked again, because the name may have an address later */
                 start(&call, "echo", 60 * SEC, 0);
                 expect(&call, HF_E_UNAVAILABLE,
                        "cannot resolve the host: Name or service not known");
@@ -215,7 +216,7 @@ static void test_the_addresses_of_a_name_are_tried_in_order(void **state) {
         assert_true(atomic_load(&f.n_looked_up) >= 3);
 }
 
-/* Also on a machine whose files do not know it. */
+/* This must work even on a machine without localhost in /etc/hosts. */
 static void test_localhost_is_the_loopback_address(void **state) {
         call_host("LocalHost", 0, "");
         assert_true(atomic_load(&f.had_null));
@@ -271,7 +272,7 @@ static void test_a_socket_sends_at_once_and_probes_its_peer(void **state) {
         close_channel();
 }
 
-/* The look-up returns to a connection that is no more. */
+/* The look-up returns when its connection does not exist any more. */
 static void test_a_look_up_may_outlast_its_connection(void **state) {
         struct call call;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS to the store over a pair of sockets: whom a session trusts, what it says when it is over, and
+ * TLS to the store over a pair of sockets: which servers a session trusts, how it ends, and
  * when it only waits. The server is OpenSSL; the certificates are those of openssl(1).
  */
 #undef NDEBUG
@@ -312,7 +312,7 @@ static void test_an_error_of_another_session_does_not_count(void **state) {
         end();
 }
 
-/* ---- what cannot be used ---- */
+/* ---- unusable credentials ---- */
 
 /* ---- a channel ---- */
 
@@ -468,7 +468,7 @@ static int call_with(struct call *call, const char *text) {
         return await(call);
 }
 
-/* Nobody mends that by waiting, so the call does not end like one to a server that is away. */
+/* Waiting does not help, so the call has another error than one to an unreachable server. */
 static void test_a_call_to_an_untrusted_server_is_unauthorized(void **state) {
         struct call call;
 

@@ -477,7 +477,7 @@ static void test_cancel_at_any_moment(void **state) {
         close_channel();
 }
 
-/* The server learns of it at once, although nothing else is sent. */
+/* The server learns of the cancel at once, although nothing else is sent. */
 static void test_a_cancel_resets_the_stream(void **state) {
         struct call calls[3];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a compactor does with each reply of its store. The test is the store: it looks at each
+ * How a compactor reacts to each reply of its store. The test is the store: it looks at each
  * operation, and answers it when it wants to. test-store-compactor.c has a real one.
  */
 #undef NDEBUG
@@ -166,7 +166,7 @@ static void answer(struct fixture *f, struct hfd_store_reply reply, const char *
         expect(f, operation);
 }
 
-/* The key has this value, which was written at revision mod; the store is at this revision. */
+/* Replies that the key has this value since revision mod, and that the store is at `revision`. */
 static void answer_value(struct fixture *f, const char *value, uint64_t mod, uint64_t revision,
                          const char *operation) {
         struct hfd_kv kv = {.key = KEY, .value = hf__buf_copy(value, strlen(value))};

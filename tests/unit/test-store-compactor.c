@@ -152,7 +152,7 @@ static void test_only_one_instance_adds_a_step(void **state) {
                 assert_false(gone(f, 1));
                 pass_steps(f, 0, 1);
                 after = store_client_revision(f->store);
-                tick(f, 1); /* sees that: does nothing */
+                tick(f, 1); /* sees the newer value, and does nothing */
                 assert_int_equal(store_client_revision(f->store), after);
         }
         assert_true(gone(f, target - 1));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a copy reads from its source, request by request: a thread reads, and the test replies. A
+ * The reads of a copy from its source, request by request: a thread reads, and the test replies. A
  * store that does not work for a while is asked again, on a clock that the test moves.
  */
 #undef NDEBUG
@@ -120,7 +120,8 @@ static void test_keys_are_sorted_by_their_last_writes(void **state) {
 
         begin();
         struct scripted_request request = next_page("/registry.holdfast/", "", 0);
-        reply(&request, 20, own, 5, false); /* but these names are of each store itself */
+        reply(&request, 20, own, 5,
+              false); /* but each store has its own values under these names */
         request = next_page("/registry/", "", 20);
         reply(&request, 21, first, 2, true);
         hfd_key_after(start, "/registry/c");

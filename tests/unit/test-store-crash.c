@@ -213,7 +213,8 @@ static void test_a_power_loss_loses_no_acknowledged_write(void **state) {
         expect_intact(endings, N_OF(endings));
 }
 
-/* It has mapped the same shared memory as the process that is gone, and there is no recovery. */
+/* The survivor has mapped the same shared memory as the killed process, and SQLite does not recover
+ * the log. */
 static void test_a_process_that_shares_the_file_goes_on(void **state) {
         static const struct ending endings[] = {
                 {CRASH_PLAN_SHORT, 1, 1, "before", KILL, NULL, NULL, true},
@@ -239,7 +240,8 @@ static void test_a_checkpoint_may_be_interrupted(void **state) {
 
 /* ---- a call that fails ---- */
 
-/* One call fails, and the process goes on. Reads do, too; only one phase may fail. */
+/* One call fails, and the process goes on. Reads go on too, and the writes of one phase at most may
+ * fail. */
 static void test_a_failed_call_loses_no_acknowledged_write(void **state) {
         static struct outcome outcome;
 

@@ -196,7 +196,8 @@ static void test_transactions_are_packed(void **state) {
                    " then put key=/a value=v\\00w;delete key=/b end=;delete key=/c end=;"
                    " else range key=/a end= limit=0 revision=0;"
                    "range key=/b end= limit=0 revision=0;");
-        /* One that only compares reads something, because otherwise it would need no quorum. */
+        /* A transaction that only compares contains a read, because otherwise it would need no
+         * quorum. */
         expect_txn(&(struct hfd_txn){.compares = compares, .n_compares = 1},
                    "if key=/a mod = 3; then range key=\\00 end= limit=0 revision=0 count; else ");
         expect_txn(&(struct hfd_txn){.ops = ops, .n_ops = 1},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of SQLite stores without a store: backups, what a restore changes, which damage a check
- * finds, and what shrinking leaves.
+ * The files of SQLite stores without a store: backups, the changes of a restore, which damage a
+ * check finds, and the file after it was shrunk.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -115,7 +115,7 @@ static void ok(int r) {
                 fail_msg("%d: %s", r, status.message);
 }
 
-static void refused(int r, int error, const char *why) {
+static void expect_refused(int r, int error, const char *why) {
         if (r != error || !strstr(status.message, why))
                 fail_msg("%d: \"%s\" does not say \"%s\"", r, status.message, why);
 }
@@ -239,13 +239,13 @@ static void test_damage_of_the_file_is_found(void **state) {
         ok(backup("bytes.db", "bytes-3.db"));
         overwrite("bytes.db", 3 * 4096 + 8, 64);
         assert_true(check("bytes.db") > 0);
-        refused(backup("bytes.db", "never.db"), HF_E_INVALID, "");
+        expect_refused(backup("bytes.db", "never.db"), HF_E_INVALID, "");
         assert_int_equal(truncate(sqlite_fixture_path("bytes-2.db"), 2 * 4096), 0);
         assert_true(check("bytes-2.db") > 0);
-        refused(restore("bytes-2.db", "never.db"), HF_E_INVALID, "damaged");
+        expect_refused(restore("bytes-2.db", "never.db"), HF_E_INVALID, "damaged");
         overwrite("bytes-3.db", 0, 100);
         expect_fault("bytes-3.db", "not a database");
-        refused(restore("bytes-3.db", "never.db"), HF_E_INVALID, "not a database");
+        expect_refused(restore("bytes-3.db", "never.db"), HF_E_INVALID, "not a database");
         assert_int_equal(truncate(sqlite_fixture_path("bytes-3.db"), 0), 0);
         expect_fault("bytes-3.db", "not a store");
         assert_int_equal(count_files("never.db"), 0);
@@ -284,16 +284,16 @@ static void test_a_backup_replaces_nothing(void **state) {
 
         ok(backup("a.db", "b.db"));
         assert_int_equal(stat(sqlite_fixture_path("b.db"), &before), 0);
-        refused(backup("a.db", "b.db"), HF_E_EXISTS, "b.db exists");
+        expect_refused(backup("a.db", "b.db"), HF_E_EXISTS, "b.db exists");
         assert_int_equal(stat(sqlite_fixture_path("b.db"), &after), 0);
         assert_true(before.st_ino == after.st_ino &&
                     before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
-        refused(backup("missing.db", "c.db"), HF_E_NOT_FOUND, "missing.db");
+        expect_refused(backup("missing.db", "c.db"), HF_E_NOT_FOUND, "missing.db");
         (void)sqlite_fixture_sql("other.db", "CREATE TABLE theirs(x)");
-        refused(backup("other.db", "c.db"), HF_E_INVALID, "not a store");
+        expect_refused(backup("other.db", "c.db"), HF_E_INVALID, "not a store");
         assert_int_equal(count_files("c.db"), 0);
         assert_int_equal(symlink("nowhere", sqlite_fixture_path("d.db")), 0);
-        refused(backup("a.db", "d.db"), HF_E_EXISTS, "d.db exists");
+        expect_refused(backup("a.db", "d.db"), HF_E_EXISTS, "d.db exists");
         store->ops->free(store);
 }
 
@@ -310,8 +310,8 @@ static void test_a_backup_that_cannot_be_written_names_the_target(void **state) 
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
         int r = backup("source.db", "too-large.db");
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-        refused(r, -EIO, "source.db cannot be copied to");
-        refused(r, -EIO, "too-large.db");
+        expect_refused(r, -EIO, "source.db cannot be copied to");
+        expect_refused(r, -EIO, "too-large.db");
         assert_int_equal(count_files("too-large.db"), 0);
         store->ops->free(store);
 }
@@ -326,7 +326,7 @@ static int full_step(sqlite3_stmt *statement) {
 }
 static int full_errcode(sqlite3 *db) { return is_full ? SQLITE_FULL : real_errcode(db); }
 
-/* SQLite also says so when a damaged source asks for a row with an impossible number. */
+/* SQLite reports a full disk too when a damaged source has a row with an impossible number. */
 static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
         struct hfd_store *store = make_store("sound-2.db");
 
@@ -343,9 +343,10 @@ static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
                 int r = backup(i == 0 ? "sound-2.db" : "unsound-2.db", "never-2.db");
                 hfd_sqlite = real;
                 if (i == 0)
-                        refused(r, -ENOSPC, "never-2.db");
+                        expect_refused(r, -ENOSPC, "never-2.db");
                 else
-                        refused(r, HF_E_INVALID, "unsound-2.db is damaged: 1 faults, the first: ");
+                        expect_refused(r, HF_E_INVALID,
+                                       "unsound-2.db is damaged: 1 faults, the first: ");
                 assert_int_equal(count_files("never-2.db"), 0);
         }
 }
@@ -383,10 +384,10 @@ static void test_a_damaged_source_leaves_no_backup(void **state) {
         ok(backup("sound-3.db", "unsound-3.db"));
         (void)sqlite_fixture_sql("unsound-3.db", "UPDATE versions SET value = 'text' WHERE id = "
                                                  "(SELECT max(id) FROM versions)");
-        refused(backup("unsound-3.db", "never-3.db"), HF_E_INVALID,
-                "1 faults were found, the first: ");
-        refused(restore("unsound-3.db", "never-3.db"), HF_E_INVALID,
-                "unsound-3.db is damaged: 1 faults, the first: ");
+        expect_refused(backup("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                       "1 faults were found, the first: ");
+        expect_refused(restore("unsound-3.db", "never-3.db"), HF_E_INVALID,
+                       "unsound-3.db is damaged: 1 faults, the first: ");
         assert_int_equal(count_files("never-3.db"), 0);
 }
 
@@ -440,30 +441,31 @@ static void test_a_restore_needs_a_prefix_that_the_backup_has(void **state) {
         store->ops->free(store);
         ok(backup("two.db", "two-backup.db"));
         /* There is no key that only holdfastd writes, so the message names another one. */
-        refused(restore_prefix("two-backup.db", "never.db", "/tw"), HF_E_NOT_FOUND, "/two/a");
+        expect_refused(restore_prefix("two-backup.db", "never.db", "/tw"), HF_E_NOT_FOUND,
+                       "/two/a");
         store = open_store("two.db");
         (void)store_client_put(store, "/one.holdfast/epoch", "x");
         (void)store_client_put(store, "/one.holdfast/compact", "x");
         (void)store_client_put(store, "/t/wo.holdfast/terms/a/b", "x");
         store->ops->free(store);
         ok(backup("two.db", "two-backup-2.db"));
-        refused(restore_prefix("two-backup-2.db", "never.db", "/registry"), HF_E_NOT_FOUND,
-                "no key of --etcd-prefix=/registry; it has those of /one, /t/wo");
+        expect_refused(restore_prefix("two-backup-2.db", "never.db", "/registry"), HF_E_NOT_FOUND,
+                       "no key of --etcd-prefix=/registry; it has those of /one, /t/wo");
         assert_int_equal(count_files("never.db"), 0);
         ok(restore_prefix("two-backup-2.db", "one-after.db", "/one"));
         ok(restore_prefix("two-backup-2.db", "two-after.db", "/two"));
 }
 
-/* The message has those that it has room for, and says when there are more. */
+/* The message lists as many prefixes as fit, and says when there are more. */
 static void test_the_prefixes_of_a_backup_are_named(void **state) {
         struct hfd_key_prefixes prefixes = {.wanted = "/other"};
         char key[128];
 
         ok(hfd_key_prefixes_check(&prefixes, "x.db", &status)); /* there was no key */
         hfd_key_prefixes_add(&prefixes, "/registry/a");
-        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
-                "x.db has no key of --etcd-prefix=/other; it has those of others, such as "
-                "/registry/a");
+        expect_refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                       "x.db has no key of --etcd-prefix=/other; it has those of others, such as "
+                       "/registry/a");
         for (int n = 64; n >= 63; n--) { /* the longer one is left out */
                 memset(key, 'a' + n - 63, (size_t)n);
                 strcpy(key + n, ".holdfast/x");
@@ -476,14 +478,14 @@ static void test_the_prefixes_of_a_backup_are_named(void **state) {
         hfd_key_prefixes_add(&prefixes, "/c.holdfast/x");
         assert_int_equal(prefixes.n, 3);
         hfd_key_prefixes_add(&prefixes, "/d.holdfast/x");
-        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
-                "aaa, /b, /c, /d");
+        expect_refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                       "aaa, /b, /c, /d");
         assert_null(strstr(status.message, "and others"));
         hfd_key_prefixes_add(&prefixes, "/d.holdfast/z");
         assert_false(prefixes.has_more);
         hfd_key_prefixes_add(&prefixes, "/e.holdfast/x");
-        refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
-                "/d and others");
+        expect_refused(hfd_key_prefixes_check(&prefixes, "x.db", &status), HF_E_NOT_FOUND,
+                       "/d and others");
         hfd_key_prefixes_add(&prefixes, "/otherwise/x");
         assert_false(prefixes.has_wanted);
         hfd_key_prefixes_add(&prefixes, "/other/x");
@@ -495,13 +497,13 @@ static void test_a_restore_needs_a_free_name(void **state) {
 
         ok(backup("full.db", "full-backup.db"));
         store->ops->free(store);
-        refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db exists");
+        expect_refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db exists");
         assert_int_equal(rename(sqlite_fixture_path("full.db"),
                                 sqlite_fixture_path("elsewhere.db")),
                          0);
         int fd = open(sqlite_fixture_path("full.db-wal"), O_CREAT | O_WRONLY | O_EXCL, 0600);
         assert_int_equal(close(fd), 0);
-        refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db-wal exists");
+        expect_refused(restore("full-backup.db", "full.db"), HF_E_EXISTS, "full.db-wal exists");
         assert_int_equal(unlink(sqlite_fixture_path("full.db-wal")), 0);
         ok(restore("full-backup.db", "full.db"));
 }
@@ -512,11 +514,11 @@ static void test_a_file_that_is_used_is_not_shrunk(void **state) {
         struct hfd_store *store = make_store("used.db");
         struct hfd_sqlite_shrunk shrunk;
 
-        refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
-                "used.db is used");
+        expect_refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
+                       "used.db is used");
         memset(&shrunk, 0xff, sizeof shrunk);
-        refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status), HF_E_BUSY,
-                "used.db");
+        expect_refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status),
+                       HF_E_BUSY, "used.db");
         assert_int_equal(shrunk.n_removed, 0);
         assert_int_equal(shrunk.n_bytes_after, 0);
         store->ops->free(store);

@@ -245,7 +245,7 @@ static void test_the_text_of_a_status_is_decoded(void **state) {
         expect_text("%41", "A");
 }
 
-/* What follows the value in memory is no part of it. */
+/* Bytes behind the value in memory are not part of it. */
 static void test_an_escape_that_is_cut_off_is_none(void **state) {
         static const char value[] = "a%20";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What only the memory store promises: it survives each failing allocation, has etcd's limit to the
+ * Properties of the memory store only: it survives each failing allocation, has etcd's limit to the
  * byte, and a slow watch loses nothing by a compaction.
  * test-store-conformance.c has what all stores promise.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that appear complete or not at all and replace nothing; and what can be seen of a file's
+ * Files that appear complete or not at all and replace nothing; and the checks of a file's
  * header before SQLite opens it.
  */
 #undef NDEBUG

@@ -84,7 +84,7 @@ static int tear_down(void **state) {
         return sqlite_fixture_teardown(state);
 }
 
-/* ---- a store whose contents are known ---- */
+/* ---- a store with known contents ---- */
 
 static int open_store(const char *name, struct hf_status *status) {
         return hfd_sqlite_store_new(&host, sqlite_fixture_path(name), true, &store, status);
@@ -346,7 +346,7 @@ static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
         store->ops->free(store);
 }
 
-/* What a failure means is kept apart: a full disk, a damaged file, and so on. */
+/* Different failures have different errors: a full disk, a damaged file, and so on. */
 static void test_the_errors_of_sqlite_are_told_apart(void **state) {
         static const struct {
                 int code, error;

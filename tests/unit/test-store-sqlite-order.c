@@ -199,7 +199,7 @@ static void test_an_operation_that_waits_ends_at_its_deadline(void **state) {
         close_store();
 }
 
-/* What waits when the store is closed is answered too. */
+/* Operations that wait when the store is closed get a reply too. */
 static void test_a_stop_answers_what_waits(void **state) {
         open_store("stop.db");
         start_get('z', false, hold);

@@ -54,7 +54,7 @@ static void *commit_all_the_time(void *userdata) {
         return NULL;
 }
 
-/* Without turns the other store's tries would all fall into the commits. */
+/* Without turns, all tries of the other store would fall into the commits of the busy one. */
 static void test_a_busy_store_lets_the_others_write(void **state) {
         struct hfd_sqlite_file_lock busy, other;
         pthread_t thread;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operations on a file that another program keeps locked: how they end at their deadlines, and what
- * is then known about them. The revisions in the replies to compactions. Whom a used file names.
- * And that a store which is closed leaves no memory and no descriptor behind.
+ * is then known about them. The revisions in the replies to compactions. Which process the message
+ * about a used file names. And that a store which is closed leaves no memory and no descriptor
+ * behind.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -151,7 +152,7 @@ static void test_a_compaction_replies_with_the_current_revision(void **state) {
         close_store();
 }
 
-/* Otherwise the writes would wait for all of a large compaction. */
+/* Without steps, writes would have to wait for the whole of a large compaction. */
 static void test_compacted_versions_are_removed_in_steps(void **state) {
         static const struct hf_host by_hand = {.size = sizeof by_hand, .clock = &hand_clock};
         enum { N = 300 };
@@ -239,7 +240,7 @@ static void test_a_closed_store_leaves_nothing(void **state) {
         }
 }
 
-/* Also each thread that cannot be started. */
+/* The thread creations fail one after the other, too. */
 static void open_life(int n) {
         struct hfd_store *opened = NULL;
         struct hf_status status = {0};
@@ -302,7 +303,8 @@ static void test_a_process_without_standard_input_opens_a_store(void **state) {
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 
-/* The watcher, which waits for two things, does not look by itself. */
+/* The watcher is the thread that polls two descriptors. With waits_for_ever it gets no timeout, so
+ * it does not look by itself. */
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
         if (n == 2 && timeout < atomic_load(&shortest_wait))
                 atomic_store(&shortest_wait, timeout);
@@ -319,7 +321,7 @@ static void await_sleep(void) {
         } while (now != before);
 }
 
-/* Not at its next look. */
+/* The watcher wakes at the deadline itself, and not at its next regular look. */
 static void test_the_watcher_wakes_at_a_deadline(void **state) {
         struct store_reply reply;
 
@@ -361,7 +363,7 @@ static void test_a_write_wakes_the_watcher_without_notices(void **state) {
         atomic_store(&has_no_inotify, false);
 }
 
-/* Nothing that the watcher has to see waits for its look once a second. */
+/* The watcher notices every event at once, and not only at its look once a second. */
 static void test_the_watcher_is_woken(void **state) {
         static struct watch_recorder recorder;
 

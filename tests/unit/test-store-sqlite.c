@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is special about a store in a file of SQLite: which files it takes, two stores on one file,
- * what survives a new start, and what a compaction leaves. The contract of the storage interface is
- * tested by store-conformance, store-operations and store-watches.
+ * Properties of a store in a file of SQLite only: which files it opens, two stores on one file,
+ * which data survives a restart, and the file after a compaction. The contract of the storage
+ * interface is tested by store-conformance, store-operations and store-watches.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -241,7 +241,7 @@ static void test_a_write_is_compared_with_the_newest_of_any_process(void **state
         write_shared(two, second, "3", 0, third);
         write_shared(one, second, "stale", HF_E_CONFLICT, ignored);
         write_shared(one, third, "4", 0, first);
-        /* What was deleted is not there. */
+        /* Deleted keys do not exist. */
         write_shared(one, first, NULL, 0, ignored);
         write_shared(one, first, "stale", HF_E_CONFLICT, ignored);
         write_shared(one, none, "5", 0, first);

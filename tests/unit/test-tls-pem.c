@@ -81,7 +81,7 @@ static void test_a_text_without_certificates_is_refused(void **state) {
         assert_false(hfd_pem_use_key(f->ctx, NULL));
 }
 
-/* Otherwise a damaged bundle would silently lose the certificates behind the damage. */
+/* If it were accepted, a damaged bundle would silently lose the certificates behind the damage. */
 static void test_a_broken_certificate_behind_a_good_one_is_refused(void **state) {
         struct fixture *f = *state;
         char text[8192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named time zones: files of zones, their rules, and what is malformed. */
+/* Named time zones: files of zones, their rules, and malformed files. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
