@@ -24,7 +24,7 @@ static bool wants(void *ctx, const char *group, const char *resource, const char
 
 /* Adds the annotation. If memory runs out, the object stays as it is. */
 static void mutate(void *ctx, const struct hf_admission_request *request,
-                   struct hf_admission_answer *answer) {
+                   struct hf_admission_response *response) {
         cJSON *object = cJSON_ParseWithLength(request->object, request->n_object);
         cJSON *metadata = cJSON_GetObjectItemCaseSensitive(object, "metadata");
         cJSON *annotations = cJSON_GetObjectItemCaseSensitive(metadata, "annotations");
@@ -34,14 +34,14 @@ static void mutate(void *ctx, const struct hf_admission_request *request,
                 annotations = cJSON_AddObjectToObject(metadata, "annotations");
         if (annotations && !cJSON_HasObjectItem(annotations, "example.com/seen") &&
             cJSON_AddStringToObject(annotations, "example.com/seen", request->user)) {
-                answer->object = cJSON_PrintUnformatted(object);
-                answer->n_object = answer->object ? strlen(answer->object) : 0;
+                response->object = cJSON_PrintUnformatted(object);
+                response->n_object = response->object ? strlen(response->object) : 0;
         }
         cJSON_Delete(object);
 }
 
 static void validate(void *ctx, const struct hf_admission_request *request,
-                     struct hf_admission_answer *answer) {
+                     struct hf_admission_response *response) {
         cJSON *object = cJSON_ParseWithLength(request->object, request->n_object);
         const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(object, "metadata");
         const cJSON *labels = cJSON_GetObjectItemCaseSensitive(metadata, "labels");
@@ -49,11 +49,11 @@ static void validate(void *ctx, const struct hf_admission_request *request,
 
         (void)ctx;
         if (!cJSON_IsString(owner)) {
-                answer->refused = true;
-                (void)snprintf(answer->message, sizeof answer->message,
+                response->refused = true;
+                (void)snprintf(response->message, sizeof response->message,
                                "the label \"owner\" is missing");
         } else if (strcmp(cJSON_GetStringValue(owner), "nobody") == 0) {
-                (void)snprintf(answer->warning, sizeof answer->warning, "nobody owns %.200s",
+                (void)snprintf(response->warning, sizeof response->warning, "nobody owns %.200s",
                                request->name);
         }
         cJSON_Delete(object);

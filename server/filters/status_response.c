@@ -13,7 +13,7 @@
 #include "base/strbuf.h"
 #include "server/filters/audited.h"
 #include "server/filters/media_type.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 #define MESSAGE_MAX 8192 /* bytes of the message of a 403, which contains text from the client */
 

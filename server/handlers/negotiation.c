@@ -16,7 +16,7 @@
 #include "server/filters/media_type.h"
 #include "server/filters/request/query.h"
 #include "server/handlers/protobuf_body.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 /* ---- Accept ---- */
 

@@ -100,7 +100,7 @@ static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *
                                                      .n_headers = 1,
                                                      .deadline = hf_now(hf_host_clock(oidc->host)) +
                                                                  FETCH_TIMEOUT,
-                                                     .max_answer = RESPONSE_MAX,
+                                                     .max_response = RESPONSE_MAX,
                                                      .may_repeat = true,
                                                      .done = done,
                                                      .ctx = oidc};

@@ -126,9 +126,9 @@ static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id) {
                                               .no_connection_limit = true,
                                               .tls = x->tls,
                                               .deadline = request->deadline,
-                                              .max_body = request->max_answer
-                                                                  ? request->max_answer
-                                                                  : HFD_OUTBOUND_MAX_ANSWER,
+                                              .max_body = request->max_response
+                                                                  ? request->max_response
+                                                                  : HFD_OUTBOUND_MAX_RESPONSE,
                                               .on_done = on_done,
                                               .ctx = x};
 

@@ -25,7 +25,7 @@
 /* How many calls may be under way at a time; more are refused (HF_E_TOO_MANY). */
 #define HFD_OUTBOUND_MAX_CALLS 4096
 /* The longest response by default, bytes. */
-#define HFD_OUTBOUND_MAX_ANSWER ((size_t)4 << 20)
+#define HFD_OUTBOUND_MAX_RESPONSE ((size_t)4 << 20)
 
 struct hfd_outbound;
 
@@ -35,7 +35,7 @@ enum hfd_outbound_end {
         HFD_OUTBOUND_UNTRUSTED,   /* one side refused the other's certificate; nothing was sent */
         HFD_OUTBOUND_TIMED_OUT,   /* the deadline passed; the server may have acted */
         HFD_OUTBOUND_BROKEN,    /* the connection broke after sending; the server may have acted */
-        HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_answer */
+        HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_response */
         HFD_OUTBOUND_CANCELED,  /* by hfd_outbound_cancel or hfd_outbound_stop */
         HFD_OUTBOUND_INVALID,   /* the URL, the CA bundle or a header cannot be used */
         HFD_OUTBOUND_LOCAL,     /* out of memory, too many calls, or the module is missing */
@@ -73,8 +73,8 @@ struct hfd_outbound_request {
         size_t n_headers;
         const void *body;
         size_t n_body;
-        hf_nsec deadline;  /* boot time; required, and no later than an hour from now */
-        size_t max_answer; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_ANSWER */
+        hf_nsec deadline;    /* boot time; required, and no later than an hour from now */
+        size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
         /* The call may be sent twice: once more if a kept connection turns out to be dead. For
          * calls without effect, such as conversions; a GET always may. */
         bool may_repeat;

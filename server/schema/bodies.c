@@ -5,7 +5,7 @@
  *
  * Invariants: each table is sorted by name. A field never changes its protobuf number. What
  * encloses the object of an event is not in a table, so its fields have no numbers
- * (resources/objects/protobuf_answer.h).
+ * (resources/objects/protobuf_response.h).
  */
 #include "server/schema/bodies.h"
 

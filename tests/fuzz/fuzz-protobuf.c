@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/protobuf_body.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 #include "server/resources/rows/resource_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

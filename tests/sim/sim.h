@@ -130,7 +130,7 @@ enum sim_event_type {
         E_WORK,     /* the work of a term writes */
         E_FENCED,   /* a write of that work reaches the store */
         E_UNFENCED, /* the same at a store without a fence */
-        E_ANSWER,   /* a write of E_UNFENCED ends at its sender: with an answer, or without */
+        E_ANSWER,   /* a write of E_UNFENCED ends at its sender: with a response, or without */
         E_STALE,    /* the elector learns that a write of E_FENCED was refused */
         E_JOIN,     /* the work of a term has ended */
         E_CHAOS,
@@ -452,7 +452,7 @@ void sim_unfenced_send(struct sim *sim, int p, hf_nsec under_way);
 void sim_unfenced_answer(struct sim *sim, const struct sim_event *event);
 void sim_unfenced_arrive(struct sim *sim, uint64_t write);
 void sim_unfenced_release(struct sim *sim, const struct sim_op *op); /* op releases the Lease */
-bool sim_unfenced_delays_join(struct sim *sim, int p); /* the work waits for an answer first */
+bool sim_unfenced_delays_join(struct sim *sim, int p); /* the work waits for a response first */
 /* The value of hf__core_event.doubt_at. */
 hf_nsec sim_unfenced_doubt_at(const struct sim_proc *proc);
 /* Whether no write of the last term has to be expected any more. */

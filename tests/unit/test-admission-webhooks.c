@@ -66,13 +66,14 @@ static void a_review_says_what_is_asked_for(void **state) {
         "{\"apiVersion\":\"admission.k8s.io/"                                                      \
         "v1\",\"kind\":\"AdmissionReview\",\"response\":" response "}"
 
-static int read_review(const char *text, bool mutating, struct hfd_admission_review_answer *answer,
+static int read_review(const char *text, bool mutating,
+                       struct hfd_admission_review_response *answer,
                        char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         return hfd_admission_review_read(text, strlen(text), "u", mutating, answer, why);
 }
 
 static void an_answer_is_read(void **state) {
-        struct hfd_admission_review_answer answer;
+        struct hfd_admission_review_response answer;
         char why[HFD_ADMISSION_REVIEW_WHY_MAX];
 
         /* W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL2EifV0= is [{"op":"remove","path":"/a"}] */
@@ -86,14 +87,14 @@ static void an_answer_is_read(void **state) {
         assert_int_equal(hf__json_count(answer.patch), 1);
         assert_int_equal(hf__json_count(answer.warnings), 1);
         assert_true(hf__json_has_text(answer.annotations, "k", "v"));
-        hfd_admission_review_answer_done(&answer);
+        hfd_admission_review_response_done(&answer);
         assert_int_equal(read_review(REVIEW("{\"uid\":\"u\"}"), false, &answer, why), 0);
         assert_false(answer.allowed); /* without `allowed` the request is refused */
-        hfd_admission_review_answer_done(&answer);
+        hfd_admission_review_response_done(&answer);
 }
 
 static void of_equal_keys_the_last_counts(void **state) {
-        struct hfd_admission_review_answer answer;
+        struct hfd_admission_review_response answer;
         char why[HFD_ADMISSION_REVIEW_WHY_MAX];
 
         /* The patch is [{"op":"add","path":"/a","value":{"k":1,"k":2}}]. */
@@ -107,7 +108,7 @@ static void of_equal_keys_the_last_counts(void **state) {
         const struct hf__json *value = hf__json_get(hf__json_first(answer.patch), "value");
         assert_int_equal(hf__json_count(value), 1);
         assert_int_equal(hf__json_check_unique(answer.json, NULL), 0);
-        hfd_admission_review_answer_done(&answer);
+        hfd_admission_review_response_done(&answer);
 }
 
 static void a_malformed_answer_is_refused_with_its_mistake(void **state) {
@@ -163,7 +164,7 @@ static void a_malformed_answer_is_refused_with_its_mistake(void **state) {
                         "\"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6Iv8ifV0=\"}"),
                  "received undecodable patch in webhook response: ", true},
         };
-        struct hfd_admission_review_answer answer;
+        struct hfd_admission_review_response answer;
         char why[HFD_ADMISSION_REVIEW_WHY_MAX];
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

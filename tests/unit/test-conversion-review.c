@@ -269,7 +269,7 @@ static void test_an_answer_has_a_fair_size(void **state) {
                                                     converted, &why),
                          HF_E_INVALID);
         assert_string_equal(why.data, "failed: the response has too many values");
-        assert_in_range(hfd_conversion_review_max_answer(&object, 1), 4 << 20, 5 << 20);
+        assert_in_range(hfd_conversion_review_max_response(&object, 1), 4 << 20, 5 << 20);
         hf__strbuf_done(&answer);
         hf__strbuf_done(&why);
 }

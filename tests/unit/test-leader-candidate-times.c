@@ -209,7 +209,7 @@ static void test_a_ping_is_answered_at_once_and_once(void **state) {
         assert_int_equal(hf_candidate_start(f.candidate), 0);
         PATIENCE_AWAIT(is_renewed_at(HAND_CLOCK_REAL_Z));
         fake_api_await_watch(f.api, 1);
-        /* The coordinator's clock is ahead. The answer is later than its ping all the same. */
+        /* The coordinator's clock is ahead. The response is later than its ping all the same. */
         fake_api_put(f.api, KEY,
                      "{\"metadata\":{\"name\":\"me\"},\"spec\":{\"leaseName\":\"lead\","
                      "\"pingTime\":\"2026-01-01T00:00:09.000000Z\","

@@ -118,7 +118,7 @@ static struct hf__record acquire_old(hf_nsec deadline) {
         return end_old(&write);
 }
 
-/* The acquire of the new Lease gets no answer. If that Lease is known to have changed since the
+/* The acquire of the new Lease gets no response. If that Lease is known to have changed since the
  * pair was acquired, the server must refuse it, and nothing has to be expected any more. */
 static void test_only_an_acquire_that_may_still_be_applied_is_in_doubt(void **state) {
         for (int has_changed = 0; has_changed < 2; has_changed++) {

@@ -192,7 +192,7 @@ static void test_a_hung_server_holds_nobody_else(void **state) {
 static void test_an_answer_that_is_too_long_is_refused(void **state) {
         struct hfd_outbound_request request = request_of("l5000", NULL);
 
-        request.max_answer = 4000;
+        request.max_response = 4000;
         assert_int_equal(post(request).end, HFD_OUTBOUND_TOO_LARGE);
 }
 

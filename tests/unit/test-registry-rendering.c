@@ -20,7 +20,7 @@
 #include "server/cacher/watch/snapshot.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/rendering.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 #include "server/resources/rows/resource_table.h"
 
 static void make_workspaces(struct api_fixture *f, int first, int n, size_t n_data) {

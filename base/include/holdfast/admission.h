@@ -52,8 +52,8 @@ struct hf_admission_request {
 };
 
 /* The decision of a plug-in. The server zeroes it, which allows the request and changes nothing. */
-struct hf_admission_answer {
-        size_t size; /* sizeof(struct hf_admission_answer) of the server */
+struct hf_admission_response {
+        size_t size; /* sizeof(struct hf_admission_response) of the server */
         bool refused;
         int code;          /* HTTP status of a refusal, 400 to 599; 0 = 403 */
         char message[512]; /* the reason of a refusal; NUL-terminated */
@@ -78,9 +78,9 @@ struct hf_admission {
         bool (*wants)(void *ctx, const char *group, const char *resource, const char *subresource,
                       const char *operation);
         void (*mutate)(void *ctx, const struct hf_admission_request *request,
-                       struct hf_admission_answer *answer);
+                       struct hf_admission_response *response);
         void (*validate)(void *ctx, const struct hf_admission_request *request,
-                         struct hf_admission_answer *answer);
+                         struct hf_admission_response *response);
 };
 
 #define HF_ADMISSION_OPEN "hf_admission_open"

@@ -94,14 +94,14 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
 }
 
 static void refuse_request(struct hfd_admission *a, const char *name,
-                           const struct hf_admission_answer *answer) {
-        int code = answer->code < 400 || answer->code > 599 ? 403 : answer->code;
+                           const struct hf_admission_response *reply) {
+        int code = reply->code < 400 || reply->code > 599 ? 403 : reply->code;
         struct hfd_response response = {0};
         char message[800];
 
         (void)snprintf(message, sizeof message,
                        "admission plug-in \"%.200s\" denied the request%s%s", name,
-                       answer->message[0] ? ": " : "", answer->message);
+                       reply->message[0] ? ": " : "", reply->message);
         hfd_response_status(&response, code == 403 ? HF_E_FORBIDDEN : HF_E_INVALID, code,
                             code == 403 ? "Forbidden" : "", message, NULL);
         hfd_admission_refuse(a, &response);
@@ -109,13 +109,13 @@ static void refuse_request(struct hfd_admission *a, const char *name,
 
 /* Replaces the object by the changed one. False: response is the error. */
 static bool take_object(struct hfd_admission *a, const char *name,
-                        const struct hf_admission_answer *answer, struct hfd_response *response) {
+                        const struct hf_admission_response *reply, struct hfd_response *response) {
         struct hf__json *object = NULL;
         char message[300];
         int r = HF_E_INVALID;
 
-        if (a->object && hf__utf8_valid(answer->object, answer->n_object))
-                r = hf__json_parse(answer->object, answer->n_object, &object, NULL);
+        if (a->object && hf__utf8_valid(reply->object, reply->n_object))
+                r = hf__json_parse(reply->object, reply->n_object, &object, NULL);
         if (r == 0 && (!hf__json_is_object(object) || hf__json_check_unique(object, NULL) != 0))
                 r = HF_E_INVALID;
         if (r == 0) {
@@ -138,31 +138,31 @@ static bool take_object(struct hfd_admission *a, const char *name,
 
 /* Carries out the decision of a plug-in. */
 static void act_on_response(struct hfd_admission *a, const char *name,
-                            struct hf_admission_answer *answer) {
+                            struct hf_admission_response *reply) {
         struct hfd_response response = {0};
 
-        answer->message[sizeof answer->message - 1] = '\0';
-        answer->warning[sizeof answer->warning - 1] = '\0';
-        hfd_admission_warn(a->notes, answer->warning);
-        bool good = answer->refused || a->validating || !answer->object ||
-                    take_object(a, name, answer, &response);
-        free(answer->object);
+        reply->message[sizeof reply->message - 1] = '\0';
+        reply->warning[sizeof reply->warning - 1] = '\0';
+        hfd_admission_warn(a->notes, reply->warning);
+        bool good = reply->refused || a->validating || !reply->object ||
+                    take_object(a, name, reply, &response);
+        free(reply->object);
         if (!good)
                 hfd_admission_refuse(a, &response);
-        else if (answer->refused)
-                refuse_request(a, name, answer);
+        else if (reply->refused)
+                refuse_request(a, name, reply);
         else
                 hfd_admission_next(a);
 }
 
 static void ask_plugin(struct hfd_c_plugin *plugin, struct hfd_admission *a,
                        void (*function)(void *ctx, const struct hf_admission_request *request,
-                                        struct hf_admission_answer *answer)) {
+                                        struct hf_admission_response *reply)) {
         static const char *const masters[] = {"system:masters"};
         const struct hfd_admission_attributes *of = &a->of;
         const struct hf__json *old = of->old;
         struct hf__strbuf object = {0}, old_object = {0};
-        struct hf_admission_answer answer = {.size = sizeof answer};
+        struct hf_admission_response reply = {.size = sizeof reply};
         struct hfd_response response = {0};
 
         hf__json_print(a->object, &object);
@@ -192,10 +192,10 @@ static void ask_plugin(struct hfd_c_plugin *plugin, struct hfd_admission *a,
                  .old_object = old ? old_object.data : NULL,
                  .n_object = object.n,
                  .n_old_object = old_object.n};
-        function(plugin->of->ctx, &request, &answer);
+        function(plugin->of->ctx, &request, &reply);
         hf__strbuf_done(&object);
         hf__strbuf_done(&old_object);
-        act_on_response(a, plugin->of->name, &answer);
+        act_on_response(a, plugin->of->name, &reply);
 }
 
 static void mutate_object(void *ctx, struct hfd_admission *a) {

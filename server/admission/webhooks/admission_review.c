@@ -303,11 +303,11 @@ static int parse_review(const void *body, size_t n, struct hf__json **ret_json,
 }
 
 int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
-                              struct hfd_admission_review_answer *ret_answer,
+                              struct hfd_admission_review_response *ret_response,
                               char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
-        struct hfd_admission_review_answer answer = {0};
-        int r = parse_review(body, n, &answer.json, why);
-        const struct hf__json *response = hf__json_get(answer.json, "response");
+        struct hfd_admission_review_response review = {0};
+        int r = parse_review(body, n, &review.json, why);
+        const struct hf__json *response = hf__json_get(review.json, "response");
 
         if (r == 0 && is_absent(response))
                 r = refuse_review(why, "webhook response was absent");
@@ -316,23 +316,23 @@ int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool 
         if (r == 0)
                 r = check_types(response, why);
         if (r == 0)
-                r = check_identity(answer.json, uid, why);
+                r = check_identity(review.json, uid, why);
         if (r == 0)
-                r = check_patch(response, mutating, &answer.patch, why);
+                r = check_patch(response, mutating, &review.patch, why);
         if (r != 0) {
-                hfd_admission_review_answer_done(&answer);
+                hfd_admission_review_response_done(&review);
                 return r;
         }
-        answer.allowed = hf__json_bool(response, "allowed", false);
-        answer.status = hf__json_get(response, "status");
-        answer.warnings = hf__json_get(response, "warnings");
-        answer.annotations = hf__json_get(response, "auditAnnotations");
-        *ret_answer = answer;
+        review.allowed = hf__json_bool(response, "allowed", false);
+        review.status = hf__json_get(response, "status");
+        review.warnings = hf__json_get(response, "warnings");
+        review.annotations = hf__json_get(response, "auditAnnotations");
+        *ret_response = review;
         return 0;
 }
 
-void hfd_admission_review_answer_done(struct hfd_admission_review_answer *answer) {
-        hf__json_free(answer->patch);
-        hf__json_free(answer->json);
-        *answer = (struct hfd_admission_review_answer){0};
+void hfd_admission_review_response_done(struct hfd_admission_review_response *review) {
+        hf__json_free(review->patch);
+        hf__json_free(review->json);
+        *review = (struct hfd_admission_review_response){0};
 }

@@ -17,7 +17,7 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hf__json *old, const struct hf__json *options);
 
 /* The response of a webhook. Everything is borrowed from json, except patch. */
-struct hfd_admission_review_answer {
+struct hfd_admission_review_response {
         struct hf__json *json; /* owned */
         bool allowed;
         const struct hf__json *status;      /* of a refusal; NULL = none */
@@ -30,10 +30,10 @@ struct hfd_admission_review_answer {
 
 /*
  * Reads the response to the review with the uid. 0: the caller calls
- * hfd_admission_review_answer_done. -ENOMEM, or HF_E_INVALID: why is Kubernetes' message, such as
+ * hfd_admission_review_response_done. -ENOMEM, or HF_E_INVALID: why is Kubernetes' message, such as
  * `failed to call webhook: ...` or `received invalid webhook response: expected response.uid=...`.
  */
 int hfd_admission_review_read(const void *body, size_t n, const char *uid, bool mutating,
-                              struct hfd_admission_review_answer *ret_answer,
+                              struct hfd_admission_review_response *ret_response,
                               char why[HFD_ADMISSION_REVIEW_WHY_MAX]);
-void hfd_admission_review_answer_done(struct hfd_admission_review_answer *answer);
+void hfd_admission_review_response_done(struct hfd_admission_review_response *review);

@@ -63,7 +63,7 @@ static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outboun
         hf__strbuf_done(&why);
 }
 
-static void on_answer(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
+static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
         char why[HFD_ADMISSION_REVIEW_WHY_MAX];
 
         if (result->code < 200 || result->code > 206) {
@@ -71,15 +71,15 @@ static void on_answer(struct hfd_webhook_call *call, const struct hfd_outbound_r
                 return;
         }
         int r = hfd_admission_review_read(result->body, result->n_body, call->uid,
-                                          call->webhooks->mutating, &call->answer, why);
+                                          call->webhooks->mutating, &call->review, why);
         if (r == HF_E_INVALID) {
                 fail_call(call, 503, why);
         } else if (r != 0) {
                 fail_no_memory(call);
-        } else if (call->answer.allowed) {
+        } else if (call->review.allowed) {
                 finish_call(call, HFD_WEBHOOK_ALLOWED, 200);
         } else {
-                hfd_refusal_denied(&call->refusal, call->hook->name, call->answer.status);
+                hfd_refusal_denied(&call->refusal, call->hook->name, call->review.status);
                 finish_call(call, HFD_WEBHOOK_REJECTED, call->refusal.code);
         }
 }
@@ -89,7 +89,7 @@ static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         char why[700];
 
         if (result->end == HFD_OUTBOUND_ANSWERED) {
-                on_answer(call, result);
+                on_response(call, result);
                 return;
         }
         (void)snprintf(why, sizeof why, "failed to call webhook: %.660s", result->text);
@@ -313,7 +313,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
 void hfd_webhook_call_done(struct hfd_webhook_call *call) {
         call->old = hf__json_free(call->old);
         hfd_match_progress_done(&call->progress);
-        hfd_admission_review_answer_done(&call->answer);
+        hfd_admission_review_response_done(&call->review);
         hfd_response_done(&call->refusal);
 }
 
@@ -323,10 +323,10 @@ void hfd_webhook_call_note(const struct hfd_webhook_call *call) {
         struct hfd_admission_notes *notes = call->a->notes;
         char key[700];
 
-        for (const struct hf__json *m = hf__json_first(call->answer.warnings); m;
+        for (const struct hf__json *m = hf__json_first(call->review.warnings); m;
              m = hf__json_next(m))
                 hfd_admission_warn(notes, hf__json_text(m));
-        for (const struct hf__json *m = hf__json_first(call->answer.annotations); m;
+        for (const struct hf__json *m = hf__json_first(call->review.annotations); m;
              m = hf__json_next(m)) {
                 (void)snprintf(key, sizeof key, "%.300s/%.380s", call->hook->name, hf__json_key(m));
                 hfd_admission_annotate(notes, key, hf__json_text(m));

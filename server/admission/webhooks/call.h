@@ -51,9 +51,9 @@ struct hfd_webhook_call {
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
-        struct hfd_admission_review_answer answer; /* if a whole response came */
-        struct hfd_response refusal;               /* unless it is allowed */
-        int code;                                  /* for the metrics */
+        struct hfd_admission_review_response review; /* if a whole response came */
+        struct hfd_response refusal;                 /* unless it is allowed */
+        int code;                                    /* for the metrics */
         /* Private. */
         char uid[HFD_UID_MAX];
         hf_nsec began;

@@ -92,11 +92,11 @@ static void annotate_call(const struct run *run, bool changed) {
         hf__strbuf_printf(&value, ",\"mutated\":%s}", changed ? "true" : "false");
         if (value.error == 0)
                 annotate_audit(run, "mutation.webhook.admission.k8s.io/", value.data);
-        if (run->call.answer.patch && value.error == 0) {
+        if (run->call.review.patch && value.error == 0) {
                 value.n = head;
                 value.data[head] = '\0';
                 hf__strbuf_puts(&value, ",\"patch\":");
-                hf__json_print(run->call.answer.patch, &value);
+                hf__json_print(run->call.review.patch, &value);
                 hf__strbuf_puts(&value, ",\"patchType\":\"JSONPatch\"}");
                 if (value.error == 0)
                         annotate_audit(run, "patch.webhook.admission.k8s.io/", value.data);
@@ -138,7 +138,7 @@ static bool convert_back(struct run *run, struct hf__json **object, struct hfd_r
 /* Applies the webhook's patch to the object. False: response is the error, or a conversion is
  * wanted; then nothing has changed. */
 static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response *response) {
-        const struct hf__json *patch = run->call.answer.patch, *seen = run->call.object;
+        const struct hf__json *patch = run->call.review.patch, *seen = run->call.object;
         struct hfd_admission *a = run->a;
         struct hfd_patch_outcome outcome = {0};
         struct hf__json *patched;
@@ -181,10 +181,10 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
 /* ---- the loop ---- */
 
 static void go_on(struct run *run, const struct hfd_work_task *task);
-static void resume_answer(void *ctx);
+static void resume_response(void *ctx);
 
 /* Handles the result of the call. False: the admission has ended, or the run goes on later. */
-static bool handle_answer(struct run *run) {
+static bool handle_response(struct run *run) {
         struct hfd_webhook_call *call = &run->call;
         struct hfd_admission *a = run->a;
         struct hfd_response response = {0};
@@ -192,7 +192,7 @@ static bool handle_answer(struct run *run) {
              bad = call->outcome == HFD_WEBHOOK_ALLOWED && !apply_patch(run, &changed, &response);
 
         if (hfd_forms_is_wanted(a->forms)) {
-                hfd_admission_fetch_form(a, resume_answer, run);
+                hfd_admission_fetch_form(a, resume_response, run);
                 return false;
         }
         hfd_webhook_call_note(call);
@@ -222,15 +222,15 @@ static bool handle_answer(struct run *run) {
         return !refuses;
 }
 
-static void resume_answer(void *ctx) {
-        if (handle_answer(ctx))
+static void resume_response(void *ctx) {
+        if (handle_response(ctx))
                 go_on(ctx, NULL);
 }
 
 static void on_called(struct hfd_webhook_call *call) {
         struct run *run = (struct run *)call;
 
-        if (atomic_exchange(&run->step, STEP_ANSWERED) == STEP_WAITING && handle_answer(run))
+        if (atomic_exchange(&run->step, STEP_ANSWERED) == STEP_WAITING && handle_response(run))
                 go_on(run, NULL);
 }
 
@@ -342,7 +342,7 @@ static void go_on(struct run *run, const struct hfd_work_task *task) {
                 hfd_webhook_call_begin(&run->call);
                 if (atomic_exchange(&run->step, STEP_WAITING) == STEP_CALLING)
                         return; /* on_called goes on, perhaps already on another thread */
-                if (!handle_answer(run))
+                if (!handle_response(run))
                         return;
         }
         end_round(run);

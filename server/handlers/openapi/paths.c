@@ -15,7 +15,7 @@
 #include "server/handlers/documents/discovery.h"
 #include "server/handlers/openapi/definitions.h"
 #include "server/handlers/protobuf_body.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 #include "server/schema/bodies.h"
 #include "server/schema/common.h"
 

@@ -17,7 +17,7 @@
 #include "server/handlers/negotiation.h"
 #include "server/handlers/rest/warnings.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 #define FENCE_HEADER "holdfast-fence" /* HF_FENCE_HEADER, in lower case */
 

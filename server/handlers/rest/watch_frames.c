@@ -15,7 +15,7 @@
 #include "server/registry/list/rendering.h"
 #include "server/registry/list/table.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 void hfd_watch_form_of(const struct hfd_request *request, struct hfd_watch_form *ret_form) {
         const struct hfd_options *options = &request->options;

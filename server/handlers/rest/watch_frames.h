@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The frames of a watch: a line of JSON for each event, or a message in protobuf after its length
- * (protobuf_answer.h). Pure, except that the ages in a Table depend on the clock. Thread: any.
+ * (protobuf_response.h). Pure, except that the ages in a Table depend on the clock. Thread: any.
  *
  * A function that returns a frame returns a new reference; NULL = out of memory.
  */

@@ -42,9 +42,9 @@ struct job {
         hf_nsec began, took;   /* boot time; how long the webhook took to respond */
         /* Owned references: the objects to convert, and the converted ones. */
         struct hfd_object **sources, **results;
-        size_t *index;          /* the place of each source in convert.objects */
-        size_t n, at, n_batch;  /* at: the first of the current batch */
-        struct hf__buf *answer; /* owned; waits for the pool */
+        size_t *index;         /* the place of each source in convert.objects */
+        size_t n, at, n_batch; /* at: the first of the current batch */
+        struct hf__buf *body;  /* owned; waits for the pool */
 };
 
 static struct hfd_custom_kind *kind_of(const struct job *job) {
@@ -58,7 +58,7 @@ static void free_job(struct job *job) {
                 hfd_object_unref(job->sources[i]);
                 hfd_object_unref(job->results[i]);
         }
-        hf__buf_unref(job->answer);
+        hf__buf_unref(job->body);
         hfd_resource_unref(job->convert.row);
         free(job->sources);
         free(job->results);
@@ -127,9 +127,9 @@ static void end_too_many(struct job *job) {
 
 static void send_batch(struct job *job);
 
-static void read_answer(struct job *job, const void *answer, size_t n_answer) {
+static void read_response(struct job *job, const void *body, size_t n_response) {
         struct hf__strbuf why = {0};
-        int r = hfd_conversion_review_read(answer, n_answer, job->uid, job->convert.row,
+        int r = hfd_conversion_review_read(body, n_response, job->uid, job->convert.row,
                                            job->sources + job->at, job->n_batch,
                                            job->results + job->at, &why);
         if (r == 0 || (r == HF_E_INVALID && !why.error))
@@ -159,21 +159,21 @@ struct turn {
 
 static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct job *job = ((struct turn *)task)->job;
-        struct hf__buf *answer = job->answer;
+        struct hf__buf *body = job->body;
 
         free(task);
-        job->answer = NULL;
-        read_answer(job, answer->data, answer->n);
-        hf__buf_unref(answer);
+        job->body = NULL;
+        read_response(job, body->data, body->n);
+        hf__buf_unref(body);
         return HFD_WORK_DONE;
 }
 
 /* Reading a large response here would delay the responses to other calls. */
-static void defer_answer(struct job *job, const struct hfd_outbound_result *result) {
+static void defer_response(struct job *job, const struct hfd_outbound_result *result) {
         struct turn *turn = malloc(sizeof *turn);
 
-        job->answer = hf__buf_copy(result->body, result->n_body);
-        if (!turn || !job->answer) {
+        job->body = hf__buf_copy(result->body, result->n_body);
+        if (!turn || !job->body) {
                 free(turn);
                 end_no_memory(job);
                 return;
@@ -210,7 +210,7 @@ static void leave_call(struct job *job) {
         atomic_fetch_sub(&job->registry->n_conversions, 1);
 }
 
-static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
+static void on_response(void *ctx, const struct hfd_outbound_result *result) {
         struct job *job = ctx;
 
         leave_call(job);
@@ -218,9 +218,9 @@ static void on_answer(void *ctx, const struct hfd_outbound_result *result) {
         if (result->end != HFD_OUTBOUND_ANSWERED || result->code < 200 || result->code > 206)
                 end_call_failed(job, result);
         else if (result->n_body > HFD_LARGE_BODY)
-                defer_answer(job, result);
+                defer_response(job, result);
         else
-                read_answer(job, result->body, result->n_body);
+                read_response(job, result->body, result->n_body);
 }
 
 /* ---- the call ---- */
@@ -267,7 +267,8 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
                                         config->service_name, config->service_port,
                                         config->service_path, &address);
         const char *base = config->url ? config->url : address.url;
-        size_t max_answer = hfd_conversion_review_max_answer(job->sources + job->at, job->n_batch);
+        size_t max_response =
+                hfd_conversion_review_max_response(job->sources + job->at, job->n_batch);
         if (r == 0)
                 put_url(&url, base);
         if (r == 0)
@@ -280,9 +281,9 @@ static int call_webhook(struct job *job, const struct hfd_webhook_config *config
                                                      .deadline = job->convert.deadline < deadline
                                                                          ? job->convert.deadline
                                                                          : deadline,
-                                                     .max_answer = max_answer,
+                                                     .max_response = max_response,
                                                      .may_repeat = true,
-                                                     .done = on_answer,
+                                                     .done = on_response,
                                                      .ctx = job};
         if (r == 0)
                 r = hfd_outbound_post_json(job->registry->outbound, &request, NULL);

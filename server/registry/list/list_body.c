@@ -27,7 +27,7 @@
 
 #include "base/json.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 #define KEPT_CHUNKS 32
 #define KEPT_BYTES  ((size_t)512 << 10)

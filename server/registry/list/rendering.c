@@ -28,7 +28,7 @@
 #include "server/registry/list/table.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 /* 64 chunks of the usual size are 2 MB: enough for 40 readers of one list that take turns. */
 #define KEPT_CHUNKS 64

@@ -71,7 +71,7 @@ static const char *text_of(const struct hf__json *json, const char *path) {
         return text ? text : "";
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 /* "group/version, Kind=Kind" of an apiVersion, as Go prints a GroupVersionKind. */
 static void put_type(struct hf__strbuf *why, const struct hf__json *json) {
@@ -82,15 +82,15 @@ static void put_type(struct hf__strbuf *why, const struct hf__json *json) {
 }
 
 /* The list of converted objects; NULL: why says what is wrong. */
-static const struct hf__json *check_answer(const struct hf__json *answer, const char *uid,
-                                           struct hf__strbuf *why) {
-        const struct hf__json *response = hf__json_get(answer, "response");
+static const struct hf__json *check_response(const struct hf__json *review, const char *uid,
+                                             struct hf__strbuf *why) {
+        const struct hf__json *response = hf__json_get(review, "response");
 
-        if (!hf__json_has_text(answer, "apiVersion", API_VERSION) ||
-            !hf__json_has_text(answer, "kind", KIND)) {
+        if (!hf__json_has_text(review, "apiVersion", API_VERSION) ||
+            !hf__json_has_text(review, "kind", KIND)) {
                 hf__strbuf_puts(why, "failed: expected webhook response of " API_VERSION
                                      ", Kind=" KIND ", got ");
-                put_type(why, answer);
+                put_type(why, review);
                 return NULL;
         }
         if (!hf__json_is_object(response)) {
@@ -254,7 +254,7 @@ static int read_object(struct pair *pair, struct hfd_object **ret_object, struct
         return *ret_object ? 0 : -ENOMEM;
 }
 
-size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_t n) {
+size_t hfd_conversion_review_max_response(struct hfd_object *const *objects, size_t n) {
         size_t bytes = MORE_BYTES;
 
         for (size_t i = 0; i < n; i++)
@@ -263,29 +263,29 @@ size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_
 }
 
 /* Whether parsing the response takes memory in proportion to the objects. */
-static bool has_fair_size(const void *answer, size_t n_answer, struct hfd_object *const *objects,
+static bool has_fair_size(const void *review, size_t n_response, struct hfd_object *const *objects,
                           size_t n) {
         size_t max = MORE_VALUES;
 
         for (size_t i = 0; i < n; i++)
                 max += 2 * hf__json_count_values(objects[i]->bytes->data, objects[i]->bytes->n);
-        return hf__json_count_values(answer, n_answer) <= max;
+        return hf__json_count_values(review, n_response) <= max;
 }
 
-static int read_answer(const void *answer, size_t n_answer, const char *uid,
-                       const struct hfd_resource *row, struct hfd_object *const *objects, size_t n,
-                       struct hfd_object **converted, struct hf__strbuf *why) {
+static int read_response(const void *review, size_t n_response, const char *uid,
+                         const struct hfd_resource *row, struct hfd_object *const *objects,
+                         size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
         struct hf__json *json = NULL;
         size_t offset = 0, i = 0;
         int r = HF_E_INVALID;
 
-        if (!has_fair_size(answer, n_answer, objects, n)) {
+        if (!has_fair_size(review, n_response, objects, n)) {
                 hf__strbuf_puts(why, "failed: the response has too many values");
                 return HF_E_INVALID;
         }
         /* What is stored is valid UTF-8 without duplicate keys, like the bodies of clients. */
-        if (hf__utf8_valid(answer, n_answer))
-                r = hf__json_parse(answer, n_answer, &json, &offset);
+        if (hf__utf8_valid(review, n_response))
+                r = hf__json_parse(review, n_response, &json, &offset);
         if (r == 0)
                 r = hfd_strict_drop_duplicates(json, NULL);
         if (r != 0)
@@ -296,7 +296,7 @@ static int read_answer(const void *answer, size_t n_answer, const char *uid,
         }
         if (r != 0)
                 return r;
-        const struct hf__json *list = check_answer(json, uid, why);
+        const struct hf__json *list = check_response(json, uid, why);
         size_t n_list = hf__json_is_array(list) ? hf__json_count(list) : 0;
         if (!list) {
                 r = HF_E_INVALID;
@@ -319,11 +319,11 @@ static int read_answer(const void *answer, size_t n_answer, const char *uid,
         return r;
 }
 
-int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
+int hfd_conversion_review_read(const void *review, size_t n_response, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,
                                size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
         size_t begin = why->n;
-        int r = read_answer(answer, n_answer, uid, row, objects, n, converted, why);
+        int r = read_response(review, n_response, uid, row, objects, n, converted, why);
 
         if (why->n > begin + WHY_MAX) {
                 why->n = begin + WHY_MAX;

@@ -15,14 +15,14 @@ void hfd_conversion_review_put(struct hf__strbuf *s, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,
                                size_t n);
 /* The largest response, in bytes, that a webhook may send for these objects. */
-size_t hfd_conversion_review_max_answer(struct hfd_object *const *objects, size_t n);
+size_t hfd_conversion_review_max_response(struct hfd_object *const *objects, size_t n);
 /*
- * Reads the response of n_answer bytes. 0: converted[i] is a new reference, the object that the
+ * Reads the response of n_response bytes. 0: converted[i] is a new reference, the object that the
  * webhook has made of objects[i], in the version of row. HF_E_INVALID: the response is not valid,
  * or it says that the conversion failed; `why` gets what follows "conversion webhook for ... ":
  * "failed: ...", "returned 1 objects, expected 2", cut to 4096 bytes. Or -ENOMEM. Takes time in
  * proportion to the response, and memory in proportion to the objects.
  */
-int hfd_conversion_review_read(const void *answer, size_t n_answer, const char *uid,
+int hfd_conversion_review_read(const void *review, size_t n_response, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,
                                size_t n, struct hfd_object **converted, struct hf__strbuf *why);

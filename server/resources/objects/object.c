@@ -24,7 +24,7 @@
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/resources/custom/custom_kind.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 #include "server/resources/objects/selectable_values.h"
 #include "server/resources/packed.h"
 

@@ -140,7 +140,7 @@ const struct hf__json *hfd_object_selectable(struct hfd_object *object);
  * shared and an earlier call has built it.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
-/* The same in protobuf (protobuf_answer.h). NULL also if the stored bytes are malformed. */
+/* The same in protobuf (protobuf_response.h). NULL also if the stored bytes are malformed. */
 struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_event_type type);
 /*
  * The cacher calls share before it delivers an event to the watches, and unshare afterwards. In

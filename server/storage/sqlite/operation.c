@@ -232,7 +232,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
         return taken;
 }
 
-void hfd_sqlite_answer(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op) {
+void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op) {
         pthread_mutex_lock(&sqlite->mu);
         bool mine = !atomic_exchange(&op->answered, true);
 

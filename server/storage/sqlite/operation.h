@@ -72,7 +72,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queu
                                              size_t max_bytes);
 /* Calls the callback unless the operation was answered, and frees it. Thread: its own, without
  * mu. */
-void hfd_sqlite_answer(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
+void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
 /* Answers the operations whose deadline has passed. Releases mu during each callback. Returns when
  * the next deadline is. Thread: the watcher. */
 hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite);

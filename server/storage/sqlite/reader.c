@@ -83,7 +83,7 @@ static void run_read(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
                 op->reply = (struct hfd_store_reply){.error = r, .status = status};
                 op->reply.status.error = r;
         }
-        hfd_sqlite_answer(sqlite, op);
+        hfd_sqlite_respond(sqlite, op);
 }
 
 static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,

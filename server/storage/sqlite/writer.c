@@ -66,8 +66,8 @@ static void fail_op(struct hfd_sqlite_op *op, int error, const struct hf_status 
 }
 
 /* A compare failed: the reply has the keys that were asked for. */
-static int answer_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
-                           struct hf_status *reterr_status) {
+static int respond_with_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
+                                 struct hf_status *reterr_status) {
         int r = 0;
 
         op->reply.error =
@@ -86,7 +86,7 @@ static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t 
         if (r == 0 && holds)
                 r = hfd_sqlite_write(db, &op->txn, &first, revision, reterr_status);
         else if (r == 0)
-                r = answer_conflict(db, op, reterr_status);
+                r = respond_with_conflict(db, op, reterr_status);
         op->reply.revision = *revision;
         return r;
 }
@@ -231,7 +231,7 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 ops = op->next;
                 if (r != 0)
                         fail_op(op, r, &status);
-                hfd_sqlite_answer(writer->sqlite, op);
+                hfd_sqlite_respond(writer->sqlite, op);
         }
         hf__mailbox_wake_delayed();
 }

@@ -5,7 +5,7 @@
  * Invariant: in protobuf, every list type of Kubernetes is {1: metadata, 2: items}, so one function
  * serves them all.
  */
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -154,8 +154,8 @@ static void put_list(struct hf__strbuf *s, const struct hfd_resource *resource, 
 }
 
 /* False: json has no protobuf form; nothing was appended. */
-static bool put_answer(struct hf__strbuf *s, const struct hfd_resource *resource,
-                       const struct hf__json *json) {
+static bool put_response(struct hf__strbuf *s, const struct hfd_resource *resource,
+                         const struct hf__json *json) {
         const char *kind = hf__json_string(json, "kind"),
                    *version = hf__json_string(json, "apiVersion");
 
@@ -201,15 +201,15 @@ static int parse_text(const struct hf__buf *text, struct hf__json **ret_json) {
 }
 
 int hfd_protobuf_convert(const struct hfd_resource *resource, const struct hf__buf *text,
-                         struct hf__buf **ret_answer) {
+                         struct hf__buf **ret_response) {
         struct hf__strbuf s = {0};
         struct hf__json *json;
         int r = parse_text(text, &json);
 
         if (r != 0)
                 return r;
-        bool known = put_answer(&s, resource, json);
-        return finish_message(&s, json, known, ret_answer);
+        bool known = put_response(&s, resource, json);
+        return finish_message(&s, json, known, ret_response);
 }
 
 int hfd_protobuf_convert_frame(const struct hfd_resource *resource, const struct hf__buf *text,
@@ -222,7 +222,7 @@ int hfd_protobuf_convert_frame(const struct hfd_resource *resource, const struct
                 return r;
         const char *type = hf__json_string(json, "type");
         size_t start = begin_frame(&s, type ? type : "");
-        bool known = put_answer(&s, resource, hf__json_get(json, "object"));
+        bool known = put_response(&s, resource, hf__json_get(json, "object"));
         end_frame(&s, 0, start);
         return finish_message(&s, json, known, ret_frame);
 }

@@ -35,7 +35,7 @@ static void check_refusal(const struct hf__json *status) {
         hfd_response_done(&response);
 }
 
-static void check_notes(const struct hfd_admission_review_answer *answer) {
+static void check_notes(const struct hfd_admission_review_response *answer) {
         struct hfd_admission_notes notes = {0};
 
         for (const struct hf__json *m = hf__json_first(answer->warnings); m; m = hf__json_next(m)) {
@@ -53,7 +53,7 @@ static void check_notes(const struct hfd_admission_review_answer *answer) {
 }
 
 static void check_admission(const uint8_t *data, size_t n, bool mutating) {
-        struct hfd_admission_review_answer answer = {0};
+        struct hfd_admission_review_response answer = {0};
         char why[HFD_ADMISSION_REVIEW_WHY_MAX] = "";
         int r = hfd_admission_review_read(data, n, "u", mutating, &answer, why);
 
@@ -66,7 +66,7 @@ static void check_admission(const uint8_t *data, size_t n, bool mutating) {
         check_notes(&answer);
         if (!answer.allowed)
                 check_refusal(answer.status);
-        hfd_admission_review_answer_done(&answer);
+        hfd_admission_review_response_done(&answer);
 }
 
 /* ---- ConversionReviews ---- */

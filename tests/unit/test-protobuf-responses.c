@@ -23,7 +23,7 @@
 #include "protobuf_samples.h"
 #include "server/handlers/negotiation.h"
 #include "server/handlers/protobuf_body.h"
-#include "server/resources/objects/protobuf_answer.h"
+#include "server/resources/objects/protobuf_response.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/schema/common.h"
 #include "server/schema/protobuf_encode.h"
