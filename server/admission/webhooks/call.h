@@ -32,7 +32,7 @@ void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
 
 enum hfd_webhook_outcome {
-        HFD_WEBHOOK_ALLOWED,  /* `answer` of the call is set */
+        HFD_WEBHOOK_ALLOWED,  /* `review` of the call is set */
         HFD_WEBHOOK_REJECTED, /* the webhook has refused */
         HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
         HFD_WEBHOOK_INTERNAL  /* the server has failed */
