@@ -414,6 +414,6 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
 }
 
 const struct hf__cel_row hf__cel_formats[] = {
-        {"call_format", ".string(list(dyn)) -> string", call_format, HF__CEL_COST_FIRST},
+        {"format", ".string(list(dyn)) -> string", call_format, HF__CEL_COST_FIRST},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},
 };

@@ -20,18 +20,18 @@ static struct hf__cel_value call_slice(struct hf__cel_run *run, const struct hf_
 
         if (from < 0 || to < 0)
                 return hf__cel_errorf(run,
-                                      "cannot call_slice(%lld, %lld), negative indexes not "
+                                      "cannot slice(%lld, %lld), negative indexes not "
                                       "supported",
                                       from, to);
         if (from > to)
                 return hf__cel_errorf(run,
-                                      "cannot call_slice(%lld, %lld), start index must be less "
+                                      "cannot slice(%lld, %lld), start index must be less "
                                       "than or "
                                       "equal to end index",
                                       from, to);
         if ((unsigned long long)to > list->n)
-                return hf__cel_errorf(run, "cannot call_slice(%lld, %lld), list is length %zu",
-                                      from, to, list->n);
+                return hf__cel_errorf(run, "cannot slice(%lld, %lld), list is length %zu", from, to,
+                                      list->n);
         return hf__cel_sublist(run, list, (size_t)from, (size_t)(to - from));
 }
 
@@ -237,17 +237,17 @@ static struct hf__cel_value call_sort(struct hf__cel_run *run, const struct hf__
 
 /* The row of sortBy is for the checker; hf__cel_eval_fold sorts. */
 #define SORTED(type)                                                                               \
-        {"call_sort", ".list(" type ")() -> list(" type ")", call_sort, HF__CEL_COST_PAIRS}, {     \
+        {"sort", ".list(" type ")() -> list(" type ")", call_sort, HF__CEL_COST_PAIRS}, {          \
                 HF__CEL_SORT_BY, ".list(A)(list(" type ")) -> list(A)", call_sort,                 \
                         HF__CEL_COST_PAIRS                                                         \
         }
 
 const struct hf__cel_row hf__cel_list_shapes[] = {
-        {"call_slice", ".list(A)(int, int) -> list(A)", call_slice, HF__CEL_COST_SLICE},
-        {"call_flatten", ".list(list(A))() -> list(A)", call_flatten, HF__CEL_COST_LEVELS},
-        {"call_flatten", ".list(dyn)(int) -> list(dyn)", call_flatten, HF__CEL_COST_LEVELS},
-        {"call_reverse", ".list(A)() -> list(A)", call_reverse, HF__CEL_COST_COPY},
-        {"call_distinct", ".list(A)() -> list(A)", call_distinct, HF__CEL_COST_PAIRS},
+        {"slice", ".list(A)(int, int) -> list(A)", call_slice, HF__CEL_COST_SLICE},
+        {"flatten", ".list(list(A))() -> list(A)", call_flatten, HF__CEL_COST_LEVELS},
+        {"flatten", ".list(dyn)(int) -> list(dyn)", call_flatten, HF__CEL_COST_LEVELS},
+        {"reverse", ".list(A)() -> list(A)", call_reverse, HF__CEL_COST_COPY},
+        {"distinct", ".list(A)() -> list(A)", call_distinct, HF__CEL_COST_PAIRS},
         {"lists.range", "(int) -> list(int)", call_range, HF__CEL_COST_RANGE},
         SORTED("int"),
         SORTED("uint"),

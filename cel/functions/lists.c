@@ -147,8 +147,8 @@ static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct 
 /* The functions of lists whose elements have an order. */
 #define ORDERED(type)                                                                              \
         {"isSorted", ".list(" type ")() -> bool", is_sorted, ELEMENTS},                            \
-                {"call_min", ".list(" type ")() -> " type, call_min, ELEMENTS}, {                  \
-                "call_max", ".list(" type ")() -> " type, call_max, ELEMENTS                       \
+                {"min", ".list(" type ")() -> " type, call_min, ELEMENTS}, {                       \
+                "max", ".list(" type ")() -> " type, call_max, ELEMENTS                            \
         }
 
 const struct hf__cel_row hf__cel_lists[] = {

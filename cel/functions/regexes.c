@@ -116,9 +116,9 @@ static struct hf__cel_value find_all(struct hf__cel_run *run, const struct hf__c
 }
 
 const struct hf__cel_row hf__cel_regexes[] = {
-        {"call_matches", "(string, string) -> bool", call_matches, HF__CEL_COST_MATCHES},
-        {"call_matches", ".string(string) -> bool", call_matches, HF__CEL_COST_MATCHES},
-        {"call_find", ".string(string) -> string", call_find, HF__CEL_COST_MATCHES},
+        {"matches", "(string, string) -> bool", call_matches, HF__CEL_COST_MATCHES},
+        {"matches", ".string(string) -> bool", call_matches, HF__CEL_COST_MATCHES},
+        {"find", ".string(string) -> string", call_find, HF__CEL_COST_MATCHES},
         {"findAll", ".string(string) -> list(string)", find_all, HF__CEL_COST_MATCHES},
         {"findAll", ".string(string, int) -> list(string)", find_all, HF__CEL_COST_MATCHES},
         {NULL, NULL, NULL, HF__CEL_COST_ONE},

@@ -231,8 +231,8 @@ static struct hf__cel_value is_greater(struct hf__cel_run *run, const struct hf_
 const struct hf__cel_type hf__cel_semver_type = {.kind = HF__CEL_OPAQUE, .weight = 1, .name = S};
 
 const struct hf__cel_row hf__cel_semvers[] = {
-        {"call_semver", "(string) -> " S, call_semver, FIRST},
-        {"call_semver", "(string, bool) -> " S, call_semver, FIRST},
+        {"semver", "(string) -> " S, call_semver, FIRST},
+        {"semver", "(string, bool) -> " S, call_semver, FIRST},
         {"isSemver", "(string) -> bool", is_semver, FIRST},
         {"isSemver", "(string, bool) -> bool", is_semver, FIRST},
         {"major", "." S "() -> int", major_number, ONE},

@@ -172,7 +172,7 @@ static int start_loader_locked(struct hfd_outbound *outbound) {
         if (outbound->has_thread)
                 (void)hf__thread_join(outbound->thread);
         outbound->has_thread = false;
-        int r = hf__thread_start(outbound->host, "hf-out-load_module", load_module, outbound,
+        int r = hf__thread_start(outbound->host, "hf-out-load", load_module, outbound,
                                  &outbound->thread);
         if (r == 0) {
                 outbound->has_thread = true;

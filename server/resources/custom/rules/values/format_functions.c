@@ -279,7 +279,7 @@ FORMAT(datetime, DATETIME)
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_format_functions[] = {
-        {"call_validate", "." F "(string) -> optional_type(list(string))", call_validate, ONE},
+        {"validate", "." F "(string) -> optional_type(list(string))", call_validate, ONE},
         {"format.named", "(string) -> optional_type(" F ")", call_named, ONE},
         {"format.dns1123Label", "() -> " F, dns1123_label, ONE},
         {"format.dns1123Subdomain", "() -> " F, dns1123_subdomain, ONE},

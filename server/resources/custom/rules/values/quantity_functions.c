@@ -192,17 +192,17 @@ static struct hf__cel_value call_subtract(struct hf__cel_run *run, const struct 
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_quantity_functions[] = {
-        {"call_quantity", "(string) -> " Q, call_quantity, HF__CEL_COST_FIRST},
+        {"quantity", "(string) -> " Q, call_quantity, HF__CEL_COST_FIRST},
         {"isQuantity", "(string) -> bool", is_quantity, HF__CEL_COST_FIRST},
-        {"call_sign", "(" Q ") -> int", call_sign, ONE},
+        {"sign", "(" Q ") -> int", call_sign, ONE},
         {"compareTo", "." Q "(" Q ") -> int", compare_to, ONE},
         {"isLessThan", "." Q "(" Q ") -> bool", is_less, ONE},
         {"isGreaterThan", "." Q "(" Q ") -> bool", is_greater, ONE},
         {"isInteger", "." Q "() -> bool", is_integer, ONE},
         {"asInteger", "." Q "() -> int", as_integer, ONE},
         {"asApproximateFloat", "." Q "() -> double", as_double, ONE},
-        {"call_add", "." Q "(" Q ") -> " Q, call_add, ONE},
-        {"call_add", "." Q "(int) -> " Q, call_add, ONE},
+        {"add", "." Q "(" Q ") -> " Q, call_add, ONE},
+        {"add", "." Q "(int) -> " Q, call_add, ONE},
         {"sub", "." Q "(" Q ") -> " Q, call_subtract, ONE},
         {"sub", "." Q "(int) -> " Q, call_subtract, ONE},
         {NULL, NULL, NULL, ONE},

@@ -359,7 +359,7 @@ static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf_
 #define ONE HF__CEL_COST_ONE
 
 const struct hf__cel_row hfd_url_functions[] = {
-        {"call_url", "(string) -> " U, call_url, HF__CEL_COST_FIRST},
+        {"url", "(string) -> " U, call_url, HF__CEL_COST_FIRST},
         {"isURL", "(string) -> bool", is_url, ONE},
         {"getScheme", "." U "() -> string", call_scheme, ONE},
         {"getHost", "." U "() -> string", call_host, ONE},
