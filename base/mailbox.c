@@ -26,7 +26,7 @@
 #define MAX_POSTED  16 /* messages; then the owners are woken and work in parallel */
 
 /* The wakes that this thread delays. */
-static __thread struct {
+static _Thread_local struct {
         bool on;
         struct hf__mailbox *delayed[MAX_DELAYED];
         size_t n_delayed, n_posted;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256, for libholdfast only. The bootstrap ledger records the hash of what was applied, and the
- * library does not link OpenSSL. Code in holdfastd uses OpenSSL's EVP functions instead.
+ * SHA-256 for libholdfast, which does not link OpenSSL: the bootstrap ledger records the hash of
+ * what was applied. holdfastd uses it too where it needs no more than a hash, for example in ETags.
+ * It signs and encrypts with OpenSSL.
  *
  * The ledger ConfigMap and the names of Events contain digits of the hash, so do not replace
  * SHA-256 by another hash function.

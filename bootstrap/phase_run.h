@@ -2,8 +2,9 @@
 #pragma once
 /*
  * A phase in one term of the leader. Its parts, phase_run.c (the loop), phase_ledger.c (requests
- * for the ledger) and phase_object.c (requests for the step's object), share this state. It belongs
- * to the phase's thread of the term.
+ * for the ledger), phase_object.c (requests for the step's object) and phase_together.c (steps that
+ * are done at the same time), share this state. It belongs to the phase's thread of the term, or to
+ * a thread that the phase's thread has started and waits for.
  */
 #include "bootstrap/phase.h"
 #include "bootstrap/plan.h"

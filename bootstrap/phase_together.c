@@ -24,7 +24,7 @@
 struct together {
         size_t steps[TOGETHER_MAX]; /* indices */
         struct hf__call *calls[TOGETHER_MAX];
-        size_t n; /* of both: requests that were started */
+        size_t n; /* requests that were started: those of the first n steps */
         struct hf__created created[TOGETHER_MAX];
         size_t n_created;
         const struct hf__step *failed; /* the first step that failed */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The steps of a phase that are done at the same time. Thread: the phase's. */
+/* The steps of a phase that are done at the same time. Thread: one of its own that the phase's
+ * thread waits for, or the phase's own if none can be started. */
 #include "bootstrap/phase_run.h"
 
 /*

@@ -22,7 +22,7 @@ void hf__report_complete(struct hf__phase *phase);
 /* The ledger shows that nothing is left to do in the phase. */
 void hf__report_settled(struct hf__phase *phase);
 /* The phase has reached a point. step: the id of the step, may be NULL; n_settled: HF__UNCHANGED
- * keeps the previous number. Thread: the phase's. Blocks while on_progress runs. */
+ * keeps the previous number. Thread: the owner of the phase_run. Blocks while on_progress runs. */
 void hf__report_progress(struct hf__phase *phase, enum hf_bootstrap_point point, const char *step,
                          size_t n_settled);
 /*

@@ -25,11 +25,16 @@ struct form {
         struct hfd_response *failure;         /* owned; NULL = it has not failed */
 };
 
+static const struct hfd_response too_many =
+        {.code = 500,
+         .status = {.error = HF_E_INVALID,
+                    .message = "the request needs too many conversions by a webhook"}};
+
 struct hfd_admission_forms {
         struct form *list; /* owned */
         size_t n;
         bool wanted;                        /* the last of the list */
-        const struct hfd_response *failure; /* of one of the list */
+        const struct hfd_response *failure; /* of one of the list, or too_many */
         void (*resume)(void *ctx);
         void *ctx;
 };
@@ -50,8 +55,10 @@ static int want_form(struct hfd_admission_forms *forms, const struct hfd_resourc
         struct form *list;
 
         forms->failure = NULL;
-        if (forms->n == HFD_FORMS_MAX)
+        if (forms->n == HFD_FORMS_MAX) {
+                forms->failure = &too_many;
                 return HF_E_INVALID;
+        }
         list = realloc(forms->list, (forms->n + 1) * sizeof *list);
         if (!list)
                 return -ENOMEM;

@@ -37,7 +37,8 @@ typedef void hfd_forms_convert(void *ctx, const struct hfd_resource *from,
 /*
  * The object in the form of the row `to`, as a new object that the caller owns. *forms is made when
  * needed; NULL at first. 0; -ENOMEM; -EAGAIN: the webhook must be called (hfd_forms_fetch); or
- * HF_E_INVALID: it cannot be converted, and hfd_forms_failure says why.
+ * HF_E_INVALID: it cannot be converted, or HFD_FORMS_MAX conversions were made; then
+ * hfd_forms_failure says why.
  */
 int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
                    const struct hfd_resource *to, const struct hf__json *object,
@@ -48,8 +49,8 @@ bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
  * there is no webhook. The caller must not touch the request afterwards. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
-/* Why the last conversion that has failed did so; NULL: it has failed without the webhook.
- * Borrowed. Accepts NULL. */
+/* Why the last hfd_forms_find has returned HF_E_INVALID. Borrowed. NULL: it has not; accepts NULL.
+ */
 const struct hfd_response *hfd_forms_failure(const struct hfd_admission_forms *forms);
 /* Accepts NULL; returns NULL. */
 struct hfd_admission_forms *hfd_forms_free(struct hfd_admission_forms *forms);

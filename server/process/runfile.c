@@ -33,8 +33,8 @@ struct hfd_runfile {
         int fd; /* owned; holds the lock */
 };
 
-/* Sets path to the run file's path. Refuses names that would make it a hidden file or a path
- * outside runtime_dir. */
+/* Sets path to the run file's path. Refuses names that are empty, longer than 200 bytes, begin with
+ * a dot or contain a slash. */
 static int make_path(const char *runtime_dir, const char *instance, char path[PATH_MAX],
                      struct hf_status *reterr_status) {
         size_t n = strlen(instance);
@@ -43,8 +43,8 @@ static int make_path(const char *runtime_dir, const char *instance, char path[PA
                                "flag --instance: \"%.200s\" cannot be a file name", instance);
         int n_path = snprintf(path, PATH_MAX, "%s/%s.lock", runtime_dir, instance);
         if (n_path < 0 || n_path >= PATH_MAX)
-                return hf_fail(reterr_status, -ENAMETOOLONG,
-                               "flag --runtime-dir: the path %.200s is too long", runtime_dir);
+                return hf_fail(reterr_status, -ENAMETOOLONG, "the path %.200s is too long",
+                               runtime_dir);
         return 0;
 }
 
@@ -81,9 +81,10 @@ static struct hf__json *parse_content(int fd) {
         return json;
 }
 
-/* The pid that the holder of the lock has written to the file; 0 = none. The kernel does not report
- * the holder of an OFD lock. */
-static long long holder_pid(const char *path) {
+/* The pid that was last written to the file; 0 = none. It is that of the holder of the lock, unless
+ * that is a `holdfastd release`, or has not written yet. The kernel does not report the holder of
+ * an OFD lock. */
+static long long last_pid(const char *path) {
         int64_t pid = 0;
         /* Reading needs no lock: a line that is being written counts as no record. */
         int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -107,13 +108,14 @@ static int lock_path(const char *path, bool create, struct hfd_runfile **ret_run
                 free(runfile);
                 if (r != HF_E_BUSY)
                         return r;
-                long long pid = holder_pid(path);
+                long long pid = last_pid(path);
                 if (pid > 0)
                         return hf_fail(reterr_status, r,
-                                       "this instance is running: %s is held by process %lld", path,
-                                       pid);
+                                       "another instance or release is running: %s is locked, and "
+                                       "process %lld wrote it last",
+                                       path, pid);
                 return hf_fail(reterr_status, r,
-                               "this instance is running: %s is held by another process", path);
+                               "another instance or release is running: %s is locked", path);
         }
         *ret_runfile = runfile;
         return 0;

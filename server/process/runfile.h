@@ -9,7 +9,11 @@
  * release` locks the file, reads it and releases exactly the term in it. It holds the lock until
  * the Lease is released, so that the instance cannot start meanwhile. holdfastd never removes the
  * file: otherwise a process that still has the file open could lock it while other processes create
- * and lock another one.
+ * and lock another one. The second Lease of a migration is released in its current term, if the
+ * identity still holds it.
+ *
+ * The server locks its data directory with the same functions: <data-dir>/holdfastd.lock, which
+ * never names a Lease.
  *
  * Thread: any, but one at a time for one object. Every function blocks briefly on file I/O.
  */
@@ -24,15 +28,15 @@ struct hfd_runfile;
 /*
  * Creates the directory and the file if they are missing, locks the file and records that this
  * process leads nothing. Keeps the lock until hfd_runfile_free. HF_E_BUSY: another process has the
- * lock; the message names the file and, if known, the process. HF_E_INVALID: the instance's name
- * cannot be a file name, or other users could replace the directory. Or -errno.
+ * lock, an instance or a `holdfastd release`; the message names the file. HF_E_INVALID: the
+ * instance's name cannot be a file name, or other users could replace the directory. Or -errno.
  */
 int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
 /*
  * Records what this process leads: the Lease, the identity and the term; in a migration also the
- * second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the
- * previous record may remain, or the record is unreadable, and a release then does nothing.
+ * second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the file
+ * has the previous record, or an unreadable one, for which a release does nothing.
  */
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership);
 /* Unlocks and closes the file. Its content stays. Accepts NULL, returns NULL. */
@@ -41,9 +45,9 @@ struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile);
 /*
  * For `holdfastd release`: locks the run file of a dead process and reads what that process led. On
  * success *ret_leadership is set and *ret_runfile holds the lock until it is freed. Otherwise no
- * lock is held: HF_E_NOT_FOUND (the process did not lead), HF_E_BUSY (the process is alive),
- * HF_E_INVALID (the content is incomplete or not a run file), -ENOENT (there is no file), or
- * another -errno.
+ * lock is held: HF_E_NOT_FOUND (the process did not lead), HF_E_BUSY (the process is alive, or
+ * another release runs), HF_E_INVALID (the content is incomplete or not a run file), -ENOENT (there
+ * is no file), or another -errno.
  */
 int hfd_runfile_read_if_dead(const char *runtime_dir, const char *instance,
                              struct hf_fence *ret_leadership, struct hfd_runfile **ret_runfile,

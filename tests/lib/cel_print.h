@@ -5,5 +5,6 @@
 #include "cel/values/value.h"
 
 /* Appends "1", "1u", "double 1", "'text'", "b'\x00'", "[1, 2]", "{'a': 1}" in the order of the
- * keys, "2026-01-02T03:04:05Z", "1.5s", "optional(1)", "optional.none()" or "type(int)". */
+ * keys, "2026-01-02T03:04:05Z", "1.5s", "optional(1)", "optional.none()", "type(int)", "null",
+ * "true", "error(message)" or "opaque". */
 void hf__cel_print(struct hf__strbuf *out, struct hf__cel_value value);

@@ -48,7 +48,7 @@ static void test_a_fence_of_two_leases_survives_the_round_trip(void **state) {
         assert_string_equal(text, "a/new;12,b/old;18446744073709551615;h;5,x/y;6;b");
         assert_int_equal(hf_fence_parse(text, (size_t)n, &back), 0);
         assert_memory_equal(&back, &fence, sizeof fence);
-        /* An identity may contain any text: everything after the term belongs to it. */
+        /* An identity may contain the separators: everything after the term belongs to it. */
         assert_int_equal(parse("a/b;1;2,c/d;3;e", &back), 0);
         assert_true(back.term == 1 && back.also_term == 0);
         assert_string_equal(back.identity, "2,c/d;3;e");

@@ -156,9 +156,10 @@ struct hf_bootstrap_config {
          * releases the Lease, so that another instance can try. The time doubles with each release
          * in a row, up to 10 minutes. 0 = 15 s */
         hf_nsec give_way_after;
-        /* Called on the phase's thread, without a lock; the phase waits until it returns. Phases
-         * can run in parallel, so calls for different phases can overlap. info is borrowed until
-         * it returns. NULL = none */
+        /* Called on the phase's thread, or on a thread of this library that the phase's thread
+         * waits for, without a lock; the phase waits until it returns. Phases can run in parallel,
+         * so calls for different phases can overlap. info is borrowed until it returns. NULL = none
+         */
         void (*on_progress)(void *ctx, enum hf_bootstrap_point point,
                             const struct hf_bootstrap_info *info);
         void *ctx; /* for on_progress; borrowed */

@@ -30,7 +30,8 @@ struct hfd_policy_case {
         const struct hfd_resource *as;
         const struct hf__json *object, *old; /* the objects that expressions read */
         struct hf__json *owned_object, *owned_old;
-        /* Why the webhook of the kind has not converted them; NULL = it has. Borrowed. */
+        /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
+         */
         const struct hfd_response *failure;
 };
 
@@ -43,15 +44,16 @@ int hfd_policy_case_may_go_on(const struct hfd_policy_case *c);
 
 /* Makes the objects, and the Namespace, for a policy whose rules have matched the row `as`. object:
  * the new one as it is now; NULL = a delete. 0; -ENOMEM; or -EAGAIN: a conversion is wanted
- * (hfd_admission_form). If it cannot be converted, c->failure says why. */
+ * (hfd_admission_form). 0 also if an object cannot be converted: then c->failure says why. */
 int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as,
                         const struct hf__json *object);
-/* The input of expressions, after hfd_policy_case_see. with_namespace: namespaceObject is not
- * null. */
+/* The input of expressions, after hfd_policy_case_see. with_namespace false: namespaceObject is
+ * null, as Kubernetes has it for match conditions. */
 struct hfd_expression_input hfd_policy_case_input(const struct hfd_policy_case *c,
                                                   const struct hf__json *params,
                                                   bool with_namespace);
-/* Whether the rules of a policy or binding name the request. ERROR: reterr_message says why. */
+/* Whether a policy or binding is for the request, by its rules and selectors. ERROR: reterr_message
+ * says why. */
 enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
                                               const struct hfd_matcher *matcher,
                                               const struct hf__json *object,

@@ -171,7 +171,7 @@ static void put_resource(struct hf__strbuf *s, const struct hfd_resource *row) {
                           row->plural, row->singular, row->namespaced ? "true" : "false", row->kind,
                           hfd_discovery_verbs(row));
         hfd_discovery_put_names(s, row);
-        if (!row->is_review) { /* nothing is stored */
+        if (!row->is_review) { /* of a review nothing is stored */
                 hf__strbuf_puts(s, ",\"storageVersionHash\":\"");
                 put_storage_hash(s, row);
                 hf__strbuf_putc(s, '"');

@@ -18,7 +18,8 @@ struct hfd_served_rows;
 /*
  * Returns the JSON document at path: /api, /api/v1, /apis, /apis/GROUP or /apis/GROUP/VERSION.
  * Slashes at the end are ignored. *ret_code is 200. NULL: *ret_code is 404 (there is no document at
- * path) or 500 (out of memory). table NULL = without custom resources. Pure.
+ * path) or 500 (out of memory). table NULL = without custom resources, else those that
+ * it serves now. Thread: any; takes only the lock of table.
  */
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 
@@ -29,7 +30,7 @@ struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, 
 void hfd_discovery_put_versions(struct hf__strbuf *s, const struct hfd_served_rows *rows, size_t i,
                                 void (*put)(struct hf__strbuf *s,
                                             const struct hfd_served_rows *rows, size_t i));
-/* Appends the members for the short names and the category of a resource, each after a comma. */
+/* Appends the members for the short names and the categories of a resource, each after a comma. */
 void hfd_discovery_put_names(struct hf__strbuf *s, const struct hfd_resource *row);
 /* The verbs of a resource, as a JSON array. */
 const char *hfd_discovery_verbs(const struct hfd_resource *row);

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-static __thread const struct hfd_worker_mailbox *current;
+static _Thread_local const struct hfd_worker_mailbox *current;
 
 int hfd_worker_mailbox_init(struct hfd_worker_mailbox *mailbox) {
         mailbox->local = NULL;

@@ -4,8 +4,8 @@
  *
  * Invariants: a part is compared with its counterpart in the old object only where there is one:
  * the same property, the same key of a map, the same keys of a list that is a map. Counterparts are
- * found in logarithmic time. The recursion follows the object, and its frames are small, because
- * the large ones, those of hfd_rule_run_node, are not part of it.
+ * found in logarithmic time. The recursion follows the object and nested allOf, and its frames are
+ * small, because the large ones, those of hfd_rule_run_node, are not part of it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,8 @@ static void index_done(struct index *index) {
         *index = (struct index){.entries = NULL};
 }
 
-/* The text of the keys of an element. NULL: it has none, or out of memory (*ret_failed). */
+/* The text of the keys of an element. NULL: one of them is missing or no
+ * scalar, or out of memory (*ret_failed). */
 static char *key_of(const struct hfd_rule_node *list, const struct hf__json *element,
                     bool *ret_failed) {
         struct hf__strbuf text = {0};
@@ -127,7 +128,8 @@ static struct hfd_rule_correlation correlation_below(struct hfd_rule_correlation
                                                      const char *property) {
         if (!above.current)
                 return above;
-        /* Users cannot change the type of a resource, so it has no counterpart. */
+        /* Both objects are in the version of the request, whatever was sent and stored. So these
+         * two would always equal their counterparts, and Kubernetes gives them none. */
         if (!above.nearest && property &&
             (strcmp(property, "apiVersion") == 0 || strcmp(property, "kind") == 0))
                 return (struct hfd_rule_correlation){.current = NULL};

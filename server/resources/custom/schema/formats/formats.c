@@ -278,7 +278,8 @@ static bool is_ssn(const char *text) {
                digits(text + 7, 4) >= 0 && strchr("- ", text[3]) && strchr("- ", text[6]);
 }
 
-/* Base64 with padding; not empty. */
+/* Base64 with padding; not empty. Stricter than hf__base64_check, which skips line breaks, as
+ * Kubernetes does in a []byte but not for this format. */
 static bool is_base64(const char *text) {
         static const char alphabet[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
