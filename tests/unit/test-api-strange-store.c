@@ -425,6 +425,22 @@ static void test_a_store_behind_the_named_revision_is_not_read(void **state) {
         }
 }
 
+/* The key of the first list has an escape, so it is found only when the object is parsed. */
+static void test_an_object_with_two_lists_of_managers_is_updated(void **state) {
+        struct api_fixture *f = *state;
+
+        write_raw(f, "/registry/tenancy.holdfast.dev/workspaces/twice",
+                  "{\"kind\":\"Workspace\",\"apiVersion\":\"tenancy.holdfast.dev/v1alpha1\","
+                  "\"metadata\":{\"name\":\"twice\",\"uid\":\"u\","
+                  "\"managed\\u0046ields\":{\"a\":\"b\"},\"managedFields\":[{}]}}");
+        assert_int_equal(api_fixture_request(f, HF_VERB_UPDATE, api_workspaces, NULL, "twice", NULL,
+                                             "{\"metadata\":{\"name\":\"twice\","
+                                             "\"labels\":{\"a\":\"b\"}}}"),
+                         0);
+        assert_string_equal(api_fixture_text_at(f, "metadata.labels.a"), "b");
+        assert_int_equal(api_fixture_count_at(f, "metadata.managedFields"), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 API_TEST(test_a_watch_from_a_lost_history_is_gone),
@@ -436,6 +452,7 @@ int main(void) {
                 API_TEST(test_a_page_with_an_invalid_value_is_not_the_last),
                 API_TEST(test_an_invalid_value_is_not_found),
                 API_TEST(test_writes_over_an_invalid_value_name_it),
+                API_TEST(test_an_object_with_two_lists_of_managers_is_updated),
                 API_TEST(test_a_list_without_memory_for_an_object_fails),
                 API_TEST(test_a_large_list_from_the_store),
                 API_TEST(test_a_store_behind_the_named_revision_is_not_read),

@@ -61,6 +61,12 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object) {
         free(text);
         if (r != 0)
                 return NULL;
-        r = hf__json_set_raw(hf__json_path(json, "metadata.managedFields"), list.data, list.n);
+        struct hf__json *managers = hf__json_path(json, "metadata.managedFields");
+        if (!hf__json_is_null(managers)) {
+                /* Another program has stored the same key twice, once with escapes. */
+                hf__json_free(json);
+                return hfd_object_parse(object);
+        }
+        r = hf__json_set_raw(managers, list.data, list.n);
         return r == 0 ? json : hf__json_free(json);
 }
