@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "server/quota/usage.h"
+#include "server/registry/write/admit.h"
 #include "server/resources/meta.h"
 
 /*
@@ -48,7 +49,8 @@ static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         bool applies = w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
         int r = merged ? merge_metadata(w, merged) : -ENOMEM;
 
-        if (r == 0 && applies)
+        /* After an apply or a change by admission, the owners are known already. */
+        if (r == 0 && (applies || hfd_write_admit_has_mutated(w)))
                 r = replace_part(merged, "metadata.managedFields", w->object);
         if (r != 0) {
                 hf__json_free(merged);
