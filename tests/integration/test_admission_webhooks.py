@@ -138,6 +138,29 @@ def test_mutating_webhooks_change_what_is_stored(server, hooks):
         assert server.ask("DELETE", MAPS + "/labelled").code == 200
 
 
+def test_the_writer_of_a_changed_part_owns_its_fields(server, hooks):
+    """A webhook changes an object whose status is written. The client still owns the fields of the status."""
+    group = {"group": "owned.example.com", "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+             "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {"status": {}},
+                           "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                               n: {"type": "object", "x-kubernetes-preserve-unknown-fields": True} for n in ("spec", "status")}}}}]}
+    definitions, widgets = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/owned.example.com/v1/namespaces/default/widgets"
+    definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.owned.example.com"}, "spec": group}
+    assert server.ask("POST", definitions, definition).code == 201
+    widget = {"apiVersion": "owned.example.com/v1", "kind": "Widget", "metadata": {"name": "w", "labels": {"on": "part"}}, "spec": {"a": 1}}
+    wait_until("the widgets to be served", lambda: server.ask("POST", widgets + "?fieldManager=creator", widget).code == 201)
+    hooks.answers["/part"] = lambda _: patch({"op": "add", "path": "/metadata/labels/added", "value": "yes"})
+    rule = {"apiGroups": ["owned.example.com"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["widgets/status"]}
+    with Configured(server, hooks, "part", hooks.client("/part"), mutating=True, rules=[rule]):
+        before = len(hooks.calls("/part"))
+        reply = server.ask("PATCH", widgets + "/w/status?fieldManager=reporter", {"status": {"ready": True}}, content_type="application/merge-patch+json")
+        assert reply.code == 200 and len(hooks.calls("/part")) > before and "added" not in reply.json["metadata"]["labels"]
+        owners = {(m["manager"], m.get("subresource")): m["fieldsV1"] for m in reply.json["metadata"]["managedFields"]}
+        assert owners.keys() == {("creator", None), ("reporter", "status")}
+        assert owners["reporter", "status"] == {"f:status": {".": {}, "f:ready": {}}}
+    assert server.ask("DELETE", f"{definitions}/widgets.owned.example.com").code == 200
+
+
 def test_a_webhook_is_called_again_if_others_change_the_object(server, hooks):
     hooks.answers["/first"] = lambda r: {}
     hooks.answers["/second"] = lambda r: patch({"op": "add", "path": "/data", "value": {"by": "second"}}) if r["object"] and "data" not in r["object"] else {}
