@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See cel_print.h. Each kind but MAP and OBJECT has a form of its own, so that a test sees which kind a value has. */
+/* See cel_print.h. Each kind but MAP and OBJECT has a form of its own, so that a test sees which
+ * kind a value has. */
 #include "cel_print.h"
 
 #include <stdlib.h>
