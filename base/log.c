@@ -10,6 +10,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/log_request.h"
+
+static _Thread_local const char *request_id; /* borrowed; NULL = no request */
+
+void hf__log_set_request(const char *id) { request_id = id; }
+
+const char *hf__log_request(void) { return request_id; }
+
 void hf_log(const struct hf_log *log, enum hf_log_level level, const char *component,
             const char *format, ...) {
         char line[1024];

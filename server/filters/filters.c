@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log_request.h"
 #include "server/filters/audit.h"
 #include "server/filters/authentication.h"
 #include "server/filters/authorization.h"
@@ -143,11 +144,13 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         hfd_request_metrics_count(filters->metrics, context->labels, code,
                                   context->info.watch || !received ? -1 : duration);
         const char *query = hfd_http_request_query(request);
+        hf__log_set_request(context->audit_id);
         hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
                "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),
                hfd_http_request_path(request), query[0] ? "?" : "", query, code,
                (double)duration / 1e6, n_bytes, hfd_http_request_protocol(request),
                hfd_http_request_remote(request), context->user);
+        hf__log_set_request(NULL);
 }
 
 /* ---- the filters that have no file of their own ---- */

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log_request.h"
 #include "server/systemd/journal.h"
 
 #define FIELD_MAX 128 /* bytes of a field other than MESSAGE */
@@ -69,6 +70,7 @@ void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const ch
                     const char *message, struct hfd_log_entry *ret_entry) {
         static const char identifier[] = "SYSLOG_IDENTIFIER=holdfastd";
         uint64_t term = atomic_load(&sink->term);
+        const char *request = hf__log_request();
         size_t used = 0;
 
         ret_entry->n = 0;
@@ -80,6 +82,8 @@ void hfd_log_encode(struct hfd_log_sink *sink, enum hf_log_level level, const ch
                 add_field(ret_entry, sink->lease, strlen(sink->lease));
         if (term != 0)
                 format_field(ret_entry, &used, FIELD_MAX, "HOLDFAST_TERM=%" PRIu64, term);
+        if (request)
+                format_field(ret_entry, &used, FIELD_MAX, "HOLDFAST_REQUEST=%s", request);
         format_field(ret_entry, &used, sizeof ret_entry->text, "MESSAGE=%s: %s", component,
                      message);
 }

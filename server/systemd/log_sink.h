@@ -13,11 +13,13 @@
  *      HOLDFAST_INSTANCE   --instance
  *      HOLDFAST_LEASE      namespace/name of the Lease that this process contends for
  *      HOLDFAST_TERM       the term that this process leads, or whose work has not ended yet
+ *      HOLDFAST_REQUEST    the Audit-Id of the request that the line is about (base/log_request.h)
  *
  * With --leader-elect=false there is no HOLDFAST_LEASE, and between terms there is no
- * HOLDFAST_TERM. Lease and term are those of the process at the time of the line, also for
- * components that have nothing to do with the election. The sink has no lock and allocates nothing.
- * One system call writes each entry or line, so lines of different threads do not mix.
+ * HOLDFAST_TERM. Without an audit log requests have no id. Lease and term are those of the process
+ * at the time of the line, also for components that have nothing to do with the election. The sink
+ * has no lock and allocates nothing. One system call writes each entry or line, so lines of
+ * different threads do not mix.
  *
  * The sub-commands always write to stderr. The journal finds the unit of an entry through its
  * sender's pid. A short process may have ended by then, and the entry would belong to no unit. For
@@ -34,7 +36,7 @@
 
 #include "server/config/config.h"
 
-#define HFD_LOG_FIELDS_MAX 7
+#define HFD_LOG_FIELDS_MAX 8
 
 struct hfd_log_sink {
         /* immutable after init */

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/log_request.h"
 #include "server/systemd/log_sink.h"
 
 static char the_instance[] = "a", the_ns[] = "kube-system", the_name[] = "holdfast-controllers";
@@ -26,13 +27,10 @@ static struct hfd_config the_config = {.command = HFD_COMMAND_SERVE,
                                        .lease_name = the_name,
                                        .v = 2};
 
-static const char *const all_names[] = {"PRIORITY",
-                                        "SYSLOG_IDENTIFIER",
-                                        "HOLDFAST_COMPONENT",
-                                        "HOLDFAST_INSTANCE",
-                                        "HOLDFAST_LEASE",
-                                        "HOLDFAST_TERM",
-                                        "MESSAGE"};
+static const char *const all_names[] = {"PRIORITY",           "SYSLOG_IDENTIFIER",
+                                        "HOLDFAST_COMPONENT", "HOLDFAST_INSTANCE",
+                                        "HOLDFAST_LEASE",     "HOLDFAST_TERM",
+                                        "HOLDFAST_REQUEST",   "MESSAGE"};
 
 /* The value of a field; NULL = the entry has no such field. Fails when the entry has it twice. */
 static const char *field(const struct hfd_log_entry *entry, const char *name) {
@@ -91,6 +89,22 @@ static void test_the_term_belongs_to_the_process(void **state) {
         hfd_log_sink_set_term(&sink, 0);
         hfd_log_encode(&sink, HF_LOG_NOTICE, "etcd", "x", &entry);
         assert_null(field(&entry, "HOLDFAST_TERM"));
+}
+
+static void test_the_request_belongs_to_the_line(void **state) {
+        struct hfd_log_sink sink;
+        struct hfd_log_entry entry;
+        struct hf_log log;
+
+        hfd_log_sink_init(&sink, &the_config, &log);
+        hfd_log_sink_set_term(&sink, 7);
+        hf__log_set_request("0b0e7e2a");
+        hfd_log_encode(&sink, HF_LOG_INFO, "http", "x", &entry);
+        assert_string_equal(field(&entry, "HOLDFAST_REQUEST"), "0b0e7e2a");
+        expect_known_fields_only(&entry);
+        hf__log_set_request(NULL);
+        hfd_log_encode(&sink, HF_LOG_INFO, "http", "x", &entry);
+        assert_null(field(&entry, "HOLDFAST_REQUEST"));
 }
 
 static void test_without_election_there_is_no_lease_field(void **state) {
@@ -214,6 +228,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_journal_entry_has_its_fields),
                 cmocka_unit_test(test_the_term_belongs_to_the_process),
+                cmocka_unit_test(test_the_request_belongs_to_the_line),
                 cmocka_unit_test(test_without_election_there_is_no_lease_field),
                 cmocka_unit_test(test_long_values_are_truncated_safely),
                 cmocka_unit_test(test_the_journal_is_chosen_by_device_and_inode),
