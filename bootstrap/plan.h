@@ -2,27 +2,28 @@
 #pragma once
 /*
  * The core of bootstrap: decides what to do next, from the ledger, the steps, the version and what
- * is known of one object. Pure: no clock, no I/O, no allocation. phase_run.c carries out one action
- * at a time. The unit test stops it at every point and starts again.
+ * is known of one object. Pure: no clock, no I/O, no allocation. phase_run.c carries the actions
+ * out. The unit test simulates instances that follow the plan, and lets them die at every point.
  *
  * Rules:
  *
  *  - Newer versions win. A phase that a newer version completed is left alone, and so is a step
- *    whose record is from a newer version. If versions are equal but contents differ (other
- *    directories), the last HF__SUPERSEDED_MAX contents that were superseded do not return. So a
- *    change is made once, however often leadership moves.
+ *    whose record is from a newer version. If versions are equal but contents differ (instances
+ *    with different directories of manifests), the last HF__SUPERSEDED_MAX superseded contents are
+ *    not applied again. So a change is made once, however often leadership moves.
  *  - A step whose record has exactly its content is settled. If the object has changed since, a
  *    user wanted that.
  *  - A step without a record gets its object created. If the object exists already, there are two
  *    cases. If it has the step's stamp, bootstrap wrote it before a crash or a lost response.
  *    Otherwise it belongs to a user and stays as it is (found).
  *  - If the record has another content, the object is read. If it is gone, a user deleted it, and
- *    it stays deleted (deleted). If it still equals what was last applied, it is replaced
- *    (updated). Otherwise a user edited it, and it stays as it is (kept).
- *  - A record is written after its object, so a crash between the two leaves an object without a
- *    record. The next leader finds the stamp and learns by a dry run how this server stores the
- *    content. The record gets that result, not the object's current state, so that an edit made in
- *    between still counts as an edit.
+ *    it stays deleted (deleted). If it has the step's stamp, bootstrap replaced it before a crash
+ *    (updated). If it still equals what was last applied, it is replaced (updated). Otherwise a
+ *    user edited it, and it stays as it is (kept).
+ *  - A record is written after its object, so a crash between the two leaves an object whose record
+ *    is missing or old. The next leader finds the stamp and learns by a dry run how this server
+ *    stores the content. The record gets that result, not the object's current state, so that an
+ *    edit made in between still counts as an edit.
  *  - Until some version has completed the phase, steps whose order does not matter may be done
  *    together: their objects are created at the same time, and then one write records all that were
  *    created. A crash before it leaves that many objects without a record.
@@ -68,10 +69,11 @@ struct hf__plan {
 bool hf__plan_settled(const struct hf__ledger *ledger, const struct hf__step *step,
                       const char *version);
 /*
- * Lists the steps, by index and beginning with `first`, whose objects may be created at the same
- * time: first, if the plan wants to create its object, and the steps after it whose order does not
- * matter and that have no record. At most max; returns their number, at least 1. The ledger must
- * not have a newer format.
+ * Lists steps, by index, whose objects may be created at the same time. Call it if the plan wants
+ * to create the object of `first`, which is always listed. If the order of first does not matter,
+ * and no version has completed the phase, the steps after it follow, up to one whose order matters
+ * or that has a record of another content. Settled ones are left out. At most max; returns their
+ * number, at least 1. The ledger must not have a newer format.
  */
 size_t hf__plan_together(const struct hf__ledger *ledger, const char *phase,
                          const struct hf__steps *steps, const char *version, size_t first,

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,26 @@ static void on_unsent(void *ctx, size_t n_bytes) {
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
 }
 
+/* took: the duration; negative = there is none. */
+static void log_request(const struct hfd_request_context *context, int code, hf_nsec took,
+                        size_t n_bytes) {
+        const struct hf_log *log = &context->filters->host->log;
+        struct hfd_http_request *request = context->request;
+        const char *query = hfd_http_request_query(request);
+        char duration[32] = "-";
+
+        if (code < 500 && log->max_level < HF_LOG_DEBUG)
+                return; /* hf_log would drop the line, as it does with most requests */
+        if (took >= 0)
+                (void)snprintf(duration, sizeof duration, "%.3f ms", (double)took / 1e6);
+        hf__log_set_request(context->audit_id);
+        hf_log(log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
+               "%s %.400s%s%.200s %d %s %zu bytes %s %s %s", hfd_http_request_method(request),
+               hfd_http_request_path(request), query[0] ? "?" : "", query, code, duration, n_bytes,
+               hfd_http_request_protocol(request), hfd_http_request_remote(request), context->user);
+        hf__log_set_request(NULL);
+}
+
 /* Called once, on the request's worker, when the response is finished or the client has gone. */
 static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_request_context *context = ctx;
@@ -137,20 +158,14 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         leave_level(context, now);
         hfd_inflight_release(filters->inflight, &context->place);
         hfd_unsent_remove(filters->unsent, &context->unsent);
-        /* The time of arrival is 0 if no handler was called: the request was refused, or its client
-         * left before it had sent the whole request. Then there is no duration. */
+        /* The time of arrival is 0 if hfd_filters_handle was not called: the request was refused by
+         * its head, or its client left before it had sent the whole request. Then there is no
+         * duration. */
         hf_nsec received = hfd_http_request_received_at(request);
-        hf_nsec duration = received ? now - received : 0;
+        hf_nsec took = received ? now - received : -1;
         hfd_request_metrics_count(filters->metrics, context->labels, code,
-                                  context->info.watch || !received ? -1 : duration);
-        const char *query = hfd_http_request_query(request);
-        hf__log_set_request(context->audit_id);
-        hf_log(&filters->host->log, code >= 500 ? HF_LOG_INFO : HF_LOG_DEBUG, "http",
-               "%s %.400s%s%.200s %d %.3f ms %zu bytes %s %s %s", hfd_http_request_method(request),
-               hfd_http_request_path(request), query[0] ? "?" : "", query, code,
-               (double)duration / 1e6, n_bytes, hfd_http_request_protocol(request),
-               hfd_http_request_remote(request), context->user);
-        hf__log_set_request(NULL);
+                                  context->info.watch ? -1 : took);
+        log_request(context, code, took, n_bytes);
 }
 
 /* ---- the filters that have no file of their own ---- */
@@ -169,7 +184,8 @@ static bool is_exempt(const char *path) {
         return strcmp(path, "/version") == 0;
 }
 
-/* Refuses an invalid path and an unknown method, so that no later filter sees one. */
+/* Refuses an invalid path and an unknown method, so that no later filter sees one. Only audit sees
+ * them, if authentication fails. */
 static bool check_request_info(struct hfd_request_context *context) {
         if (!context->info.valid_path) {
                 hfd_status_response_code(context->request, 400, 0, "the path is not valid");
@@ -313,8 +329,9 @@ static void run_filters(struct hfd_request_context *context) {
         call_handler(context);
 }
 
-/* ---- the end of a wait; thread: worker ---- */
+/* ---- the end of a wait ---- */
 
+/* Thread: worker, as for on_expired. */
 static void on_granted(void *ctx) {
         struct hfd_request_context *context = ctx;
 

@@ -226,8 +226,22 @@ static int compare_counted(const struct hf__json *old, const struct hf__json *ob
         return 0;
 }
 
+/* Whether the map in metadata that counts has changed. An empty one is the same as none. */
+static bool has_changed_metadata(const struct hfd_resource *resource, const struct hf__json *object,
+                                 const struct hf__json *old) {
+        const char *key = resource->counted_metadata;
+
+        if (!key)
+                return false;
+        const struct hf__json *before = hf__json_get(hf__json_get(old, "metadata"), key),
+                              *after = hf__json_get(hf__json_get(object, "metadata"), key);
+        if (!hf__json_first(before) || !hf__json_first(after))
+                return hf__json_first(before) != hf__json_first(after);
+        return !hf__json_equal(before, after);
+}
+
 int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
-                            const struct hf__json *old) {
+                            const struct hf__json *old, bool of_status) {
         int64_t generation = 0;
         bool has_generation = hf__json_i64(old, "metadata.generation", &generation);
 
@@ -236,7 +250,7 @@ int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json
                 int r = compare_counted(old, object, &changed);
                 if (r != 0)
                         return r;
-                if (changed) {
+                if (changed || (!of_status && has_changed_metadata(resource, object, old))) {
                         has_generation = true;
                         generation++;
                 }

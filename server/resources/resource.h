@@ -126,8 +126,11 @@ struct hfd_resource {
         bool unconditional_update; /* a PUT without a resourceVersion is accepted */
         bool term_record;          /* the store also has a term record for each object (Leases) */
         bool has_generation; /* metadata.generation counts changes outside metadata and status */
-        bool owns_nothing;   /* never an owner, so a delete ignores propagationPolicy (Events) */
-        bool is_packed;      /* large objects are compressed in memory (packed.h) */
+        /* With has_generation: a map in metadata whose changes count, too, unless a write of status
+         * makes them; NULL = none. */
+        const char *counted_metadata;
+        bool owns_nothing; /* never an owner, so a delete ignores propagationPolicy (Events) */
+        bool is_packed;    /* large objects are compressed in memory (packed.h) */
         bool no_strategic_patch; /* refuses strategic merge patches, as for custom resources */
         /* A write to a subresource also writes metadata, as for most built-in kinds. False: it
          * writes only its own part, as for custom resources. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Load of server-side apply, with IN_FLIGHT requests at a time. The objects are CONFIGMAPS
- * different ConfigMaps of five keys, which the writes visit in turn.
+ * different ConfigMaps of five keys. A run writes each of them once.
  *
  *      apply-load KUBECONFIG MODE IN_FLIGHT CONFIGMAPS ROUND SERVER_PID
  *
- * MODE: `create` creates them by apply, `apply` changes a key of each, `same` applies what is there
- * already, `put` writes the same as `apply` by an update without a resourceVersion. ROUND is in the
- * value that changes, so that another round changes it again.
+ * ROUND is the value of one of the keys. MODE: `put` writes by an update without a resourceVersion.
+ * All others apply, and differ only in the output: `create` says that the objects do not exist yet,
+ * `apply` that ROUND differs from that of the run before, and `same` that it is the same, so that
+ * nothing changes.
  *
  * Prints one JSON line: requests, seconds, microseconds of the server's CPU per request (of
  * SERVER_PID, from /proc), failures.
@@ -112,7 +113,7 @@ static void run(int n_in_flight) {
 
 int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host};
-        struct hf_status status;
+        struct hf_status status = {0};
 
         if (argc != 7) {
                 fprintf(stderr, "usage: apply-load KUBECONFIG create|apply|same|put IN_FLIGHT "
@@ -123,8 +124,11 @@ int main(int argc, char **argv) {
         put = strcmp(argv[2], "put") == 0;
         wanted = atol(argv[4]);
         round_number = atol(argv[5]);
-        if (hf__http_global_init() ||
-            hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
+        if (hf__http_global_init()) {
+                fprintf(stderr, "apply-load: libcurl cannot be initialised\n");
+                return 1;
+        }
+        if (hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
                 fprintf(stderr, "apply-load: %s\n", status.message);
                 return 1;
         }

@@ -142,7 +142,7 @@ static void run(int n_slots, long requests) {
 
 int main(int argc, char **argv) {
         struct hf_host host = {.size = sizeof host};
-        struct hf_status status;
+        struct hf_status status = {0};
 
         if (argc != 6) {
                 fprintf(stderr,
@@ -151,8 +151,15 @@ int main(int argc, char **argv) {
         }
         int n_slots = atoi(argv[3]);
         long pid = atol(argv[5]);
-        if (n_slots < 1 || n_slots > MAX_SLOTS || hf__http_global_init() ||
-            hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
+        if (n_slots < 1 || n_slots > MAX_SLOTS) {
+                fprintf(stderr, "lease-load: IN_FLIGHT is 1 to %d\n", MAX_SLOTS);
+                return 2;
+        }
+        if (hf__http_global_init()) {
+                fprintf(stderr, "lease-load: libcurl cannot be initialised\n");
+                return 1;
+        }
+        if (hf_rest_client_from_kubeconfig(&host, argv[1], &client, &status)) {
                 fprintf(stderr, "lease-load: %s\n", status.message);
                 return 1;
         }

@@ -261,6 +261,15 @@ def test_a_secret_gets_a_token_that_lives_as_long_as_it(pair, ns):
     assert again != token and ask(pair.a, token)[0] == 401
 
 
+def test_the_log_says_what_an_immutable_secret_lacks(pair, ns):
+    pair.account(ns, "sa")
+    for name, data, lacks in (("empty", {}, "token ca.crt namespace uid"), ("full", {"token": "dA=="}, "ca.crt namespace uid")):
+        pair.admin("POST", f"/api/v1/namespaces/{ns}/secrets", {
+            "metadata": {"name": name, "annotations": {NAME: "sa"}}, "type": TOKEN_SECRET, "immutable": True, "data": data}, 201)
+        line = f"the server refuses the update of the Secret {ns}/{name}, which lacks: {lacks}"
+        wait_until(line, lambda line=line: any(line in instance.log_text() for instance in pair.both))
+
+
 def test_secrets_with_tokens_die_with_their_account(pair, ns):
     uid = pair.account(ns, "sa")["metadata"]["uid"]
     pair.account(ns, "other")

@@ -6,6 +6,8 @@ from memory_server import MemoryServer
 NAMESPACED = "/api/v1/namespaces/default/"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
+CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"
+WS = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 META = "application/merge-patch+json"
 CONTAINERS = [{"name": "c", "image": "i"}]
 
@@ -23,6 +25,7 @@ def _api():
     with MemoryServer("--runtime-config=api/workloads=true") as server:
         for path, body in (
                 ("/api/v1/nodes", named("open")), ("/api/v1/nodes", named("closed", spec={"unschedulable": True})),
+                (CLASSES, named("fast", spec={"controller": "a.example/b"})), (CLASSES, named("slow", spec={"controller": "a.example/b"})),
                 (NAMESPACED + "serviceaccounts", named("robot")),
                 (NAMESPACED + "pods", named("plain", spec={"containers": CONTAINERS})),
                 (NAMESPACED + "pods", named("bound", spec={"containers": CONTAINERS, "nodeName": "open", "hostNetwork": True, "restartPolicy": "Never",
@@ -81,7 +84,12 @@ def names(api, path, selector):
     (NAMESPACED + "replicationcontrollers", "status.replicas=0", ["idle"]),
     (NAMESPACED + "replicationcontrollers", "status.replicas=3", ["busy"]),
     (JOBS, "status.successful=0", ["new"]),
-    (JOBS, "status.successful=2", ["old"])])
+    (JOBS, "status.successful=2", ["old"]),
+    (CLASSES, "metadata.namespace=", ["fast", "slow"]),
+    (CLASSES, "metadata.namespace!=default,metadata.name=slow", ["slow"]),
+    (CLASSES, "metadata.namespace=default", []),
+    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", "metadata.namespace=default", []),
+    ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "metadata.namespace=default", [])])
 def test_selects(api, path, selector, wanted):
     assert names(api, path, selector) == wanted
 
@@ -95,3 +103,9 @@ def test_selects(api, path, selector, wanted):
 def test_refuses(api, path, message):
     answer = api.ask("GET", path + "?fieldSelector=spec.x%3Da")
     assert (answer.code, answer.json["message"]) == (400, message)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nodes", "/api/v1/namespaces", "/apis/certificates.k8s.io/v1/certificatesigningrequests", WS])
+def test_the_namespace_is_no_field_of_these_kinds(api, path):
+    answer = api.ask("GET", path + "?fieldSelector=metadata.namespace%3Da")
+    assert (answer.code, answer.json["message"]) == (400, "field label not supported: metadata.namespace")

@@ -162,7 +162,11 @@ int main(int argc, char **argv) {
                 return 2;
         }
         signal(SIGPIPE, SIG_IGN);
-        if (hf__http_global_init() != 0 || store_open(&host, argv[1], &store, &status) != 0) {
+        if (hf__http_global_init() != 0) {
+                fprintf(stderr, "witness: libcurl cannot be initialised\n");
+                return 1;
+        }
+        if (store_open(&host, argv[1], &store, &status) != 0) {
                 fprintf(stderr, "witness: %s\n", status.message);
                 return 1;
         }

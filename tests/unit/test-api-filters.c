@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -506,6 +507,36 @@ static void test_a_request_is_in_flight_from_its_head_on(void **state) {
         assert_int_equal(hfd_filters_wait_drained(filters, HF_NSEC_NEVER), 0);
 }
 
+/* ---- the log ---- */
+
+static char logged[1024];
+
+static void keep_line(void *ctx, enum hf_log_level level, const char *component,
+                      const char *message) {
+        if (strcmp(component, "http") == 0)
+                (void)snprintf(logged, sizeof logged, "%s", message);
+}
+
+static void test_the_log_has_durations_of_handled_requests_only(void **state) {
+        struct hfd_http_request *request = fake_request_new_admin("GET", "/api/v1/../x", "a=b");
+        int n = 0;
+
+        host.log = (struct hf_log){.write = keep_line, .max_level = HF_LOG_DEBUG};
+        request->received_at = 0; /* as the connection leaves it if the head is refused */
+        fake_request_free(send(request));
+        assert_non_null(strstr(logged, "GET /api/v1/../x?a=b 400 - "));
+        fake_request_free(send(fake_request_new_admin("GET", "/api/v1/configmaps", "")));
+        const char *rest = strstr(logged, "GET /api/v1/configmaps 200 ");
+        assert_non_null(rest);
+        assert_int_equal(sscanf(rest, "GET /api/v1/configmaps 200 %*d.%*3d ms %*d bytes%n", &n), 0);
+        assert_true(n > 0);
+        host.log.max_level = HF_LOG_INFO;
+        logged[0] = '\0';
+        fake_request_free(send(fake_request_new_admin("GET", "/api/v1/configmaps", "")));
+        assert_string_equal(logged, "");
+        host.log = (struct hf_log){0};
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_refusals_have_the_messages_of_kubernetes,
@@ -538,6 +569,8 @@ int main(void) {
                         test_waiting_for_requests_ends_with_the_last_response, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(test_metrics_have_bounded_labels, set_up,
                                                 tear_down),
+                cmocka_unit_test_setup_teardown(test_the_log_has_durations_of_handled_requests_only,
+                                                set_up, tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,8 +267,8 @@ static void test_defaults(void **state) {
         CHECK(defaults);
 }
 
-/* The look-up of each property in many value validations does not take quadratic time. With a
- * million comparisons of names each, this would take minutes. */
+/* Value validations look each of their properties up in an index. Without it, each of 20000
+ * look-ups would compare up to 20000 names. */
 static void test_large_schemas_are_checked(void **state) {
         struct hf__strbuf text = {0};
         struct hfd_causes causes = {.n = 0};

@@ -19,7 +19,7 @@ static int64_t after(const char *old_text, const char *text, bool has_generation
         struct hf__json *old = json_of(old_text), *object = json_of(text);
         int64_t generation = -1;
 
-        assert_int_equal(hfd_meta_set_generation(&row, object, old), 0);
+        assert_int_equal(hfd_meta_set_generation(&row, object, old, false), 0);
         (void)hf__json_i64(object, "metadata.generation", &generation);
         hf__json_free(old);
         hf__json_free(object);
@@ -56,9 +56,44 @@ static void test_changes_beside_metadata_and_status_count(void **state) {
         assert_int_equal(after(old, "{'metadata':{'generation':9}}", false), 4);
 }
 
+/* Whether a change of the annotations counts. */
+static bool counts(const char *before, const char *after, bool of_status) {
+        const struct hfd_resource row = {.kind = "K",
+                                         .has_generation = true,
+                                         .counted_metadata = "annotations"};
+        struct hf__json *old = json_of(before), *object = json_of(after);
+        int64_t generation = -1;
+
+        assert_int_equal(hfd_meta_set_generation(&row, object, old, of_status), 0);
+        assert_true(hf__json_i64(object, "metadata.generation", &generation));
+        hf__json_free(old);
+        hf__json_free(object);
+        return generation == 5;
+}
+
+static void test_some_kinds_count_a_map_in_metadata(void **state) {
+        static const char plain[] = "{'metadata':{'generation':4,'labels':{'x':'y'}}}",
+                          empty[] = "{'metadata':{'generation':4,'annotations':{}}}",
+                          one[] = "{'metadata':{'generation':4,'annotations':{'a':'b','c':'d'}}}",
+                          sorted[] =
+                                  "{'metadata':{'generation':4,'annotations':{'c':'d','a':'b'}}}",
+                          other[] = "{'metadata':{'generation':4,'annotations':{'a':'c','c':'d'}}}";
+
+        (void)state;
+        assert_false(counts(plain, empty, false));
+        assert_false(counts(empty, plain, false));
+        assert_false(counts(one, sorted, false));
+        assert_true(counts(plain, one, false));
+        assert_true(counts(one, empty, false));
+        assert_true(counts(one, other, false));
+        assert_false(counts(one, other, true));
+        assert_int_equal(after(plain, one, true), 4); /* another kind */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_changes_beside_metadata_and_status_count),
+                cmocka_unit_test(test_some_kinds_count_a_map_in_metadata),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,9 @@
  * replaced, a few at a time, so that the lock is never held for long.
  *
  * Invariant: when hfd_slot_form_set has succeeded, all objects in the slot's tree have the new
- * form, unless the cache was filled meanwhile. After a filling the cacher wakes its observers, so
- * kind_feed.c calls the function again.
+ * form, with two exceptions. An object that is not valid for the new row keeps its old form, as
+ * long as nobody writes it. And if the cache was filled meanwhile, objects may have any form; but
+ * after a filling the cacher wakes its observers, so kind_feed.c calls the function again.
  */
 #include "server/cacher/sync/slot_forms.h"
 
@@ -27,7 +28,8 @@
 
 /* Guarded by the cacher's lock. */
 struct hfd_slot_forms {
-        /* By slot, from HFD_RESOURCES_MAX on. References; NULL = no form. */
+        /* rows[i] is the form of the slot whose index as a resource is HFD_RESOURCES_MAX + i: a
+         * reference; NULL = none. */
         const struct hfd_resource *rows[HFD_CUSTOM_SLOTS_MAX];
 };
 
@@ -122,7 +124,8 @@ static int replace_batch(struct hfd_cacher *cacher, size_t slot, struct batch *b
         return r;
 }
 
-/* Makes each object of the snapshot anew that has another form than row. 0 or -ENOMEM. */
+/* Makes each object of the snapshot anew that has another form than row, unless it is not valid for
+ * row: readers check the form of each object. 0 or -ENOMEM. */
 static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *row,
                         const struct hfd_object_tree *snapshot) {
         static const struct hfd_scope all = {.prefix = ""};
@@ -153,17 +156,20 @@ int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row)
         assert(row->custom);
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_resource **at = &cacher->forms->rows[slot_number(row)], *old = *at;
-        /* Of several kinds with one form, the first one stays, so that objects keep no other. */
+        /* If the form is the same, the old row stays, so that objects do not keep several kinds in
+         * memory. */
         bool same = old && hfd_custom_same_form(old, row);
         if (!same)
                 *at = hfd_resource_ref(row);
+        const struct hfd_resource *form = hfd_resource_ref(*at);
         struct hfd_object_tree snapshot =
                 hfd_object_tree_snapshot(&cacher->trees[hfd_resource_index(row)]);
         pthread_mutex_unlock(&cacher->mu);
         if (!same)
                 hfd_resource_unref(old);
-        int r = form_objects(cacher, row, &snapshot);
+        int r = form_objects(cacher, form, &snapshot);
         hfd_object_tree_clear(&snapshot);
+        hfd_resource_unref(form);
         return r;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The form that the cached objects of each custom resource have. It is that of a storage row: the
- * row of the kind that is served now or, if none is, that was served last. Before its definition is
- * known, a slot has no form, and its objects are as they are stored.
+ * row of the kind that is served. While none is, the slot has no form: new objects are as they are
+ * stored, and those that are cached already keep their form.
  *
  * The cacher's lock guards the forms.
  */
@@ -35,17 +35,18 @@ const struct hfd_resource *hfd_slot_form_of(struct hfd_cacher *cacher,
                                             const struct hfd_resource *stored);
 /*
  * Before an object enters a tree of the cacher: makes it anew if the form has changed since it was
- * made, which is rare. Consumes the reference and returns one. NULL = out of memory.
+ * made, which is rare. Consumes the reference and returns one. NULL = out of memory, or not a valid
+ * object.
  */
 struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms,
                                               struct hfd_object *object);
 
 /*
  * Gives the slot of row, a storage row, the form of row: new objects have it from now on, and
- * cached objects of another form are made anew. Until this returns, readers may get objects of
- * either form, so they check the form of each object (forms/conversion.h). Takes as long as parsing
- * all objects of the slot, unless they have the form already. One thread at a time. 0 or -ENOMEM:
- * call it again.
+ * cached objects of another form are made anew, unless they are not valid for row. Until this
+ * returns, and of those objects also later, readers may get an older form, so they check the form
+ * of each object (forms/conversion.h). Takes as long as parsing all objects of the slot, unless
+ * they have the form already. One thread at a time. 0 or -ENOMEM: call it again.
  */
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. */

@@ -5,10 +5,10 @@
  * token_secret_core.h decides what a Secret lacks.
  *
  * Invariants. The informer has only the Secrets of this type, with an index by account, so that a
- * change of an account costs one look-up. A Secret is deleted only if a consistent read has shown
- * that its account does not exist, because the caches may be outdated. A Secret is written at the
- * resourceVersion that was read, so a token that another client has added meanwhile is not
- * replaced.
+ * change of an account costs one look-up. A Secret is deleted only if it names no account, or a
+ * consistent read has shown that there is none with its name and uid, because the caches may be
+ * outdated. A Secret is written at the resourceVersion that was read, so a token that another
+ * client has added meanwhile is not replaced.
  */
 #include "server/controllers/accounts/token_secrets.h"
 
@@ -47,7 +47,8 @@ static bool take_uid(const struct hf__json *secret, const struct hf__json *accou
         return true;
 }
 
-/* Finds the account of the Secret, and copies its uid. HF_E_NOT_FOUND: there is no such account. */
+/* Finds the account of the Secret, and copies its uid. HF_E_NOT_FOUND: the Secret names no account,
+ * or there is none with its name and uid. */
 static int find_account(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const struct hf__json *secret, char uid[64]) {
         const char *name = hfd_token_secret_account(secret);
@@ -99,6 +100,19 @@ static void free_token(char *token) {
         free(token);
 }
 
+/* Usually the Secret is immutable: created without a token, or before the CA was replaced. */
+static void warn_refused(struct hfd_controller_context *context,
+                         const struct hfd_secret_token *wanted, unsigned lacks) {
+        hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
+               "the server refuses the update of the Secret %s/%s, which lacks:%s%s%s%s",
+               wanted->ns, wanted->secret, (lacks & HFD_LACKS_TOKEN) != 0 ? " token" : "",
+               (lacks & HFD_LACKS_CA) != 0 ? " ca.crt" : "",
+               (lacks & HFD_LACKS_NAMESPACE) != 0 ? " namespace" : "",
+               (lacks & HFD_LACKS_UID) != 0 ? " uid" : "");
+}
+
+/* Writes what the Secret lacks. An update that the server refuses is logged, and is no error: a
+ * change of the Secret, or the next check, tries again. */
 static int fill_secret(struct hfd_controller_context *context, struct hf_term *term,
                        struct hf__json *secret, const struct hfd_secret_token *wanted,
                        const char *ca) {
@@ -119,10 +133,7 @@ static int fill_secret(struct hfd_controller_context *context, struct hf_term *t
                 hfd_object_client_update(term, &secrets, wanted->ns, wanted->secret, NULL, secret));
         if (r != HF_E_INVALID)
                 return r;
-        /* Usually the Secret is immutable and was created without a token. */
-        hf_log(&context->host->log, HF_LOG_WARNING, HFD_TOKEN_SECRETS,
-               "the Secret %s/%s gets no token, because the server refuses its update", wanted->ns,
-               wanted->secret);
+        warn_refused(context, wanted, lacks);
         return 0;
 }
 
@@ -155,8 +166,8 @@ static int reconcile_secret(void *ctx, struct hf_term *term, const char *key, hf
         struct hf__json *secret;
         char ns[64];
 
-        assert(slash &&
-               (size_t)(slash - key) < sizeof ns); /* the names of the informer's objects */
+        /* Keys name stored objects, whose namespace is a DNS label. */
+        assert(slash && (size_t)(slash - key) < sizeof ns);
         (void)snprintf(ns, sizeof ns, "%.*s", (int)(slash - key), key);
         int r = hfd_object_client_get_cached(context->token_secrets, ns, slash + 1, &secret);
         if (r != 0)

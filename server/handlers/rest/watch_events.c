@@ -12,8 +12,8 @@
  * Objects that a webhook converts wait for it in a queue (registry/convert/watch_conversion.h), in
  * their order. While the queue is not empty, the stream accepts no further events.
  *
- * Invariant: after on_end nothing is pushed, and the last user of the stream lets go of the HTTP
- * request, which may free the stream.
+ * Invariant: after end_stream nothing is pushed, and the last user of the stream lets go of the
+ * HTTP request, which may free the stream.
  */
 #include "server/handlers/rest/watch_events.h"
 
@@ -81,7 +81,7 @@ static void on_waiting_changed(void *ctx) {
         hfd_unsent_watch_charge(&stream->unsent);
 }
 
-/* Ends the stream, after the watcher's last call. */
+/* Ends the stream: after the watcher's last call, when no event is being delivered any more. */
 static void end_stream(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
 

@@ -9,9 +9,11 @@
  * and its end need, and nothing else: the struct of the request is freed before the watch runs.
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
- * reference to that request. The stream holds a reference, and drops it when the last of its users
- * lets go: the watcher after its last call, on_end, and the task after its last step. on_end
- * submits that step. So on_gone may cancel the watcher at any time.
+ * reference to that request. The stream holds a reference, and drops it when its last user lets go.
+ * There are two users. The watcher is one until its last call, on_end: when no event of a webhook
+ * is being delivered any more, end_stream submits the task's last step and drops the watcher's use.
+ * The task is the other one until that step, which drops its use. So on_gone may cancel the watcher
+ * at any time.
  *
  * Thread: any, unless a function says otherwise. No function blocks.
  */
@@ -41,10 +43,11 @@ struct hfd_watch_stream {
         struct hfd_registry *registry;         /* borrowed */
         struct hfd_http_request *http_request; /* a reference of all users together */
         atomic_int n_users;                    /* of http_request; see above */
-        atomic_bool paused;  /* the watcher has changes, and waits until bytes were sent */
+        /* is_ready has returned false: the task is submitted once there is room. */
+        atomic_bool paused;
         atomic_bool gone;    /* the client has left */
         atomic_bool revoked; /* the user has lost the right to watch */
-        atomic_bool ended;   /* on_end was called */
+        atomic_bool ended;   /* the response was ended: the task's next step is its last */
         /* Only for Tables: the first event, which has the columns, was sent. No lock: events are
          * sent one after the other. */
         bool has_columns;
@@ -56,15 +59,17 @@ struct hfd_watch_stream {
 };
 
 /*
- * The stream has room for more events. False: the task is submitted as soon as there is room; only
- * one thread at a time may ask.
+ * The stream has room for more events: few bytes wait to be sent, and no object waits for a
+ * webhook. False: the task is submitted as soon as there is room; only one thread at a time may
+ * ask.
  */
 bool hfd_watch_stream_is_ready(struct hfd_watch_stream *stream);
 /* Queues a piece. Takes ownership of piece, which may be NULL. False: it was not queued, and the
  * watch must end. */
 bool hfd_watch_stream_push(struct hfd_watch_stream *stream, struct hf__buf *piece);
-/* The same for one or more events. Of a Table only the first one says which columns there are, as
- * in Kubernetes. That costs a copy of the first piece, which other watches may share. */
+/* The same for a piece of one or more events. If the events are Tables, only the first one of the
+ * stream names the columns, as in Kubernetes. Its piece is copied for that, because other watches
+ * may share it. */
 bool hfd_watch_stream_push_events(struct hfd_watch_stream *stream, struct hf__buf *piece);
 /* Submits the task, if the stream has said that it is not ready. */
 void hfd_watch_stream_continue(struct hfd_watch_stream *stream);

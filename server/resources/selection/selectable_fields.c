@@ -41,11 +41,20 @@ static const char *find_event_field(const struct hfd_resource *resource, const c
         return NULL;
 }
 
+/* Custom kinds, and those that would be custom ones in Kubernetes. */
+static bool is_custom(const struct hfd_resource *resource) { return resource->no_strategic_patch; }
+
+/* Kinds without a namespace support the field only if Kubernetes has no list of fields for them.
+ * Then their objects have the empty namespace. */
+static bool supports_namespace(const struct hfd_resource *resource) {
+        return resource->namespaced || (!is_custom(resource) && !hfd_selectable_has_own(resource));
+}
+
 const char *hfd_selectable_field(const struct hfd_resource *resource, const char *key) {
         if (strcmp(key, "metadata.name") == 0)
                 return key;
         if (strcmp(key, "metadata.namespace") == 0)
-                return resource->namespaced ? key : NULL;
+                return supports_namespace(resource) ? key : NULL;
         if (resource->custom)
                 return hfd_custom_is_selectable(resource->custom, key) ? key : NULL;
         if (hfd_selectable_is_event(resource))
@@ -53,12 +62,13 @@ const char *hfd_selectable_field(const struct hfd_resource *resource, const char
         return hfd_selectable_has_value(resource, key) ? key : NULL;
 }
 
-/* Custom resources, and the kinds that would be custom ones in Kubernetes, share one message. */
+/* Custom kinds, and built-in kinds with fields of their own, share one message; Jobs have another.
+ */
 void hfd_selectable_refuse(const struct hfd_resource *resource, const char *key, char *reason,
                            size_t max_reason) {
         if (strcmp(resource->group, "batch") == 0 && strcmp(resource->plural, "jobs") == 0)
                 (void)snprintf(reason, max_reason, "field label \"%s\" not supported for Job", key);
-        else if (resource->no_strategic_patch || hfd_selectable_has_own(resource))
+        else if (is_custom(resource) || hfd_selectable_has_own(resource))
                 (void)snprintf(reason, max_reason, "field label not supported: %s", key);
         else
                 (void)snprintf(reason, max_reason,

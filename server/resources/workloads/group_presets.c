@@ -264,6 +264,9 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old) 
                                                     {"spec", "requiresRepublish", "false", NULL},
                                                     {"spec", "seLinuxMount", "false", NULL}};
 
+        /* As in Kubernetes, only changes count, so a new object has no generation. */
+        if (!old)
+                hf__json_remove(object, "metadata.generation");
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 

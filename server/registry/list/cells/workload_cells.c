@@ -47,12 +47,6 @@ static void put_none(struct hf__strbuf *out, const struct hf__json *object, cons
         put_otherwise(out, 0, "<none>");
 }
 
-static void put_unset(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
-                      int64_t now_s) {
-        hf__strbuf_puts(out, text_of(object, arg));
-        put_otherwise(out, 0, "<unset>");
-}
-
 static void put_known(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         hf__strbuf_puts(out, text_of(object, arg));
@@ -60,14 +54,32 @@ static void put_known(struct hf__strbuf *out, const struct hf__json *object, con
 }
 
 static void put_number_or_text(struct hf__strbuf *out, const struct hf__json *object,
-                               const char *arg, int64_t now_s) {
+                               const char *path, const char *otherwise) {
         int64_t number;
 
-        if (hf__json_i64(object, arg, &number))
+        if (hf__json_i64(object, path, &number))
                 hf__strbuf_printf(out, "%" PRId64, number);
         else
-                hf__strbuf_puts(out, text_of(object, arg));
-        put_otherwise(out, 0, "N/A");
+                hf__strbuf_puts(out, text_of(object, path));
+        put_otherwise(out, 0, otherwise);
+}
+
+static void put_applicable(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                           int64_t now_s) {
+        put_number_or_text(out, object, arg, "N/A");
+}
+
+static void put_unset(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        put_number_or_text(out, object, arg, "<unset>");
+}
+
+static void put_truth(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        if (!hf__json_is_bool(hf__json_path(object, arg)))
+                hf__strbuf_puts(out, "<unset>");
+        else
+                hf__strbuf_puts(out, hf__json_bool(object, arg, false) ? "True" : "False");
 }
 
 static void put_ratio(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
@@ -183,11 +195,14 @@ static void put_slice(struct hf__strbuf *out, const struct hf__json *object, con
                 for (const struct hf__json *m = hf__json_first(hf__json_get(object, "ports")); m;
                      m = hf__json_next(m), n++) {
                         int64_t port;
-                        char text[24] = "*";
+                        const char *name = hf__json_string(m, "name");
+                        if (n >= 3)
+                                continue;
+                        hf__strbuf_puts(out, n > 0 ? "," : "");
                         if (hf__json_i64(m, "port", &port))
-                                (void)snprintf(text, sizeof text, "%" PRId64, port);
-                        if (n < 3)
-                                put_element(out, 0, ",", text);
+                                hf__strbuf_printf(out, "%" PRId64, port);
+                        else
+                                hf__strbuf_puts(out, name ? name : "*");
                 }
         } else {
                 for (const struct hf__json *m = hf__json_first(hf__json_get(object, "endpoints"));
@@ -214,10 +229,18 @@ static void put_ingress(struct hf__strbuf *out, const struct hf__json *object, c
                                                                                        : "80");
                 return;
         }
-        for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.rules")); m;
-             m = hf__json_next(m))
-                if (*text_of(m, "host"))
+        const struct hf__json *rules = hf__json_path(object, "spec.rules");
+        size_t n = 0;
+        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m)) {
+                if (n == 3) { /* as in Kubernetes, also if no other rule has a host */
+                        hf__strbuf_printf(out, " + %zu more...", hf__json_count(rules) - n);
+                        return;
+                }
+                if (*text_of(m, "host")) {
                         put_element(out, 0, ",", text_of(m, "host"));
+                        n++;
+                }
+        }
         put_otherwise(out, 0, "*");
 }
 
@@ -328,6 +351,41 @@ static void put_parent(struct hf__strbuf *out, const struct hf__json *object, co
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
                 if (*text_of(parent, members[i]))
                         put_element(out, 0, i == 1 ? "." : "/", text_of(parent, members[i]));
+        put_otherwise(out, 0, "<none>");
+}
+
+/* ---- classes and drivers ---- */
+
+/* arg: the kind in the key of the annotation that marks the default class. */
+static void put_class(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                      int64_t now_s) {
+        static const char *const domains[] = {".kubernetes.io", ".beta.kubernetes.io"};
+        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations");
+        size_t n = strcmp(arg, "storageclass") == 0 ? 2 : 1; /* others have had no beta */
+        bool is_default = false;
+        char key[64];
+
+        for (size_t i = 0; i < n; i++) {
+                (void)snprintf(key, sizeof key, "%s%s/is-default-class", arg, domains[i]);
+                const struct hf__json *value = hf__json_get(annotations, key);
+                is_default = is_default || (hf__json_is_string(value) &&
+                                            strcmp(hf__json_text(value), "true") == 0);
+        }
+        hf__strbuf_printf(out, "%s%s", text_of(object, "metadata.name"),
+                          is_default ? " (default)" : "");
+}
+
+static void put_audiences(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
+                          int64_t now_s) {
+        const struct hf__json *requests = hf__json_path(object, "spec.tokenRequests");
+        size_t n = 0;
+
+        for (const struct hf__json *m = hf__json_first(requests); m; m = hf__json_next(m), n++) {
+                hf__strbuf_puts(out, n > 0 ? "," : "");
+                hf__strbuf_puts(out, text_of(m, "audience")); /* "" is that of the server */
+        }
+        if (n == 0)
+                hf__strbuf_puts(out, "<unset>");
 }
 
 static void put_pod(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
@@ -350,13 +408,15 @@ static void put_targets(struct hf__strbuf *out, const struct hf__json *object, c
 static const struct {
         const char *name;
         put_fn *put;
-} cells[] = {{"@claim", put_claim},
+} cells[] = {{"@audiences", put_audiences},
+             {"@claim", put_claim},
+             {"@class", put_class},
              {"@endpoints", put_endpoints},
              {"@ingress", put_ingress},
              {"@job", put_job},
              {"@known", put_known},
              {"@modes", put_modes},
-             {"@n/a", put_number_or_text},
+             {"@n/a", put_applicable},
              {"@node", put_node},
              {"@none", put_none},
              {"@owner", put_owner},
@@ -371,6 +431,7 @@ static const struct {
              {"@slice", put_slice},
              {"@targets", put_targets},
              {"@texts", put_texts},
+             {"@truth", put_truth},
              {"@unset", put_unset}};
 
 bool hfd_workload_put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,

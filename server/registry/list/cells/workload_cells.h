@@ -13,7 +13,9 @@ struct hf__strbuf;
 /*
  * Appends the cell that path names:
  *
+ *      @audiences          the audiences of a CSIDriver's tokens; "<unset>" if there are none
  *      @claim              the claim of a volume: "ns/name"
+ *      @class:<kind>       the name of a class, and " (default)" if it is the default one
  *      @endpoints          the addresses of an Endpoints
  *      @ingress:<what>     "hosts", "address" or "ports"
  *      @job:<what>         "status", "completions" or "duration"
@@ -34,7 +36,8 @@ struct hf__strbuf;
  *      @slice:<what>       "ports" or "endpoints" of an EndpointSlice
  *      @targets            the metrics of a HorizontalPodAutoscaler, and their targets
  *      @texts:<path>       the texts of a list
- *      @unset:<path>       a text; "<unset>" if there is none
+ *      @truth:<path>       "True" or "False"; "<unset>" if there is neither
+ *      @unset:<path>       a text or a number; "<unset>" if there is none
  *
  * False: path is none of these, and nothing was appended.
  */

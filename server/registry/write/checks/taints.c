@@ -23,7 +23,7 @@ static int tolerate_taints(struct hfd_write *w) {
         int r = hfd_pod_default_tolerations(hf__json_get(w->object, "spec"), &changed);
 
         return r == 0 && changed && w->old
-                       ? hfd_meta_set_generation(w->request->resource, w->object, w->old)
+                       ? hfd_meta_set_generation(w->request->resource, w->object, w->old, false)
                        : r;
 }
 

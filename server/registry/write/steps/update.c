@@ -69,7 +69,8 @@ static bool prepare_object(struct hfd_write *w) {
         if (hfd_write_certificate_prepare(w, old) != 0 ||
             (resource->prepare && resource->prepare(w->object, old) != 0) ||
             (old && w->request->subresource != HFD_SUB_BINDING &&
-             hfd_meta_set_generation(resource, w->object, old) != 0)) {
+             hfd_meta_set_generation(resource, w->object, old,
+                                     w->request->subresource == HFD_SUB_STATUS) != 0)) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
