@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks UTF-8.
+ * Checks and counts UTF-8.
  *
  * hf__utf8_valid checks whole request bodies, so it must stay fast for ASCII.
  */
@@ -59,6 +59,17 @@ size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character) {
         for (size_t i = 1; i < length; i++)
                 *ret_character = *ret_character << 6 | (p[i] & 0x3f);
         return length;
+}
+
+size_t hf__utf8_count(const char *text, size_t n) {
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; count++) {
+                size_t length = hf__utf8_length(text + i, n - i);
+
+                i += length > 0 ? length : 1;
+        }
+        return count;
 }
 
 static bool are_eight_ascii(const char *p) {

@@ -3,9 +3,10 @@
  * "%s has %d".format([...]): the clauses %s, %d, %f, %e, %b, %o, %x and %X, as Kubernetes 1.36
  * writes them: %f groups digits by thousands, and %e has a power of ten in superscripts.
  *
- * Invariants: each value that is printed counts as work, because lists can share their parts, so
- * that a few small ones may stand for a huge tree. The text is no longer than what the evaluation
- * may allocate.
+ * Invariants: under %s each value counts as work, also those in lists and maps, because lists can
+ * share their parts, so that a few small ones may stand for a huge tree. Texts under %x count, too;
+ * the other clauses print one number. The result is no longer than what the evaluation may
+ * allocate.
  */
 #include <errno.h>
 #include <math.h>
@@ -19,6 +20,7 @@
 #include "base/utf8.h"
 #include "cel/functions/format_clause.h"
 #include "cel/functions/tables.h"
+#include "cel/regex/unicode.h"
 #include "cel/values/number_text.h"
 #include "cel/values/timestamp.h"
 
@@ -56,15 +58,18 @@ static void append_quoted(struct format *f, const char *text, size_t n) {
 
         hf__strbuf_putc(&f->out, '"');
         for (size_t i = 0; i < n;) {
-                size_t length = hf__utf8_length(text + i, n - i);
-                const char *escape = text[i] ? strchr(from, text[i]) : NULL;
+                uint32_t c = (unsigned char)text[i];
+                size_t length = hf__utf8_decode(text + i, n - i, &c);
+                const char *escape = c > 0 && c < 0x80 ? strchr(from, (int)c) : NULL;
 
                 if (escape)
                         hf__strbuf_printf(&f->out, "\\%c", to[escape - from]);
-                else if (length == 0 || (unsigned char)text[i] < ' ' || text[i] == 0x7f)
-                        hf__strbuf_printf(&f->out, "\\x%02x", (unsigned char)text[i]);
-                else
+                else if (length == 0 || c < ' ' || c == 0x7f)
+                        hf__strbuf_printf(&f->out, "\\x%02x", c);
+                else if (hf__cel_unicode_is_printed(c))
                         hf__strbuf_add(&f->out, text + i, length);
+                else
+                        hf__strbuf_printf(&f->out, c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
                 i += length > 0 ? length : 1;
         }
         hf__strbuf_putc(&f->out, '"');
@@ -159,6 +164,23 @@ static void put_double(struct format *f, double value, bool nested) {
                 hf__strbuf_putc(&f->out, '"');
 }
 
+static void put_text(struct format *f, struct hf__cel_value value, bool nested) {
+        static const char message[] =
+                "error during formatting: could not convert argument \"invalid UTF-8 in bytes, "
+                "cannot convert to string\" to string";
+
+        if (!hf__utf8_valid(value.as.text, value.n)) {
+                fail_format(f, message, "");
+                return;
+        }
+        if (nested && value.kind == HF__CEL_BYTES)
+                hf__strbuf_putc(&f->out, 'b');
+        if (nested)
+                append_quoted(f, value.as.text, value.n);
+        else
+                hf__strbuf_add(&f->out, value.as.text, value.n);
+}
+
 /* A value as %s shows it; nested: within a list or a map, where it looks like a literal. */
 static void put_value(struct format *f, struct hf__cel_value value, unsigned depth, bool nested) {
         bool text = value.kind == HF__CEL_STRING || value.kind == HF__CEL_BYTES;
@@ -174,14 +196,7 @@ static void put_value(struct format *f, struct hf__cel_value value, unsigned dep
         case HF__CEL_UINT: hf__strbuf_u64(&f->out, value.as.u); break;
         case HF__CEL_DOUBLE: put_double(f, value.as.d, nested); break;
         case HF__CEL_STRING:
-        case HF__CEL_BYTES:
-                if (nested && value.kind == HF__CEL_BYTES)
-                        hf__strbuf_putc(&f->out, 'b');
-                if (nested)
-                        append_quoted(f, value.as.text, value.n);
-                else
-                        hf__strbuf_add(&f->out, value.as.text, value.n);
-                break;
+        case HF__CEL_BYTES: put_text(f, value, nested); break;
         case HF__CEL_TIMESTAMP:
         case HF__CEL_DURATION: put_time(f, value, nested); break;
         case HF__CEL_LIST: put_list(f, value.as.list, depth); break;
@@ -243,8 +258,8 @@ static bool take_double(struct hf__cel_value value, double *ret_value) {
         return value.kind == HF__CEL_DOUBLE;
 }
 
-/* Writes %f or %e. For Kubernetes the number in %.3e is the width, so there are always six digits.
- * precision -1: none is given. */
+/* Writes %f or %e. In Kubernetes the number in %.3e is the width, so %e always has six digits after
+ * the point. precision -1: none is given. */
 static void put_number(struct format *f, struct hf__cel_value value, char clause, int precision) {
         char text[NUMBER_MAX];
         size_t n = f->out.n;
@@ -343,7 +358,7 @@ static void put_clause(struct format *f, struct hf__cel_value value, char clause
         }
 }
 
-/* Formats the clause after a '%'. Returns its end; 0: malformed, and f->error says why. */
+/* Reads the clause after a '%'. Returns its length; 0: malformed, and f->error says why. */
 static size_t take_clause(struct format *f, const char *text, size_t n, int *ret_precision) {
         char message[400];
         size_t end = hf__cel_format_clause(text, n, ret_precision, message, sizeof message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the classes of Unicode that patterns name.
+ * Finds the classes of Unicode that patterns name, and the class of a character.
  *
  * Invariant: the names that are known, and how they may be written, are those of the regexp package
  * of Go, which Kubernetes uses.
@@ -15,16 +15,17 @@
 #define NAME_MAX_BYTES 40
 #define LAST           0x10ffff
 #define ALL            UINT32_MAX
+#define NOT_PRINTED    0x3800001f /* the classes of C and Z in unicode_names.c */
 
 /* Runs of characters, and which of them belong to the class. */
 struct class {
         const uint32_t *runs;
         size_t n;
-        uint32_t classes; /* of a category: a bit for each */
+        uint32_t classes; /* of a category: bit i is set if runs of class i belong to it */
         uint32_t script;  /* or the number of the script; 0: a category */
 };
 
-/* "lower case-letter" becomes "Lowercaseletter". false: it is too long to be a name. */
+/* "lower case-letter" becomes "Lowercaseletter". false: it is empty, or too long to be a name. */
 static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_BYTES]) {
         size_t length = 0;
 
@@ -116,4 +117,21 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
         return *ret_known && add_class(arena, &other, &class, fold) &&
                hf__cel_set_finish(arena, &other, negated) &&
                hf__cel_set_add_set(arena, set, &other);
+}
+
+bool hf__cel_unicode_is_printed(uint32_t character) {
+        size_t low = 0;
+        size_t high = hf__cel_n_category_runs;
+
+        if (character < 0x80)
+                return character >= ' ' && character < 0x7f;
+        while (high - low > 1) { /* the first run begins with 0, so run `low` is not behind it */
+                size_t middle = low + (high - low) / 2;
+
+                if (hf__cel_category_runs[middle] >> 8 <= character)
+                        low = middle;
+                else
+                        high = middle;
+        }
+        return (NOT_PRINTED >> (hf__cel_category_runs[low] & 0xff) & 1) == 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Classes of Unicode: L, Lu, Letter, Greek. Pure. Thread: any. */
+/* Classes of Unicode (L, Lu, Letter, Greek), and which characters are printed. Pure. Thread: any.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,3 +12,6 @@
  * of memory or, if *ret_known is false, there is no such class. */
 bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                              size_t n, bool negated, bool fold, bool *ret_known);
+/* Whether Go's strconv.IsPrint is true: a letter, mark, number, punctuation or symbol, or the ASCII
+ * space. character: at most 0x10ffff. */
+bool hf__cel_unicode_is_printed(uint32_t character);

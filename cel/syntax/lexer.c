@@ -2,7 +2,9 @@
 /*
  * Divides an expression into tokens.
  *
- * Invariant: each round consumes at least one byte, so there are at most as many tokens as bytes.
+ * Invariants: each round consumes at least one byte. Each token begins with an ASCII character, so
+ * there are at most as many tokens as characters.
+ *
  * A text that begins like a token, but is malformed, is reported up to the byte that does not fit,
  * and skipped, as the scanner of Kubernetes does it.
  */
@@ -252,7 +254,8 @@ static size_t refuse_character(const struct lexer *l, size_t i, size_t bad) {
 
 const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues) {
         struct lexer l = {.text = issues->text, .n = issues->n_text, .issues = issues};
-        struct hf__cel_token *tokens = hf__arena_alloc(arena, (l.n + 1) * sizeof *tokens);
+        size_t max = hf__utf8_count(l.text, l.n) + 1;
+        struct hf__cel_token *tokens = hf__arena_alloc(arena, max * sizeof *tokens);
         size_t n = 0;
         size_t i = 0;
 

@@ -2,7 +2,7 @@
 /*
  * Reads the tokens of an expression by recursive descent, and its operators by precedence.
  *
- * Invariants: at most max_depth calls of parse_expr are nested, each with up to ten frames
+ * Invariants: at most max_depth calls of parse_expr are nested, each with up to twelve frames
  * on the stack. The tree is not deeper either, so that later passes may recurse. After the first
  * issue of the grammar the parser only unwinds: `failed` is set, and every function returns NULL.
  */
@@ -13,6 +13,7 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "cel/syntax/lexer.h"
 #include "cel/syntax/literal.h"
 #include "cel/syntax/macro.h"
@@ -84,8 +85,9 @@ static void *out_of_memory(struct parser *p) {
         return NULL;
 }
 
-/* Consumes the sign that must close a bracket, parenthesis or brace. False: an issue was added. */
-static bool close_bracket(struct parser *p, const char *sign, const char *expected) {
+/* Consumes a sign that must come next: a closing bracket or a colon. False: the parser has failed.
+ */
+static bool expect_sign(struct parser *p, const char *sign, const char *expected) {
         struct hf__cel_token next = p->token->n > 0 ? p->token[1] : p->token[0];
 
         if (p->failed)
@@ -188,7 +190,7 @@ static bool parse_args(struct parser *p, struct nodes *args) {
                 if (!push_node(p, args, parse_expr(p)))
                         return false;
         } while (accept_sign(p, ","));
-        return close_bracket(p, ")", "{')', ','}");
+        return expect_sign(p, ")", "{')', ','}");
 }
 
 /* Parses a list after its opening bracket. */
@@ -216,7 +218,7 @@ static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
         }
         if (items.n == 0)
                 accept_sign(p, ",");
-        if (!close_bracket(p, "]", "{']', ','}"))
+        if (!expect_sign(p, "]", "{']', ','}"))
                 return NULL;
         node->as.list.items = items.items;
         node->as.list.optional = any ? optional : NULL;
@@ -239,7 +241,7 @@ static bool parse_key(struct parser *p, struct hf__cel_node *node, struct hf__ce
                 pair->name = token_name(p, p->token++);
         }
         pair->at = p->token->at;
-        return close_bracket(p, ":", "':'");
+        return expect_sign(p, ":", "':'");
 }
 
 /* Parses the entries of a map or object after its opening brace. */
@@ -266,7 +268,7 @@ static struct hf__cel_node *parse_pairs(struct parser *p, struct hf__cel_node *n
         }
         if (n == 0)
                 accept_sign(p, ",");
-        if (!close_bracket(p, "}", "{'}', ','}"))
+        if (!expect_sign(p, "}", "{'}', ','}"))
                 return NULL;
         node->as.map.pairs = pairs;
         node->as.map.n = n;
@@ -368,7 +370,7 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
         if (!accept_sign(p, "("))
                 return refuse_token(p, "mismatched", EXPECTED_OPERAND);
         node = parse_expr(p);
-        if (!node || !close_bracket(p, ")", "')'"))
+        if (!node || !expect_sign(p, ")", "')'"))
                 return NULL;
         node->in_parentheses = true;
         return node;
@@ -425,7 +427,7 @@ static struct hf__cel_node *parse_index(struct parser *p, struct hf__cel_node *t
                                     "NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}");
         index = parse_expr(p);
         if (!push_node(p, &args, target) || !push_node(p, &args, index) ||
-            !close_bracket(p, "]", "']'"))
+            !expect_sign(p, "]", "']'"))
                 return NULL;
         return new_call(p, optional ? "_[?_]" : "_[_]", at, false, args);
 }
@@ -557,7 +559,7 @@ static struct hf__cel_node *parse_condition(struct parser *p) {
         if (!node || !accept_sign(p, "?"))
                 return node;
         if (!push_node(p, &args, node) || !push_node(p, &args, parse_binary(p, 1)) ||
-            !close_bracket(p, ":", "':'") || !push_node(p, &args, parse_expr(p)))
+            !expect_sign(p, ":", "':'") || !push_node(p, &args, parse_expr(p)))
                 return NULL;
         node = new_call(p, "_?_:_", at, false, args);
         if (node)
@@ -583,12 +585,13 @@ struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_d
                            .issues = issues,
                            .text = issues->text,
                            .max_depth = max_depth};
+        size_t n_characters = hf__utf8_count(issues->text, issues->n_text);
         struct hf__cel_node *node;
 
-        if (issues->n_text > HF__CEL_TEXT_MAX) {
+        if (n_characters > HF__CEL_TEXT_MAX) {
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "expression code point size exceeds limit: size: %zu, limit %d",
-                                   issues->n_text, HF__CEL_TEXT_MAX);
+                                   n_characters, HF__CEL_TEXT_MAX);
                 return NULL;
         }
         p.token = hf__cel_lex(p.arena, issues);

@@ -5,7 +5,7 @@
 
 struct hf__cel_issues;
 
-/* Levels of an expression, and bytes of it. */
+/* Levels of an expression, and characters of it. */
 #define HF__CEL_DEPTH_MAX 250
 #define HF__CEL_TEXT_MAX  100000
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fuzzes an expression of admission, with the functions that the server adds to the language: named
- * formats, changes of objects. It is compiled, and evaluated within a small budget. An evaluation
- * has the same result when it is repeated, and an error has a message.
+ * formats, changes of objects. It is compiled, and evaluated within a small budget. When an
+ * evaluation is repeated, it returns the same code and the same kind of value. An error has a
+ * message.
  */
 #undef NDEBUG
 #include <assert.h>

@@ -391,6 +391,10 @@ static void test_mutations_construct_objects(void **state) {
                                                  &e),
                          0);
         assert_non_null(e->program);
+        assert_int_equal(hfd_expressions_compile(f->set, "object == null ? Object{} : null",
+                                                 ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_OBJECT, &e),
+                         0);
+        assert_non_null(e->program); /* null can be assigned to an object */
         assert_int_equal(hfd_expressions_compile(f->set, "Object.spec{}",
                                                  ALL | HFD_EXPRESSION_PATCH, HFD_RESULT_OBJECT, &e),
                          0);

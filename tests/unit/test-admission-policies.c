@@ -172,6 +172,8 @@ static void test_an_apply_configuration_is_merged(void **state) {
         assert_change("", "configmaps", true, "Object{data: Object.other{}}", MAP,
                       "! type mismatch: unexpected type name \"Object.other\", expected "
                       "\"Object.data\", which matches field name path from root Object type");
+        assert_change("", "configmaps", true, "has(object.data.z) ? Object{} : null", MAP,
+                      "! unsupported return type from ApplyConfiguration expression: null_type");
         assert_change("coordination.k8s.io", "leases", true,
                       "Object{spec: Object.spec{leaseDurationSeconds: 'x'}}",
                       "{\"metadata\":{\"name\":\"a\"}}",
@@ -205,6 +207,10 @@ static void test_a_json_patch_is_applied_or_its_test_fails(void **state) {
                       "! type mismatch: unexpected type name \"Object.labels\", expected "
                       "\"Object.metadata.labels\", which matches field name path from root Object "
                       "type");
+        assert_change("", "configmaps", false, "[has(object.data.z) ? JSONPatch{} : null]", MAP,
+                      "! type mismatch: JSONPatchType.expression should evaluate to array of "
+                      "JSONPatch: type conversion error from 'null_type' to "
+                      "'*mutation.JSONPatchVal'");
 }
 
 static void test_types_are_checked_with_the_schemas_of_kinds(void **state) {

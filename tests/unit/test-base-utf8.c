@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which text is UTF-8, and how long its characters are. */
+/* Which text is UTF-8, and how many and how long its characters are. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,11 +65,20 @@ static void test_the_length_of_a_character_is_known(void **state) {
         assert_int_equal(hf__utf8_length("\0", 1), 1);
 }
 
+static void test_characters_are_counted(void **state) {
+        assert_int_equal(hf__utf8_count("", 0), 0);
+        assert_int_equal(hf__utf8_count("a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10), 4);
+        assert_int_equal(hf__utf8_count("\0\0", 2), 2);
+        assert_int_equal(hf__utf8_count("\x80\x80\x80", 3), 3);
+        assert_int_equal(hf__utf8_count("a\xe2\x82", 3), 3); /* cut within a character */
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_valid_and_invalid_text_is_told_apart),
                 cmocka_unit_test(test_errors_are_found_at_every_offset),
                 cmocka_unit_test(test_the_length_of_a_character_is_known),
+                cmocka_unit_test(test_characters_are_counted),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,6 +229,20 @@ static void test_format(void **state) {
                  "= '{10:duration(\"90s\"), 9:timestamp(\"1970-01-01T00:00:00Z\")}'"},
                 {"'%s %s %s'.format([double('Infinity'), type(1), duration('90s')])",
                  "= '+Inf int 90s'"},
+                {"'%s'.format([['\\a\\n\\\\\"\\x01\\x7f', "
+                 "'\\u0085\\u00a0\\u00ad\\u2028\\u3000\\ufeff\\ue000', "
+                 "'\\u0378\\U000e0001', b'\\xe2\\x80\\x8b']]) == "
+                 "r'[\"\\a\\n\\\\\\\"\\x01\\x7f\", "
+                 "\"\\u0085\\u00a0\\u00ad\\u2028\\u3000\\ufeff\\ue000\", "
+                 "\"\\u0378\\U000e0001\", b\"\\u200b\"]'",
+                 "= true"},
+                {"'%s'.format([[' \\u00e9\\u0301\\u4e2d\\u00b2\\u20ac\\ufffd\\U0001f600']])",
+                 "= '[\" "
+                 "\xc3\xa9\xcc\x81\xe4\xb8\xad\xc2\xb2\xe2\x82\xac\xef\xbf\xbd\xf0\x9f\x98\x80\"]"
+                 "'"},
+                {"'%s'.format([b'\\xff'])",
+                 "! error during formatting: could not convert argument \"invalid UTF-8 in bytes, "
+                 "cannot convert to string\" to string"},
                 {"'%d'.format([x.b[1]])",
                  "! error during formatting: decimal clause can only be used "
                  "on integers, was given double"},

@@ -47,7 +47,31 @@ static void test_deep_and_large_expressions_are_refused(void **state) {
         assert_result("", "x", ".a", 300, HF_E_INVALID);
         assert_result("!", "true", "", 20000, 0);
         assert_result("", "true", " && true", 5000, 0);
-        assert_result("", "1", " ", 100001, HF_E_INVALID);
+}
+
+/* A quoted text of n characters of four bytes, the quotes included. The caller frees it. */
+static char *quoted_text(size_t n) {
+        char *start = repeat("", "'", "\xf0\x9f\x98\x80", n - 2);
+        char *text = malloc(strlen(start) + 2);
+
+        assert_non_null(text);
+        strcpy(stpcpy(text, start), "'");
+        free(start);
+        return text;
+}
+
+static void test_the_characters_of_an_expression_are_limited(void **state) {
+        char *longest = quoted_text(100000);
+        char *longer = quoted_text(100001);
+
+        assert_result("", "1", " ", 99999, 0);
+        assert_result("", "1", " ", 100000, HF_E_INVALID);
+        assert_int_equal(cel_result(longest, NULL), 0);
+        cel_check((const struct cel_case[]){{longer, "? -1:0: expression code point size exceeds "
+                                                     "limit: size: 100001, limit 100000"}},
+                  1);
+        free(longest);
+        free(longer);
 }
 
 static void test_types_that_double_are_refused(void **state) {
@@ -173,6 +197,7 @@ static void test_costs_are_those_of_kubernetes(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_deep_and_large_expressions_are_refused),
+                cmocka_unit_test(test_the_characters_of_an_expression_are_limited),
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),

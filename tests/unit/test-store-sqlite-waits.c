@@ -2,8 +2,8 @@
 /*
  * Operations on a file that another program keeps locked: how they end at their deadlines, and what
  * is then known about them. The revisions in the replies to compactions. Which process the message
- * about a used file names. And that a store which is closed leaves no memory and no descriptor
- * behind.
+ * about a used file names. That a store is opened whole or not at all, and that a closed one leaves
+ * no memory and no descriptor behind. And when the watcher wakes.
  */
 #undef NDEBUG
 #include <dirent.h>
@@ -178,9 +178,9 @@ static void test_compacted_versions_are_removed_in_steps(void **state) {
         store->ops->free(store);
 }
 
-/* ---- memory ---- */
+/* ---- opening and closing ---- */
 
-/* Everything that a store can do, and each failure that a client can cause. */
+/* Each kind of operation, and the failures conflict and compacted. */
 static void use_everything(void) {
         static struct watch_recorder recorder, late;
         const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
@@ -276,7 +276,8 @@ static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
         assert_int_equal(rmdir(sqlite_fixture_path("dir.db-notify")), 0);
 }
 
-/* Its first descriptor is then one of the store's. */
+/* SQLite then opens /dev/null as descriptor 0, because it keeps no file below 3; the store must
+ * open all the same. */
 static void test_a_process_without_standard_input_opens_a_store(void **state) {
         int status;
 
@@ -298,7 +299,7 @@ static void test_a_process_without_standard_input_opens_a_store(void **state) {
         assert_int_equal(status, 0);
 }
 
-/* ---- the end ---- */
+/* ---- the watcher's waits ---- */
 
 int __real_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);

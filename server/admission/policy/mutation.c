@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "cel/values/type.h"
 #include "server/admission/expressions/value_json.h"
 #include "server/apply/merge.h"
 #include "server/apply/owned.h"
@@ -66,8 +67,7 @@ static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json 
         if (found.n > 0)
                 hf__strbuf_printf(message,
                                   "error applying patch: invalid ApplyConfiguration: may not "
-                                  "mutate "
-                                  "atomic arrays, maps or structs: %s",
+                                  "mutate atomic arrays, maps or structs: %s",
                                   found.data);
         hf__strbuf_done(&path);
         hf__strbuf_done(&found);
@@ -191,6 +191,15 @@ static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
         return r;
 }
 
+/* Only null can be here: the compiler lets it stand where an object is wanted. */
+static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
+        hf__strbuf_printf(message,
+                          "type mismatch: JSONPatchType.expression should evaluate to array of "
+                          "JSONPatch: type conversion error from '%s' to '*mutation.JSONPatchVal'",
+                          hf__cel_type_name(hf__cel_value_type(item)));
+        return HF_E_INVALID;
+}
+
 static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                       struct hf__strbuf *message) {
         int r = 0;
@@ -205,11 +214,8 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                 if (item.kind == HF__CEL_OBJECT)
                         r = operation_json(item.as.map, patch, message);
                 else
-                        r = HF_E_INVALID;
+                        r = refuse_item(item, message);
         }
-        if (r == HF_E_INVALID && message->n == 0)
-                hf__strbuf_puts(message, "type mismatch: JSONPatchType.expression should evaluate "
-                                         "to array of JSONPatch");
         return r;
 }
 
@@ -248,8 +254,15 @@ static int apply_patch(struct hf__cel_value value, struct hf__json **object,
 
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
                        struct hf__json **object, struct hf__strbuf *reterr_message) {
-        if (apply ? value.kind != HF__CEL_OBJECT : value.kind != HF__CEL_LIST) {
-                hf__strbuf_puts(reterr_message, "the result of the expression has another type");
+        if (apply && value.kind != HF__CEL_OBJECT) { /* null, which the compiler accepts */
+                hf__strbuf_printf(reterr_message,
+                                  "unsupported return type from ApplyConfiguration expression: %s",
+                                  hf__cel_type_name(hf__cel_value_type(value)));
+                return HF_E_INVALID;
+        }
+        if (!apply && value.kind != HF__CEL_LIST) {
+                hf__strbuf_puts(reterr_message,
+                                "type mismatch: JSONPatchType.expression should evaluate to array");
                 return HF_E_INVALID;
         }
         return apply ? merge_configuration(kind, value, object, reterr_message)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* All policies of one kind that have bindings, and these bindings. Immutable, with a reference
- * count; a change of the configuration makes another index. Thread: any. Nothing blocks. */
+/* All policies of one kind, and all their bindings. Only policies with bindings become hooks.
+ * Immutable, with a reference count; a change of the configuration makes another index. Thread:
+ * any. Nothing blocks. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,7 +38,7 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index);
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index); /* accepts NULL */
-/* Whether some policy may apply to the request, judged only by the attributes that `wants` may
- * use. */
+/* For `wants` of a plug-in (admission.h): whether some policy may apply, judged by operation,
+ * resource, kind and subresource alone. */
 bool hfd_policy_index_wants(const struct hfd_policy_index *index,
                             const struct hfd_admission_attributes *of);

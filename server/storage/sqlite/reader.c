@@ -5,8 +5,8 @@
  * Invariant: an operation begins its read transaction after it was started. SQLite then shows it
  * each commit that was completed before, by any process, so reads are linearizable.
  *
- * A list reads each page of the file once, and most lists are made when an instance starts. So when
- * no other list waits, the pages are freed, because otherwise they would stay in SQLite's cache.
+ * A list reads many pages that later operations seldom need, and most lists are made when an
+ * instance starts. So when no other list waits, the pages in SQLite's cache are freed.
  */
 #include <assert.h>
 

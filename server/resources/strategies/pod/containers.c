@@ -53,7 +53,7 @@ static const struct hfd_schema container_port = {HFD_STRUCT(HFD_CORE "ContainerP
 static const struct hfd_schema_field config_map_env_source_fields[] = {
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
          .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the ConfigMap may be missing.",
          .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema config_map_env_source = {
@@ -61,8 +61,8 @@ static const struct hfd_schema config_map_env_source = {
 
 static const struct hfd_schema_field secret_env_source_fields[] = {
         {"name", &hfd_schema_text, "The name of the Secret.", .protobuf_tag = 1, .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
-         .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
+        {"optional", &hfd_schema_boolean, "Whether the Secret may be missing.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema secret_env_source = {
         HFD_STRUCT(HFD_CORE "SecretEnvSource", secret_env_source_fields)};
@@ -78,10 +78,11 @@ static const struct hfd_schema env_from_source = {
         HFD_STRUCT(HFD_CORE "EnvFromSource", env_from_source_fields)};
 
 static const struct hfd_schema_field config_map_key_selector_fields[] = {
-        {"key", &hfd_schema_text, "The key.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"key", &hfd_schema_text, "The key whose value is taken.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
          .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the ConfigMap or its key may be missing.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema config_map_key_selector =
@@ -89,9 +90,10 @@ static const struct hfd_schema config_map_key_selector =
          .atomic = true};
 
 static const struct hfd_schema_field secret_key_selector_fields[] = {
-        {"key", &hfd_schema_text, "The key.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"key", &hfd_schema_text, "The key whose value is taken.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
         {"name", &hfd_schema_text, "The name of the Secret.", .protobuf_tag = 1, .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the Secret or its key may be missing.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema secret_key_selector = {HFD_STRUCT(HFD_CORE "SecretKeySelector",
@@ -99,10 +101,12 @@ static const struct hfd_schema secret_key_selector = {HFD_STRUCT(HFD_CORE "Secre
                                                       .atomic = true};
 
 static const struct hfd_schema_field file_key_selector_fields[] = {
-        {"key", &hfd_schema_text, "The key.", .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"key", &hfd_schema_text, "The key whose value is taken.", .protobuf_tag = 3,
+         .flags = HFD_FIELD_REQUIRED},
+        {"optional", &hfd_schema_boolean, "Whether the file or its key may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
-        {"path", &hfd_schema_text, "The path.", .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
+        {"path", &hfd_schema_text, "The path of the file in the volume.", .protobuf_tag = 2,
+         .flags = HFD_FIELD_REQUIRED},
         {"volumeName", &hfd_schema_text, "The name of the volume.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
 };
@@ -140,7 +144,8 @@ static const struct hfd_schema env_var = {HFD_STRUCT(HFD_CORE "EnvVar", env_var_
                                                   "A variable in the environment of a container."};
 
 static const struct hfd_schema_field resource_claim_fields[] = {
-        {"name", &hfd_schema_text, "The name.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"name", &hfd_schema_text, "The name of an entry in the resourceClaims of the pod.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"request", &hfd_schema_text, "The name of one request of the claim.", .protobuf_tag = 2},
 };
 static const struct hfd_schema resource_claim = {
@@ -170,7 +175,7 @@ static const struct hfd_schema container_resize_policy = {
 static const struct hfd_schema_field container_restart_rule_on_exit_codes_fields[] = {
         {"operator", &container_restart_rule_on_exit_codes_operator_text, "In or NotIn.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
-        {"values", HFD_LIST_OF(&hfd_schema_int32, .list_type = HFD_LIST_SET), "The values.",
+        {"values", HFD_LIST_OF(&hfd_schema_int32, .list_type = HFD_LIST_SET), "The exit codes.",
          .protobuf_tag = 2},
 };
 static const struct hfd_schema container_restart_rule_on_exit_codes = {
@@ -199,8 +204,13 @@ static const struct hfd_schema_field volume_mount_fields[] = {
         {"recursiveReadOnly", &recursive_read_only_mode_text,
          "Whether mounts below it can only be read too.", .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},
-        {"subPath", &hfd_schema_text, "The path in the volume that is mounted.", .protobuf_tag = 4},
-        {"subPathExpr", &hfd_schema_text, "The same with variables of the container.",
+        {"subPath", &hfd_schema_text,
+         "The path in the volume that is mounted. Not allowed in an ephemeral container.",
+         .protobuf_tag = 4},
+        {"subPathExpr", &hfd_schema_text,
+         "Like subPath, but $(NAME) stands for an environment variable of the container. Not "
+         "allowed "
+         "in an ephemeral container.",
          .protobuf_tag = 6},
 };
 static const struct hfd_schema volume_mount = {HFD_STRUCT(HFD_CORE "VolumeMount",
@@ -241,8 +251,8 @@ static const struct hfd_schema_field container_fields[] = {
         {"ports",
          HFD_LIST_OF(&container_port, .list_type = HFD_LIST_MAP,
                      .list_keys = by_container_port_and_protocol),
-         "Ports that the container opens. They are information only.", .merge_key = "containerPort",
-         .protobuf_tag = 6, .flags = HFD_FIELD_MERGE},
+         "Ports that the container opens. A port that is not listed can be reached all the same.",
+         .merge_key = "containerPort", .protobuf_tag = 6, .flags = HFD_FIELD_MERGE},
         {"readinessProbe", &hfd_probe_schema,
          "A probe that decides whether services send requests to the container.",
          .protobuf_tag = 11, .flags = HFD_FIELD_POINTER},
@@ -259,7 +269,8 @@ static const struct hfd_schema_field container_fields[] = {
         {"securityContext", &hfd_security_context_schema,
          "Users, groups and rights of the processes.", .protobuf_tag = 15,
          .flags = HFD_FIELD_POINTER},
-        {"startupProbe", &hfd_probe_schema, "A probe before whose success the others do not begin.",
+        {"startupProbe", &hfd_probe_schema,
+         "A probe before whose success the other probes of the container do not begin.",
          .protobuf_tag = 22, .flags = HFD_FIELD_POINTER},
         {"stdin", &hfd_schema_boolean, "Whether there is a standard input.", .protobuf_tag = 16},
         {"stdinOnce", &hfd_schema_boolean,
@@ -298,38 +309,31 @@ static const struct hfd_schema_field ephemeral_container_fields[] = {
         {"image", &hfd_schema_text, "The name of the image.", .protobuf_tag = 2, .embedded_tag = 1},
         {"imagePullPolicy", &pull_policy_text, "Always, Never or IfNotPresent.", .protobuf_tag = 14,
          .embedded_tag = 1},
-        {"lifecycle", &hfd_lifecycle_schema,
-         "What is done after the start and before the stop of the container.", .protobuf_tag = 12,
-         .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
-        {"livenessProbe", &hfd_probe_schema,
-         "A probe after whose failure the container is restarted.", .protobuf_tag = 10,
-         .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
+        {"lifecycle", &hfd_lifecycle_schema, "Not allowed in an ephemeral container.",
+         .protobuf_tag = 12, .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
+        {"livenessProbe", &hfd_probe_schema, "Not allowed in an ephemeral container.",
+         .protobuf_tag = 10, .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, "The name of the container, unique in the pod.",
          .protobuf_tag = 1, .embedded_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"ports",
          HFD_LIST_OF(&container_port, .list_type = HFD_LIST_MAP,
                      .list_keys = by_container_port_and_protocol),
-         "Ports that the container opens. They are information only.", .merge_key = "containerPort",
-         .protobuf_tag = 6, .embedded_tag = 1, .flags = HFD_FIELD_MERGE},
-        {"readinessProbe", &hfd_probe_schema,
-         "A probe that decides whether services send requests to the container.",
+         "Not allowed in an ephemeral container.", .merge_key = "containerPort", .protobuf_tag = 6,
+         .embedded_tag = 1, .flags = HFD_FIELD_MERGE},
+        {"readinessProbe", &hfd_probe_schema, "Not allowed in an ephemeral container.",
          .protobuf_tag = 11, .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
         {"resizePolicy", HFD_LIST_OF(&container_resize_policy),
-         "What a change of resources does to the container.", .protobuf_tag = 23,
-         .embedded_tag = 1},
-        {"resources", &hfd_resource_requirements_schema,
-         "The resources that are needed, and how much may be used.", .protobuf_tag = 8,
-         .embedded_tag = 1},
-        {"restartPolicy", &container_restart_policy_text,
-         "Always makes an init container run beside the others.", .protobuf_tag = 24,
-         .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
+         "Not allowed in an ephemeral container.", .protobuf_tag = 23, .embedded_tag = 1},
+        {"resources", &hfd_resource_requirements_schema, "Not allowed in an ephemeral container.",
+         .protobuf_tag = 8, .embedded_tag = 1},
+        {"restartPolicy", &container_restart_policy_text, "Not allowed in an ephemeral container.",
+         .protobuf_tag = 24, .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
         {"restartPolicyRules", HFD_LIST_OF(&container_restart_rule),
-         "Rules that decide by the exit code whether the container is restarted.",
-         .protobuf_tag = 25, .embedded_tag = 1},
+         "Not allowed in an ephemeral container.", .protobuf_tag = 25, .embedded_tag = 1},
         {"securityContext", &hfd_security_context_schema,
          "Users, groups and rights of the processes.", .protobuf_tag = 15, .embedded_tag = 1,
          .flags = HFD_FIELD_POINTER},
-        {"startupProbe", &hfd_probe_schema, "A probe before whose success the others do not begin.",
+        {"startupProbe", &hfd_probe_schema, "Not allowed in an ephemeral container.",
          .protobuf_tag = 22, .embedded_tag = 1, .flags = HFD_FIELD_POINTER},
         {"stdin", &hfd_schema_boolean, "Whether there is a standard input.", .protobuf_tag = 16,
          .embedded_tag = 1},

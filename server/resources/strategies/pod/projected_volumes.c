@@ -7,7 +7,8 @@
 #include "server/schema/common.h"
 
 static const struct hfd_schema_field key_to_path_fields[] = {
-        {"key", &hfd_schema_text, "The key.", .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
+        {"key", &hfd_schema_text, "The key that becomes a file.", .protobuf_tag = 1,
+         .flags = HFD_FIELD_REQUIRED},
         {"mode", &hfd_schema_int32, "The permissions of the file: 0 to 0777.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
         {"path", &hfd_schema_text, "The path of the file in the volume, without \"..\".",
@@ -57,7 +58,7 @@ static const struct hfd_schema_field secret_volume_source_fields[] = {
          .flags = HFD_FIELD_POINTER},
         {"items", HFD_LIST_OF(&hfd_key_to_path_schema), "Keys that become files. Absent: all.",
          .protobuf_tag = 2},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the Secret or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
         {"secretName", &hfd_schema_text, "The name of the Secret.", .protobuf_tag = 1},
 };
@@ -72,7 +73,7 @@ static const struct hfd_schema_field config_map_volume_source_fields[] = {
          .protobuf_tag = 2},
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
          .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the ConfigMap or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
 const struct hfd_schema hfd_configmap_volume_schema = {
@@ -82,7 +83,9 @@ static const struct hfd_schema_field downward_api_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"items", HFD_LIST_OF(&downward_api_volume_file), "The files.", .protobuf_tag = 1},
+        {"items", HFD_LIST_OF(&downward_api_volume_file),
+         "The files: each has a field of the pod, or a resource of a container.",
+         .protobuf_tag = 1},
 };
 const struct hfd_schema hfd_downward_volume_schema = {
         HFD_STRUCT(HFD_CORE "DownwardAPIVolumeSource", downward_api_volume_source_fields)};
@@ -91,7 +94,7 @@ static const struct hfd_schema_field secret_projection_fields[] = {
         {"items", HFD_LIST_OF(&hfd_key_to_path_schema), "Keys that become files. Absent: all.",
          .protobuf_tag = 2},
         {"name", &hfd_schema_text, "The name of the Secret.", .protobuf_tag = 1, .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the Secret or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema secret_projection = {
@@ -102,14 +105,16 @@ static const struct hfd_schema_field config_map_projection_fields[] = {
          .protobuf_tag = 2},
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
          .embedded_tag = 1},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
+        {"optional", &hfd_schema_boolean, "Whether the ConfigMap or a key of items may be missing.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema config_map_projection = {
         HFD_STRUCT(HFD_CORE "ConfigMapProjection", config_map_projection_fields)};
 
 static const struct hfd_schema_field downward_api_projection_fields[] = {
-        {"items", HFD_LIST_OF(&downward_api_volume_file), "The files.", .protobuf_tag = 1},
+        {"items", HFD_LIST_OF(&downward_api_volume_file),
+         "The files: each has a field of the pod, or a resource of a container.",
+         .protobuf_tag = 1},
 };
 static const struct hfd_schema downward_api_projection = {
         HFD_STRUCT(HFD_CORE "DownwardAPIProjection", downward_api_projection_fields)};
@@ -119,7 +124,8 @@ static const struct hfd_schema_field service_account_token_projection_fields[] =
          .protobuf_tag = 1},
         {"expirationSeconds", &hfd_schema_int64, "How long the token is valid.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"path", &hfd_schema_text, "The path.", .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
+        {"path", &hfd_schema_text, "The path of the file in the volume.", .protobuf_tag = 3,
+         .flags = HFD_FIELD_REQUIRED},
 };
 static const struct hfd_schema service_account_token_projection = {
         HFD_STRUCT(HFD_CORE "ServiceAccountTokenProjection",
@@ -130,9 +136,10 @@ static const struct hfd_schema_field cluster_trust_bundle_projection_fields[] = 
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, "The name of one bundle.", .protobuf_tag = 1,
          .flags = HFD_FIELD_POINTER},
-        {"optional", &hfd_schema_boolean, "Whether the object or its key may be missing.",
-         .protobuf_tag = 5, .flags = HFD_FIELD_POINTER},
-        {"path", &hfd_schema_text, "The path.", .protobuf_tag = 4, .flags = HFD_FIELD_REQUIRED},
+        {"optional", &hfd_schema_boolean, "Whether the bundles may be missing.", .protobuf_tag = 5,
+         .flags = HFD_FIELD_POINTER},
+        {"path", &hfd_schema_text, "The path of the file in the volume.", .protobuf_tag = 4,
+         .flags = HFD_FIELD_REQUIRED},
         {"signerName", &hfd_schema_text, "The name of the signer.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
 };
@@ -178,8 +185,8 @@ static const struct hfd_schema_field projected_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
-        {"sources", HFD_LIST_OF(&volume_projection), "The sources.", .protobuf_tag = 1,
-         .flags = HFD_FIELD_KEEPS_EMPTY},
+        {"sources", HFD_LIST_OF(&volume_projection), "What the files are made from.",
+         .protobuf_tag = 1, .flags = HFD_FIELD_KEEPS_EMPTY},
 };
 const struct hfd_schema hfd_projected_volume_schema = {
         HFD_STRUCT(HFD_CORE "ProjectedVolumeSource", projected_volume_source_fields)};
