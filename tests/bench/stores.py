@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """stores.py [ROUNDS] [REQUESTS]: the same instance over a file of SQLite and over etcd, in turns: Lease PUTs per second with 64 in flight,
 the CPU of the server for each, and beside them the updates per second of a table with one commit for each row (row-per-commit.c), and of
-single commits of SQLite with a wait for the disk each. Then what the file costs: its size after many updates of one Lease, and how long a
-PUT takes while old versions are removed, beside one when none are.
+single commits of SQLite with a wait for the disk each. How long a PUT takes while old versions are removed is measured by bench-store.c; how
+large the file becomes is asserted by tests/unit/test-store-sqlite.c.
 
 Each figure is the median of the rounds; the rates are to be compared within one run, because they depend on the disk."""
 import pathlib

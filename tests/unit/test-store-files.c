@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -34,6 +35,18 @@
 
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hf_status status;
+
+static long file_system; /* the type that the kernel reports; 0 = the real one */
+
+int __real_statfs64(const char *path, struct statfs *ret);
+int __wrap_statfs64(const char *path, struct statfs *ret);
+int __wrap_statfs64(const char *path, struct statfs *ret) {
+        int r = __real_statfs64(path, ret);
+
+        if (file_system)
+                ret->f_type = file_system;
+        return r;
+}
 
 static struct hfd_store *open_store(const char *name) {
         struct hfd_store *store = NULL;
@@ -571,8 +584,37 @@ static void test_shrinking_leaves_the_current_versions_and_the_revision(void **s
         assert_int_equal(shrunk.n_removed, 1); /* the deletion of /registry/last */
 }
 
+/* On each of them a file is refused with one line, and nothing is made. */
+static void test_a_network_file_system_is_refused(void **state) {
+        static const struct {
+                long type; /* as in statfs(2) */
+                const char *name;
+        } systems[] = {{0x6969, "(NFS)"},     {0x517b, "(SMB)"},      {0xff534d42, "(CIFS)"},
+                       {0xfe534d42, "(SMB)"}, {0x00c36400, "(Ceph)"}, {0x5346414f, "(AFS)"},
+                       {0x01021997, "(9P)"}};
+        const char *path = sqlite_fixture_path("remote.db");
+        struct hfd_store *store = NULL;
+
+        for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++) {
+                file_system = systems[i].type;
+                assert_int_equal(hfd_sqlite_store_new(&host, path, true, &store, &status),
+                                 HF_E_INVALID);
+                assert_null(store);
+                assert_non_null(strstr(status.message, path));
+                assert_non_null(strstr(status.message, systems[i].name));
+                assert_non_null(strstr(status.message, "use a local disk, or etcd"));
+                assert_null(strchr(status.message, '\n'));
+                assert_int_equal(access(path, F_OK), -1);
+        }
+        file_system = 0xef53; /* ext4 */
+        store = open_store("remote.db");
+        store->ops->free(store);
+        file_system = 0;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_network_file_system_is_refused),
                 cmocka_unit_test(test_a_sound_file_has_no_faults),
                 cmocka_unit_test(test_damage_of_the_contents_is_found),
                 cmocka_unit_test(test_damage_of_the_file_is_found),

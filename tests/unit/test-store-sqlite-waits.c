@@ -364,6 +364,30 @@ static void test_a_write_wakes_the_watcher_without_notices(void **state) {
         atomic_store(&has_no_inotify, false);
 }
 
+/* Without notices the watcher looks at the file again and again, so it sees what another store, as
+ * another process has one, commits. */
+static void test_the_commits_of_others_are_seen_without_notices(void **state) {
+        static struct watch_recorder recorder;
+        struct hfd_store *others;
+        struct hf_status status = {0};
+
+        atomic_store(&has_no_inotify, true);
+        open_store("others.db");
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("others.db"), false,
+                                              &others, &status),
+                         0);
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        for (size_t i = 1; i <= 3; i++) {
+                assert_true(store_client_put(others, "/a", "x") > 0);
+                watch_recorder_await(&recorder, i);
+        }
+        watch_recorder_stop(&recorder);
+        others->ops->free(others);
+        close_store();
+        atomic_store(&has_no_inotify, false);
+}
+
 /* The watcher notices every event at once, and not only at its look once a second. */
 static void test_the_watcher_is_woken(void **state) {
         static struct watch_recorder recorder;
@@ -461,6 +485,7 @@ int main(void) {
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
+                cmocka_unit_test(test_the_commits_of_others_are_seen_without_notices),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
