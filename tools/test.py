@@ -61,7 +61,9 @@ SANITIZED = {
                                            "test_clients_of_resources.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
-# The integration tests that run a second time over a file of SQLite instead of etcd. Tests that stop or read etcd itself are skipped there.
+# The integration tests that run a second time over a file of SQLite instead of etcd: those about leases, terms, crashes, watches and what controllers see.
+# The others are about requests of clients, which the same code above the storage port handles; HOLDFAST_TEST_STORE=sqlite runs any of them over a file.
+# Tests that stop or read etcd itself are skipped there.
 ON_SQLITE = ("test_bootstrap.py", "test_consistency.py", "test_controllers.py", "test_coordinated.py", "test_election.py", "test_faults.py",
              "test_field_owner_crashes.py", "test_followed_changes.py", "test_garbage.py", "test_holder_death.py", "test_leases.py", "test_lifecycle.py",
              "test_migration.py", "test_namespaces.py", "test_odd_leases.py", "test_process.py", "test_shards.py", "test_status.py", "test_storm.py", "test_workspaces.py")
