@@ -24,6 +24,7 @@
 #include <openssl/x509.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
 #include "server/jwt/key_private.h"
@@ -31,7 +32,6 @@
 #define RSA_BITS_MIN 2048
 #define RSA_BITS_MAX 8192
 #define P256_BYTES   32 /* of a coordinate, and of each half of a signature */
-#define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
 static void context_cleanup(EVP_MD_CTX **context) { EVP_MD_CTX_free(*context); }
@@ -202,7 +202,7 @@ const char *hfd_jwt_key_id(const struct hfd_jwt_key *key) { return key->id; }
 /* OpenSSL's form of an ECDSA signature is DER; that of a JWT is the two numbers, 32 bytes each. */
 static bool shorten_signature(unsigned char *signature, size_t *n) {
         const unsigned char *der = signature;
-        CLEANUP(signature_cleanup) ECDSA_SIG *parsed = d2i_ECDSA_SIG(NULL, &der, (long)*n);
+        HF__CLEANUP(signature_cleanup) ECDSA_SIG *parsed = d2i_ECDSA_SIG(NULL, &der, (long)*n);
 
         *n = 2 * P256_BYTES;
         return parsed &&
@@ -213,7 +213,7 @@ static bool shorten_signature(unsigned char *signature, size_t *n) {
 
 int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
                      unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature) {
-        CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
+        HF__CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
 
         assert(key->is_private);
         *ret_n_signature = HFD_JWT_SIGNATURE_MAX;
@@ -228,7 +228,7 @@ int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
 /* Converts the two numbers to DER. False: out of memory, or the length is another one. */
 static bool lengthen_signature(const unsigned char *signature, size_t n,
                                unsigned char der[HFD_JWT_SIGNATURE_MAX], size_t *ret_n) {
-        CLEANUP(signature_cleanup) ECDSA_SIG *parsed = ECDSA_SIG_new();
+        HF__CLEANUP(signature_cleanup) ECDSA_SIG *parsed = ECDSA_SIG_new();
 
         if (n != 2 * P256_BYTES || !parsed)
                 return false;
@@ -246,7 +246,7 @@ static bool lengthen_signature(const unsigned char *signature, size_t n,
 
 bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
                         const unsigned char *signature, size_t n_signature) {
-        CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
+        HF__CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
         unsigned char der[HFD_JWT_SIGNATURE_MAX];
 
         if (key->is_ec) {
@@ -266,7 +266,7 @@ bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t 
 /* Appends `,"name":"..."`: the number in n_bytes bytes; 0 = as many as it needs. */
 static void put_number(const struct hfd_jwt_key *key, const char *parameter, const char *name,
                        int n_bytes, struct hf__strbuf *out) {
-        CLEANUP(bn_cleanup) BIGNUM *number = NULL;
+        HF__CLEANUP(bn_cleanup) BIGNUM *number = NULL;
         unsigned char bytes[RSA_BITS_MAX / 8];
         bool ok = EVP_PKEY_get_bn_param(key->pkey, parameter, &number) == 1;
         int n = ok && n_bytes == 0 ? BN_num_bytes(number) : n_bytes;

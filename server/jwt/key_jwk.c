@@ -9,12 +9,12 @@
 #include <openssl/param_build.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/jwt/key_private.h"
 
-#define NUMBER_MAX  1024 /* bytes of a modulus */
-#define P256_BYTES  32
-#define CLEANUP(fn) __attribute__((cleanup(fn)))
+#define NUMBER_MAX 1024 /* bytes of a modulus */
+#define P256_BYTES 32
 
 static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
 static void build_cleanup(OSSL_PARAM_BLD **build) { OSSL_PARAM_BLD_free(*build); }
@@ -32,8 +32,8 @@ static bool read_bytes(const struct hf__json *jwk, const char *name,
 }
 
 static EVP_PKEY *make_pkey(const char *type, OSSL_PARAM_BLD *build) {
-        CLEANUP(params_cleanup) OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
-        CLEANUP(context_cleanup)
+        HF__CLEANUP(params_cleanup) OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
+        HF__CLEANUP(context_cleanup)
         EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, type, NULL);
         EVP_PKEY *pkey = NULL;
 
@@ -45,14 +45,14 @@ static EVP_PKEY *make_pkey(const char *type, OSSL_PARAM_BLD *build) {
 static EVP_PKEY *read_rsa(const struct hf__json *jwk) {
         unsigned char n_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                 e_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)];
-        CLEANUP(build_cleanup) OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+        HF__CLEANUP(build_cleanup) OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
         size_t n_n, n_e;
 
         if (!build || !read_bytes(jwk, "n", n_bytes, &n_n) ||
             !read_bytes(jwk, "e", e_bytes, &n_e) || n_e > 8)
                 return NULL;
-        CLEANUP(bn_cleanup) BIGNUM *n = BN_bin2bn(n_bytes, (int)n_n, NULL);
-        CLEANUP(bn_cleanup) BIGNUM *e = BN_bin2bn(e_bytes, (int)n_e, NULL);
+        HF__CLEANUP(bn_cleanup) BIGNUM *n = BN_bin2bn(n_bytes, (int)n_n, NULL);
+        HF__CLEANUP(bn_cleanup) BIGNUM *e = BN_bin2bn(e_bytes, (int)n_e, NULL);
         if (!n || !e || OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_N, n) != 1 ||
             OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_RSA_E, e) != 1)
                 return NULL;
@@ -63,7 +63,7 @@ static EVP_PKEY *read_rsa(const struct hf__json *jwk) {
 static EVP_PKEY *read_ec(const struct hf__json *jwk) {
         unsigned char x[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                 y[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)], point[1 + 2 * P256_BYTES];
-        CLEANUP(build_cleanup) OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
+        HF__CLEANUP(build_cleanup) OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
         size_t n_x, n_y;
 
         if (!build || !hf__json_has_text(jwk, "crv", "P-256") || !read_bytes(jwk, "x", x, &n_x) ||

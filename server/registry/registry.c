@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "server/cacher/watch/watcher.h"
 #include "server/pool/work_pool.h"
 #include "server/registry/base/request.h"
@@ -30,35 +31,43 @@
 #define WORK_THREADS 2
 #define WORK_NICE    5
 
-int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
-                     struct hfd_registry **ret_registry) {
-        struct hfd_registry *registry = malloc(sizeof *registry);
+HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
 
-        if (!registry)
-                return -ENOMEM;
-        *registry = (struct hfd_registry){.host = host,
-                                          .cacher = cacher,
-                                          .prefix = hfd_cacher_prefix(cacher)};
+/* What hfd_registry_free cannot see whether it was made: all of it or nothing. */
+static int init_locks(struct hfd_registry *registry) {
         int r = hfd_convert_turns_init(&registry->convert_turns);
-        if (r != 0) {
-                free(registry);
+
+        if (r != 0)
                 return r;
-        }
         r = hfd_shared_table_init(&registry->shared);
         if (r != 0) {
                 hfd_convert_turns_done(&registry->convert_turns);
-                free(registry);
                 return r;
         }
         hfd_quota_turns_init(&registry->turns);
-        r = hfd_renderings_new(registry, &registry->renderings);
-        if (r == 0)
-                r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
-        if (r != 0) {
-                hfd_registry_free(registry);
+        return 0;
+}
+
+int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
+                     struct hfd_registry **ret_registry) {
+        HF__CLEANUP(hf__free_cleanup) struct hfd_registry *memory = malloc(sizeof *memory);
+
+        if (!memory)
+                return -ENOMEM;
+        *memory = (struct hfd_registry){.host = host,
+                                        .cacher = cacher,
+                                        .prefix = hfd_cacher_prefix(cacher)};
+        int r = init_locks(memory);
+        if (r != 0)
                 return r;
-        }
-        *ret_registry = registry;
+        HF__CLEANUP(registry_cleanup) struct hfd_registry *registry = HF__TAKE(memory);
+        r = hfd_renderings_new(registry, &registry->renderings);
+        if (r != 0)
+                return r;
+        r = hfd_work_pool_new(host, WORK_THREADS, WORK_NICE, &registry->work);
+        if (r != 0)
+                return r;
+        *ret_registry = HF__TAKE(registry);
         return 0;
 }
 

@@ -27,13 +27,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "server/auth/files.h"
 #include "server/auth/pki/pki_cert.h"
 #include "server/auth/trusted_path.h"
 #include "server/auth/write_file.h"
 
 #define LOCK_TIMEOUT (30 * HF_NSEC_PER_SEC)
-#define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 static void fd_cleanup(int *fd) {
         if (*fd >= 0)
@@ -286,8 +286,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
         const struct directory dir = {.path = cert_dir,
                                       .made = &made,
                                       .reterr_status = reterr_status};
-        CLEANUP(contents_cleanup) struct contents all = {0};
-        CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(contents_cleanup) struct contents all = {0};
+        HF__CLEANUP(fd_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         /* The lock is held until this function returns. */
@@ -311,8 +311,8 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status) {
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
-        CLEANUP(contents_cleanup) struct contents all = {0};
-        CLEANUP(fd_cleanup) int fd = -1;
+        HF__CLEANUP(contents_cleanup) struct contents all = {0};
+        HF__CLEANUP(fd_cleanup) int fd = -1;
 
         int r = hfd_trusted_open(cert_dir, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, reterr_status);
         return r == 0 ? load_all(&dir, names, &all) : r;
@@ -332,9 +332,9 @@ int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pk
         const struct directory dir = {.path = cert_dir,
                                       .made = &made,
                                       .reterr_status = reterr_status};
-        CLEANUP(pair_cleanup) struct pair found = {0};
-        CLEANUP(pair_cleanup) struct pair ca = {0};
-        CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(pair_cleanup) struct pair found = {0};
+        HF__CLEANUP(pair_cleanup) struct pair ca = {0};
+        HF__CLEANUP(fd_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         if (r == 0)
@@ -355,7 +355,7 @@ int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pk
 int hfd_pki_ca_read(const char *cert_dir, struct hfd_pki_ca *ret_ca,
                     struct hf_status *reterr_status) {
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
-        CLEANUP(pair_cleanup) struct pair ca = {0};
+        HF__CLEANUP(pair_cleanup) struct pair ca = {0};
         int r = read_pair(&dir, "ca", &ca);
 
         if (r == 0 && !ca.cert)
@@ -391,8 +391,8 @@ static int check_same_ca(const struct directory *dir, const struct pair *here,
 int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf_cancel *token,
                     bool *ret_joined, struct hf_status *reterr_status) {
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
-        CLEANUP(pair_cleanup) struct pair here = {0};
-        CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(pair_cleanup) struct pair here = {0};
+        HF__CLEANUP(fd_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         assert(ca->cert_pem && ca->key_pem);

@@ -19,6 +19,7 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/cleanup.h"
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
@@ -26,7 +27,6 @@
 #define LEAF_DAYS    365
 #define BACKDATE_S   (-3600L) /* the clocks of other machines may be behind */
 #define MAX_DNS_NAME 253
-#define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 /* Returns 0 if ok is true, otherwise error. Empties OpenSSL's error queue. */
 static int check_openssl(bool ok, int error) {
@@ -55,9 +55,9 @@ static EVP_PKEY *parse_key(const char *pem) {
 }
 
 int hfd_pki_key_make(char **ret_key_pem) {
-        CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = EVP_EC_gen("P-256");
         /* OpenSSL overwrites the memory of this BIO when it grows and when it is freed. */
-        CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_secmem());
+        HF__CLEANUP(bio_cleanup) BIO *bio = BIO_new(BIO_s_secmem());
         int r = check_openssl(key && bio &&
                                       PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL,
                                                                     NULL) == 1,
@@ -72,7 +72,7 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
 
 /* Creates an unsigned certificate with what a CA and a leaf have in common. NULL: an error. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
-        CLEANUP(cert_cleanup) X509 *cert = X509_new();
+        HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 ||
             !hfd_pki_x509_set_serial(cert) ||
             !X509_gmtime_adj(X509_getm_notBefore(cert), BACKDATE_S) ||
@@ -89,10 +89,10 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
 }
 
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
-        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
         if (!key)
                 return HF_E_INVALID;
-        CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
+        HF__CLEANUP(cert_cleanup) X509 *cert = new_cert(key, "holdfast-ca", NULL, CA_DAYS);
         int r = check_openssl(
                 cert && X509_set_issuer_name(cert, X509_get_subject_name(cert)) == 1 &&
                         hfd_pki_x509_extend(cert, cert, NID_basic_constraints,
@@ -152,7 +152,7 @@ static bool push_name(GENERAL_NAMES *names, const char *name) {
  * certificate, and a renewal by one instance must not remove the names of the others. Then adds the
  * names that are missing. Leaves out a name that is neither a DNS name nor an IP address. */
 static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
-        CLEANUP(names_cleanup)
+        HF__CLEANUP(names_cleanup)
         GENERAL_NAMES *all =
                 previous ? X509_get_ext_d2i(previous, NID_subject_alt_name, NULL, NULL) : NULL;
         bool kept = all != NULL;
@@ -169,14 +169,14 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
 }
 
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
-        CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
-        CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);
-        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(leaf->key_pem);
-        CLEANUP(cert_cleanup)
+        HF__CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(leaf->key_pem);
+        HF__CLEANUP(cert_cleanup)
         X509 *previous = leaf->previous_pem ? parse_cert(leaf->previous_pem) : NULL;
         if (!ca || !ca_key || !key)
                 return HF_E_INVALID;
-        CLEANUP(cert_cleanup)
+        HF__CLEANUP(cert_cleanup)
         X509 *cert = new_cert(key, leaf->common_name, leaf->organisation, LEAF_DAYS);
         int r = check_openssl(cert && hfd_pki_x509_limit(cert, ca) &&
                                       X509_set_issuer_name(cert, X509_get_subject_name(ca)) == 1 &&
@@ -195,25 +195,25 @@ int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
 }
 
 const char *hfd_pki_key_fault(const char *key_pem) {
-        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
         return key ? "" : "it is not an unencrypted private key in PEM form";
 }
 
 const char *hfd_pki_ca_fault(const char *cert_pem, const char *key_pem) {
-        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        HF__CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
         if (!cert)
                 return "it is not a certificate in PEM form";
         if (check_openssl(X509_check_ca(cert) == 1, HF_E_INVALID) != 0)
                 return "it is not a CA certificate";
         if (check_openssl(X509_cmp_current_time(X509_get0_notAfter(cert)) > 0, HF_E_INVALID) != 0)
                 return "it has expired";
-        CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = key_pem ? parse_key(key_pem) : NULL;
         int r = check_openssl(!key || X509_check_private_key(cert, key) == 1, HF_E_INVALID);
         return r == 0 ? "" : "the key beside it belongs to another certificate";
 }
 
 int64_t hfd_pki_valid_until(const char *cert_pem) {
-        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        HF__CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
         struct tm tm;
 
         if (!cert ||
@@ -228,9 +228,9 @@ int64_t hfd_pki_valid_until(const char *cert_pem) {
 enum hfd_pki_verdict hfd_pki_leaf_check(const char *ca_pem, const char *cert_pem,
                                         const char *key_pem, const char *const *names,
                                         const char **ret_fault) {
-        CLEANUP(cert_cleanup) X509 *ca = parse_cert(ca_pem);
-        CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
-        CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
+        HF__CLEANUP(cert_cleanup) X509 *ca = parse_cert(ca_pem);
+        HF__CLEANUP(cert_cleanup) X509 *cert = parse_cert(cert_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
         *ret_fault = "it is not a certificate in PEM form";
         if (!ca || !cert || !key)
                 return HFD_PKI_INVALID;

@@ -24,13 +24,13 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "base/cleanup.h"
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
 #define MIN_RSA_BITS 1024
 #define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
 #define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
-#define CLEANUP(fn)  __attribute__((cleanup(fn)))
 
 static void bio_cleanup(BIO **bio) { BIO_free(*bio); }
 static void cert_cleanup(X509 **cert) { X509_free(*cert); }
@@ -70,8 +70,8 @@ static bool ran_out(void) {
 /* The first block must be the request. As in Kubernetes, text after it is ignored. The fault is
  * NULL if memory ran out. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
-        CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
-        CLEANUP(block_cleanup) struct block block = {0};
+        HF__CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
+        HF__CLEANUP(block_cleanup) struct block block = {0};
         X509_REQ *request = NULL;
 
         *ret_fault = "PEM block type must be CERTIFICATE REQUEST";
@@ -116,7 +116,7 @@ static const char *signature_fault(EVP_PKEY *key) {
 
 const char *hfd_pki_request_fault(const char *pem, size_t n) {
         const char *fault;
-        CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
+        HF__CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
 
         if (!request)
                 return fault;
@@ -130,7 +130,7 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
 
 int hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
         const char *fault;
-        CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
+        HF__CLEANUP(request_cleanup) X509_REQ *request = parse_request(pem, n, &fault);
         X509_NAME *subject = request ? X509_REQ_get_subject_name(request) : NULL;
         size_t n_organisation = strlen(organisation);
         bool found = false;
@@ -158,16 +158,16 @@ static const char *block_fault(const struct block *block) {
                 return "only CERTIFICATE PEM blocks are allowed";
         if (*block->header)
                 return "no PEM block headers are permitted";
-        CLEANUP(cert_cleanup) X509 *cert = d2i_X509(NULL, &at, block->n);
+        HF__CLEANUP(cert_cleanup) X509 *cert = d2i_X509(NULL, &at, block->n);
         return cert && at == block->data + block->n ? "" : "x509: malformed certificate";
 }
 
 const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
-        CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
+        HF__CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
         const char *fault = "must contain at least one CERTIFICATE PEM block";
 
         while (bio) {
-                CLEANUP(block_cleanup) struct block block = {0};
+                HF__CLEANUP(block_cleanup) struct block block = {0};
                 if (PEM_read_bio(bio, &block.name, &block.header, &block.data, &block.n) != 1)
                         break;
                 fault = block_fault(&block);
@@ -183,7 +183,7 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
 /* Copies the alternative names of the kinds that Kubernetes copies. */
 static bool copy_names(X509 *cert, X509_REQ *request) {
         STACK_OF(X509_EXTENSION) *extensions = X509_REQ_get_extensions(request);
-        CLEANUP(names_cleanup)
+        HF__CLEANUP(names_cleanup)
         GENERAL_NAMES *names = X509V3_get_d2i(extensions, NID_subject_alt_name, NULL, NULL);
 
         sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
@@ -220,13 +220,13 @@ static bool set_lifetime(X509 *cert, X509 *ca, const struct hfd_pki_issue *issue
 
 int hfd_pki_issue(const struct hfd_pki_issue *issue, char **ret_cert_pem) {
         const char *fault = hfd_pki_request_fault(issue->request_pem, issue->n_request);
-        CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
-        CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
-        CLEANUP(request_cleanup)
+        HF__CLEANUP(cert_cleanup) X509 *ca = hfd_pem_read_cert(issue->ca_cert_pem);
+        HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = hfd_pem_read_key(issue->ca_key_pem);
+        HF__CLEANUP(request_cleanup)
         X509_REQ *request = !fault || *fault
                                     ? NULL
                                     : parse_request(issue->request_pem, issue->n_request, &fault);
-        CLEANUP(cert_cleanup) X509 *cert = X509_new();
+        HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         time_t now = (time_t)issue->now;
 
         assert(issue->seconds > 0);
