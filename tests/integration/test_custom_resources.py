@@ -206,6 +206,17 @@ def test_lists_select_page_and_delete(servers):
     assert names("") == ["g1", "g3"]
 
 
+def test_a_field_may_have_the_name_of_an_event_s(servers):
+    """Selectors of Events know the field `source`, whose value is another field's. It is a field like others in a custom kind."""
+    a, b = servers
+    schema = {"type": "object", "properties": {"source": {"type": "string"}}}
+    define(servers, definition(versions=[version(schema={"openAPIV3Schema": schema}, selectableFields=[{"jsonPath": ".source"}])]))
+    for name in ("here", "there"):
+        ask(a, "POST", GADGETS, {**gadget(name), "source": name}, expect=201)
+    found = ask(b, "GET", f"{GADGETS}?fieldSelector=source%3Dthere", expect=200)
+    assert [o["metadata"]["name"] for o in found["items"]] == ["there"]
+
+
 def test_a_new_instance_serves_what_is_stored_before_it_is_ready(cluster, servers):
     a, _ = servers
     define(servers, definition())

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/objects/selectable_values.h"
 #include "server/resources/selection/requirement.h"
 #include "server/resources/selection/selectable_fields.h"
 
@@ -223,7 +224,9 @@ static int check_field(const struct hfd_requirement *requirement, struct hfd_obj
                 *ret_holds = same == (requirement->op == HFD_EQUALS);
                 return 0;
         }
-        bool source = strcmp(requirement->key, HFD_FIELD_SOURCE) == 0;
+        /* A custom kind may have a field of this name, too. */
+        bool source = strcmp(requirement->key, HFD_FIELD_SOURCE) == 0 &&
+                      hfd_selectable_is_event(object->resource);
         const struct hf__json *selectable = hfd_object_selectable(object);
         if (!selectable)
                 return -ENOMEM;
