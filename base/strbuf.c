@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 
-/* Faster than printf, because requests format many numbers: for keys, JSON and HTTP headers. */
+/* Not printf, which is slower: requests format many numbers, for keys, JSON and HTTP headers. */
 size_t hf__u64_text(uint64_t value, char text[HF__U64_TEXT_MAX]) {
         char backwards[HF__U64_TEXT_MAX - 1]; /* the digits in reverse order */
         size_t n = 0;
@@ -69,7 +69,7 @@ static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
         return data;
 }
 
-/* make_room for a text without enough space. */
+/* The slow path of make_room: looks at the error and the limit, and allocates if it must. */
 static bool grow_text(struct hf__strbuf *s, size_t n) {
         size_t max = s->max ? s->max : SIZE_MAX / 2;
 
@@ -93,6 +93,7 @@ static bool grow_text(struct hf__strbuf *s, size_t n) {
                 return false;
         }
         s->data = data;
+        s->data[s->n] = '\0';
         s->space = space;
         return true;
 }
@@ -201,7 +202,7 @@ static bool is_plain(unsigned char c) { return c >= 0x20 && c < 0x7f && c != '"'
 /* Eight copies of a byte. */
 #define EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
 
-/* Whether a byte is zero: the high bit of the lowest zero byte is set. */
+/* Not 0 if a byte of word is zero: the high bit of the lowest zero byte is set. */
 static uint64_t find_zero(uint64_t word) { return (word - EACH(1)) & ~word & EACH(0x80); }
 
 /* Whether all of the eight bytes at text are plain. */
@@ -209,7 +210,8 @@ static bool is_plain_word(const char *text) {
         uint64_t word;
 
         memcpy(&word, text, sizeof word);
-        /* A high bit is set by a byte above 0x7f, and by the subtraction from one below 0x20. */
+        /* A byte above 0x7f has its high bit set. The subtraction sets that of a byte below 0x20.
+         */
         return ((word | (word - EACH(0x20))) & EACH(0x80)) == 0 &&
                (find_zero(word ^ EACH('"')) | find_zero(word ^ EACH('\\')) |
                 find_zero(word ^ EACH(0x7f))) == 0;
@@ -229,7 +231,7 @@ static bool is_plain_text(const char *text, size_t n) {
 }
 
 /* Appends a text as a JSON string if all its characters are plain, as in most texts. False: nothing
- * was appended, because a character is not plain or there is no memory. */
+ * was appended, because a character is not plain or s->error is set. */
 static bool put_plain(struct hf__strbuf *s, const char *text, size_t n) {
         if (!is_plain_text(text, n) || !make_room(s, n + 2))
                 return false;

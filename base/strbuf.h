@@ -13,7 +13,7 @@ struct hf__buf;
 
 /* Zero = empty and without limit. */
 struct hf__strbuf {
-        char *data;   /* owned; ends with a NUL; NULL until something is appended */
+        char *data;   /* owned; ends with a NUL; NULL until something is appended or reserved */
         size_t n;     /* length without the NUL */
         size_t space; /* allocated bytes */
         size_t max;   /* limit of n; 0 = none */
