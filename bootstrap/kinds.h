@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The kinds of objects that manifests may have. Immutable once they are copied. */
+/* The kinds of objects that manifests may have. Immutable once they are copied.
+ * Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -8,7 +9,7 @@
 
 struct hf__kind {
         char *api_version, *kind, *plural; /* owned */
-        char *group, *version;             /* owned; the parts of api_version */
+        char *group, *version;             /* owned; the parts of api_version; group "" = core */
         bool namespaced;
 };
 
@@ -17,7 +18,7 @@ struct hf__kinds {
         size_t n;
 };
 
-/* 0 or -ENOMEM. */
+/* Copies the array with its strings. *ret_kinds is set on success only. 0 or -ENOMEM. */
 int hf__kinds_copy(const struct hf_bootstrap_kind *kinds, size_t n, struct hf__kinds *ret_kinds);
 /* NULL: there is no such kind. Borrowed from kinds. */
 const struct hf__kind *hf__kinds_find(const struct hf__kinds *kinds, const char *api_version,

@@ -63,9 +63,10 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
         return hfd_pki_describe(ca_pem, cert_pem, &description) == 0 && description.from_ca;
 }
 
-/* The generated certificate is from the own CA. One given by flags may come from a CA that this
- * server does not know. Then its chain says who has issued it, or at least the certificate itself
- * can be recognised. Borrowed. */
+/* Returns the certificates by which clients can verify `serving`: the CA of this server or that of
+ * its clients, if it has issued `serving`. A certificate that was given by flags may come from a CA
+ * that this server does not know. Then it is the rest of its chain or, without one, the certificate
+ * itself. Borrowed. */
 static const char *find_root(const struct hfd_pki *own, const char *serving,
                              const char *client_ca) {
         const char *rest = rest_of_chain(serving);
@@ -77,7 +78,7 @@ static const char *find_root(const struct hfd_pki *own, const char *serving,
         return rest ? rest : serving;
 }
 
-/* A CA without a key, which is in files, is left empty. 0 or -ENOMEM. */
+/* key NULL: the key is in a file, and *ret_ca stays empty. 0 or -ENOMEM. */
 static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca) {
         *ret_ca = (struct hfd_pki_ca){0};
         if (!key)
@@ -128,7 +129,7 @@ static const char *missing_key(const struct hfd_config *config) {
 }
 
 /* The CA with its key, for one signature. 0, HF_E_NOT_FOUND, or another error of hfd_pki_ca_read.
- */
+ * The caller frees *ret_ca, also after an error: a CA without a key may be in it. */
 static int get_ca(struct hfd_cluster_ca *ca, struct hfd_pki_ca *ret_ca,
                   struct hf_status *reterr_status) {
         const char *missing = missing_key(ca->config), *directory = ca->config->cert_dir;
@@ -180,7 +181,8 @@ static int sign_request(void *ctx, const struct hfd_signing *signing, char **ret
                 r = hfd_pki_issue(&issue, ret_pem);
                 if (r != 0)
                         (void)hf_fail(reterr_status, r, "%s",
-                                      r == HF_E_INVALID ? "the CA has expired, or cannot be used"
+                                      r == HF_E_INVALID ? "the CA has expired, or the CA or the "
+                                                          "request cannot be used"
                                                         : hf_strerror(r));
         }
         hfd_pki_ca_done(&signer);

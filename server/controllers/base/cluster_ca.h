@@ -16,7 +16,7 @@
 struct hfd_signing {
         const char *request; /* a certificate request in PEM form */
         size_t n_request;
-        const char *const *usages; /* names of Kubernetes' key usages */
+        const char *const *usages; /* names of Kubernetes' key usages; unknown ones are ignored */
         size_t n_usages;
         int64_t now;     /* seconds since 1970 */
         int64_t seconds; /* how long it is valid at most; it never outlives the CA */
@@ -24,12 +24,13 @@ struct hfd_signing {
 
 struct hfd_cluster_ca_functions {
         /* The certificates by which clients recognise this server, as PEM text that the caller
-         * frees. NULL: out of memory. */
+         * frees; "" = nothing is published yet. NULL: out of memory. */
         char *(*root)(void *ctx);
         /*
          * Issues a certificate that this server accepts from clients. *ret_pem is PEM text that the
          * caller frees. HF_E_NOT_FOUND: this server has no key of the CA of its clients, and the
-         * message says why. HF_E_INVALID: the request or a usage cannot be used. -errno.
+         * message says why. HF_E_INVALID: the CA has expired, or the CA or the request
+         * cannot be used. -errno.
          */
         int (*sign)(void *ctx, const struct hfd_signing *signing, char **ret_pem,
                     struct hf_status *reterr_status);

@@ -2,15 +2,18 @@
 #pragma once
 /*
  * A table of conversions that a webhook has made or is making. The key of a conversion is its
- * source, a version of an object, and the row to which it is converted. Watches share them
+ * source, which is one state of an object and is known by its address, and the row (struct
+ * hfd_resource) of the API version to which it is converted. Watches share them
  * (shared_conversions.h), and so do requests that read the params of policies (convert_params.h).
  *
  * Memory: a conversion stays in the table until it is done. If it has succeeded, it stays longer:
- * the table keeps the newest of these, at most HFD_SHARED_OBJECTS objects and HFD_SHARED_BYTES
- * bytes. It drops them all when the last watch with conversions ends.
+ * the table keeps the newest of these, at most HFD_SHARED_OBJECTS conversions and HFD_SHARED_BYTES
+ * bytes. It drops them all when the last watch with conversions ends. Without any watch it keeps
+ * what hfd_shared_remember adds, within the same bounds.
  *
- * Invariants: the table has one reference to each conversion in it, and each job that uses a
- * conversion has another. The table keeps the sources alive, so their addresses identify them.
+ * Invariants: the table has one reference to each conversion in it, and each job, which converts
+ * one batch of a watch, has another to each conversion that it uses. The table keeps the sources
+ * alive, so their addresses identify them.
  *
  * Lock: the caller holds mu for functions that end in _locked. These do not free conversions: they
  * put those without references on a list, `garbage`, which the caller frees without the lock.
@@ -64,7 +67,7 @@ void hfd_shared_table_leave(struct hfd_shared_table *table);
 /*
  * Two functions for a user that does not wait for the conversions of others. recall returns a new
  * reference to the result of a conversion; NULL = there is none. remember adds a result, with new
- * references. Both take the lock.
+ * references, unless the conversion is there already or memory is short. Both take the lock.
  */
 struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
                                      const struct hfd_object *source,
@@ -76,12 +79,14 @@ void hfd_shared_remember(struct hfd_shared_table *table, struct hfd_object *sour
 struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *table,
                                                      const struct hfd_object *source,
                                                      const struct hfd_resource *row);
-/* Adds a conversion that is not done, and returns it, borrowed. NULL = out of memory. */
+/* Adds a conversion that is not done and not in the table yet, with new references to source and
+ * row. Borrowed. NULL = out of memory. */
 struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *table,
                                                     struct hfd_object *source,
                                                     const struct hfd_resource *row);
-/* Sets the result of a conversion, which stays in the table for a while. Consumes the reference to
- * result. May drop older conversions. */
+/* Sets the result of a conversion; the caller sets done. Consumes the reference to result. Drops
+ * older conversions beyond the bounds, and also c if it is too large by itself: whoever uses c
+ * afterwards needs a reference of its own. */
 void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_object *result, struct hfd_shared_conversion **garbage);
 /* Removes a conversion from the table. */

@@ -5,8 +5,8 @@
  * kept.
  *
  * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
- * change copies the root while a snapshot holds it. So two requests share a rendering although the
- * store's revision has moved on, as long as no object of their resource has changed. The revision
+ * change copies the root while a snapshot holds it. So two requests share a rendering if no object
+ * of their resource has changed between them, even if the store's revision has. The revision
  * itself is in the head of the list, which is not shared.
  *
  * Invariants: a rendering is in its bucket as long as it has references, unless it is of an array.
@@ -30,9 +30,10 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/objects/protobuf_response.h"
 
-/* 64 chunks of the usual size are 2 MB: enough for 40 readers of one list that take turns. */
+/* Of one rendering: 64 chunks of the usual size are 2 MB. A reader that is further behind renders
+ * its chunks again. */
 #define KEPT_CHUNKS 64
-#define KEPT_BYTES  ((size_t)32 << 20)
+#define KEPT_BYTES  ((size_t)32 << 20) /* of all renderings together */
 #define N_BUCKETS   256
 
 /* The bytes of some consecutive objects, or none if the selectors have selected none of them. */
@@ -46,11 +47,12 @@ struct hfd_rendering {
         struct hfd_renderings *all; /* borrowed */
 
         /* immutable */
-        struct hfd_request form; /* the members of the spec's request that rendering needs */
+        /* The members of the spec's request that rendering needs, and the spec's name. */
+        struct hfd_request form;
         struct hfd_selector labels, fields; /* owned */
         bool frames;
         struct hfd_snapshot snapshot; /* owned */
-        struct hfd_scope scope;       /* of the objects in the snapshot */
+        struct hfd_scope scope;       /* the paths of the snapshot that are walked */
         struct hfd_object **objects;  /* owned, with their references; NULL = use the snapshot */
         size_t n_objects;
         int64_t now_s; /* for ages in a Table: when the rendering was created */
@@ -213,7 +215,7 @@ static int select_object(const struct hfd_rendering *rendering, struct hfd_objec
         int r = 0;
 
         *ret_selected = true;
-        if (rendering->objects) /* the page has selected them */
+        if (rendering->objects) /* an array holds selected objects only */
                 return 0;
         *ret_selected = *name == '\0' || strcmp(name, hfd_object_name(object)) == 0;
         if (*ret_selected)

@@ -40,6 +40,7 @@ struct hfd_rendering_cursor {
         bool ended;
 };
 
+/* registry is borrowed. 0 or -errno. */
 int hfd_renderings_new(struct hfd_registry *registry, struct hfd_renderings **ret_renderings);
 /* All renderings must be gone. Accepts NULL; returns NULL. */
 struct hfd_renderings *hfd_renderings_free(struct hfd_renderings *renderings);
@@ -52,7 +53,8 @@ int hfd_rendering_get(struct hfd_renderings *renderings, const struct hfd_render
                       struct hfd_snapshot *snapshot, struct hfd_rendering **ret_rendering);
 /*
  * The same for an array of objects, which are all rendered. It is not shared. Takes ownership of
- * the array and of the references in it, also on an error.
+ * the array and of the references in it, also on an error. objects NULL: the caller had no memory
+ * for the array, and the result is -ENOMEM.
  */
 int hfd_rendering_of_array(struct hfd_renderings *renderings, const struct hfd_rendering_spec *spec,
                            struct hfd_object **objects, size_t n,
@@ -64,8 +66,9 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering);
 /*
  * Sets *ret_chunk to a reference to the next chunk, and moves the cursor past it. In JSON each
  * item of a list begins with a comma, also the first one, and an event is a line. NULL: nothing was
- * selected among the objects that this call has examined, or cursor->ended was already set. 0 or
- * -ENOMEM.
+ * selected among the objects that this call has examined, or cursor->ended was already set. The
+ * list is complete when cursor->ended is set. 0 or -ENOMEM; after an error the cursor is where it
+ * was.
  */
 int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cursor *cursor,
                        struct hf__buf **ret_chunk);
@@ -73,10 +76,11 @@ int hfd_rendering_next(struct hfd_rendering *rendering, struct hfd_rendering_cur
 /* Appends `{"kind":...,"items":[`, or the same for a Table. meta: the members of the metadata. */
 void hfd_rendering_put_head(struct hf__strbuf *s, const struct hfd_request *request,
                             const char *meta);
-/* Appends one item of a list. now_s: the time for ages in a Table. False: out of memory. */
+/* Appends one item of a list. now_s: the time for ages in a Table. False: out of memory, s is full
+ * or the stored bytes are malformed; s->error may be 0. */
 bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *request,
                             struct hfd_object *object, int64_t now_s);
-/* The time for put_item. */
+/* The time for put_item, in seconds since 1970. */
 int64_t hfd_rendering_now(const struct hfd_registry *registry);
 
 /* How many renderings exist, and how many chunks were made since the start. For tests. */

@@ -3,7 +3,8 @@
 /*
  * The storage key of an object: PREFIX/STORAGE/NAMESPACE/NAME, or PREFIX/STORAGE/NAME for a
  * resource without namespaces. STORAGE is hfd_resource.storage. The part after STORAGE is the path
- * of the object. Pure. Thread: any.
+ * of the object. Pure, except that hfd_object_key_parse may give a custom kind a slot in its table.
+ * Thread: any.
  */
 #include <holdfast/fence.h> /* HF_NAME_MAX */
 
@@ -36,7 +37,8 @@ void hfd_object_scope(const struct hfd_resource *resource, const char *ns, const
 
 /*
  * The key of the object at path, below the store's prefix. An empty path gives the prefix of all
- * keys of the resource. The resource is not a review. 0, or HF_E_TOO_LARGE.
+ * keys of the resource. The resource has a storage, so it must not be a review (is_review). 0, or
+ * HF_E_TOO_LARGE.
  */
 int hfd_object_key(const char *prefix, const struct hfd_resource *resource, const char *path,
                    char key[HFD_KEY_MAX]);
@@ -45,7 +47,7 @@ int hfd_object_key(const char *prefix, const struct hfd_resource *resource, cons
  * The reverse: finds the resource and the path of a key. *ret_path points into key. The result for
  * a custom resource is the permanent row of its slot (custom/custom_table.h), whether its
  * definition is known or not. table NULL = there are no custom resources. NULL: no resource has
- * such keys; or, if *ret_path is NULL, memory ran out.
+ * such keys, or all slots of the table are in use; or, if *ret_path is NULL, memory ran out.
  */
 const struct hfd_resource *hfd_object_key_parse(const char *prefix, struct hfd_custom_table *table,
                                                 const char *key, const char **ret_path);

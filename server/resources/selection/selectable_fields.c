@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fields that Kubernetes supports in selectors (selectable_fields.h). */
+/*
+ * The fields that Kubernetes supports in selectors (selectable_fields.h).
+ *
+ * Invariant: every field that is accepted here is in the object's path (name and namespace) or is
+ * copied from the object (objects/selectable_values.c, custom/custom_selectable.c). Otherwise it
+ * would seem empty in every object.
+ */
 #include "server/resources/selection/selectable_fields.h"
 
 #include <stdio.h>
@@ -41,11 +47,12 @@ static const char *find_event_field(const struct hfd_resource *resource, const c
         return NULL;
 }
 
-/* Custom kinds, and those that would be custom ones in Kubernetes. */
+/* Custom kinds, and Workspaces, which would be a custom kind in Kubernetes. Exactly these refuse
+ * strategic merge patches. */
 static bool is_custom(const struct hfd_resource *resource) { return resource->no_strategic_patch; }
 
-/* Kinds without a namespace support the field only if Kubernetes has no list of fields for them.
- * Then their objects have the empty namespace. */
+/* By its default rule Kubernetes accepts metadata.namespace for cluster-scoped kinds, too; its
+ * value is empty. Custom kinds, and kinds with fields of their own, have stricter rules. */
 static bool supports_namespace(const struct hfd_resource *resource) {
         return resource->namespaced || (!is_custom(resource) && !hfd_selectable_has_own(resource));
 }

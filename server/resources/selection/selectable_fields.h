@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which fields selectors of a resource may name. Private to this folder. Pure.
+/* Decides which fields a field selector may name, for each resource. Private to this folder. Pure.
  * Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "server/resources/resource.h"
 
-/* A field of Events. Its value is source.component or, if that is empty as in newer Events,
+/* A field of Events only. Its value is source.component or, if that is empty as in newer Events,
  * reportingComponent. */
 #define HFD_FIELD_SOURCE "source"
 

@@ -2,7 +2,9 @@
 /*
  * APIServices: one for each group version. A controller (server/controllers/api_services) creates
  * those of the groups that this server serves. One that names a service is stored, but requests are
- * never passed to a service, so its group is not available (handlers/rest/remote_group.c).
+ * never passed to a service: requests to its group version get 503, unless this server serves it
+ * (server/handlers/rest/remote_group.c). Discovery has an order of its own (group_priority.c) and
+ * does not read the priorities here.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -158,6 +160,7 @@ static void validate_version(const char *version, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, "spec.version", version, hfd_dns1035_label_rule);
 }
 
+/* The message is that of Kubernetes; the maximum itself is valid. */
 static void validate_priority(const struct hf__json *object, const char *field, int max,
                               struct hfd_causes *causes) {
         char value[32], detail[60];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * SQLite's WAL as the connections of a store write it: the frames of a commit are collected and
- * written with a few calls, where SQLite makes two for each page. Private to
+ * A way of writing SQLite's WAL with fewer system calls: it collects the frames of a commit and
+ * writes them with a few calls. SQLite alone makes two calls for each page. The connection must
+ * have synchronous=FULL, because the frames are written when the commit syncs the file. Private to
  * server/storage/sqlite.
  *
  * Thread: that of the connection.
@@ -18,9 +19,11 @@
  * SQLite. Thread: any. */
 int hfd_sqlite_wal_register(void);
 /*
- * Forgets frames that were not written, because their commit failed. Call it after each transaction
- * that writes, before its end: later the place of these frames in the WAL may be that of others.
+ * Forgets frames that were not written, because their commit failed. Call it after the commit
+ * or its failure, and before the rollback and the release of the file's lock: after that, another
+ * process may write at the same place in the WAL.
  * Does nothing if the connection was not opened with HFD_SQLITE_VFS. free_memory: also frees the
- * memory in which frames are collected, until it is needed again.
+ * memory in which frames are collected, until it is needed again. It can be freed by an idle
+ * connection, too.
  */
 void hfd_sqlite_wal_drop(sqlite3 *db, bool free_memory);
