@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SHA-256 for libholdfast, which does not link OpenSSL: the bootstrap ledger records the hash of
- * what was applied. holdfastd uses it too where it needs no more than a hash, for example in ETags.
- * It signs and encrypts with OpenSSL.
+ * what was applied. holdfastd uses this function too for most plain hashes, for example in ETags.
+ * For signatures, encryption and the digests of tokens (server/jwt/verified.c) it uses OpenSSL.
  *
- * The ledger ConfigMap and the names of Events contain digits of the hash, so do not replace
- * SHA-256 by another hash function.
+ * The ledger ConfigMap, the names of Events and the key ids of tokens contain digits of the hash,
+ * so do not replace SHA-256 by another hash function.
  */
 #include "base/sha256.h"
 

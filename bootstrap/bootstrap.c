@@ -6,10 +6,10 @@
  * The model. plan.c makes all decisions. It is pure, as are ledger.c, steps.c and content.c. In
  * each term, one thread per phase carries the decisions out (phase_run.c). Terms do not overlap,
  * and usually a phase begins after the previous one is complete. Two phases run in parallel if the
- * earlier one fails but some version has completed it already, or if it writes a deleted ledger
- * again. Then the ledger's resourceVersion keeps each from overwriting the other's record.
- * The hooks (ledger_wait.c) only watch the ledger. Controllers and hooks publish their state in the
- * `info` of the phase, under one lock (report.c).
+ * earlier one fails but some version has completed it already, or if somebody has deleted
+ * the ledger and the earlier phase writes it again. Then the ledger's resourceVersion keeps each
+ * from overwriting the other's record. The hooks (ledger_wait.c) only watch the ledger. Controllers
+ * and hooks publish their state in the `info` of the phase, under one lock (report.c).
  *
  *      every instance                     the leader's term
  *      hook bootstrap-<phase>             controller bootstrap-<phase>
@@ -64,7 +64,7 @@ static int copy_phases(struct hf_bootstrap_config *config,
         return r;
 }
 
-/* Kinds and manifests are read without further checks. */
+/* Refuses NULL where a text is required: nothing checks for it later. */
 static int check_lists(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         for (size_t i = 0; i < config->n_kinds; i++) {
                 const struct hf_bootstrap_kind *kind = &config->kinds[i];
@@ -85,8 +85,8 @@ static int check_lists(const struct hf_bootstrap_config *config, struct hf_statu
         return 0;
 }
 
-/* Names become part of controllers, hooks, keys of the ledger and metrics, so they are checked
- * here, before anything is created. */
+/* The names of phases become part of the names of controllers, hooks and metrics, and of keys in
+ * the ledger. So they are checked before anything is created. */
 static int check_config(const struct hf_bootstrap_config *config, struct hf_status *reterr_status) {
         if (!hf__version_valid(config->version))
                 return hf_fail(reterr_status, HF_E_INVALID, "bootstrap: \"%.80s\" is not a version",
@@ -113,7 +113,8 @@ static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstr
 
         if (strlen(ns) > HF_NAME_MAX || strlen(name) > HF_NAME_MAX)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "bootstrap: the ledger's name is too long");
+                               "bootstrap: the ledger's namespace or name has more than %d bytes",
+                               HF_NAME_MAX);
         (void)snprintf(bootstrap->version, sizeof bootstrap->version, "%s", config->version);
         (void)snprintf(bootstrap->ledger_ns, sizeof bootstrap->ledger_ns, "%s", ns);
         (void)snprintf(bootstrap->ledger_name, sizeof bootstrap->ledger_name, "%s", name);
@@ -139,6 +140,7 @@ static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *
                 r = hf__manifest_read_text(&phase->steps, kinds, from->manifests[i].source,
                                            from->manifests[i].text, from->manifests[i].n,
                                            reterr_status);
+        /* Before the directories are read, whose manifests always keep their order. */
         for (size_t i = 0; i < phase->steps.n; i++)
                 phase->steps.list[i].any_order = from->any_order;
         for (size_t i = 0; r == 0 && i < from->n_directories; i++)
@@ -171,7 +173,8 @@ static int add_phase(struct hf_bootstrap *bootstrap, const struct hf_bootstrap_p
                                        .n_after = phase->after[0] ? 1 : 0};
         int r = load_steps(phase, from, reterr_status);
         for (struct hf__phase *earlier = bootstrap->phases; r == 0 && earlier <= phase; earlier++) {
-                /* A step may occur only once, because the ledger has one record per step. */
+                /* Two manifests must not describe the same object, because the ledger has one
+                 * record per object. */
                 const struct hf__steps none = {0};
                 r = hf__steps_check_unique(earlier < phase ? &earlier->steps : &none, &phase->steps,
                                            reterr_status);
@@ -201,7 +204,8 @@ static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootst
                 return r;
         r = hf__report_init(bootstrap);
         if (r != 0)
-                (void)hf_fail(reterr_status, r, "bootstrap: health check or metric: %s",
+                (void)hf_fail(reterr_status, r,
+                              "bootstrap: cannot add the health check or a metric: %s",
                               hf_strerror(r));
         return r;
 }
@@ -281,8 +285,8 @@ int hf_bootstrap_install(struct hf_bootstrap *bootstrap, struct hf_hooks *hooks,
                         continue;
                 r = hf__report_add_readiness(phase);
                 if (r != 0)
-                        (void)hf_fail(reterr_status, r, "health check %s: %s", phase->full_name,
-                                      hf_strerror(r));
+                        (void)hf_fail(reterr_status, r, "cannot add the health check %s: %s",
+                                      phase->full_name, hf_strerror(r));
         }
         return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Initialises libcurl for Holdfast's own programs. It is separate from the engine, because
- * initialising libcurl changes the state of the whole process: in other programs the host does
- * it. */
+ * initialising libcurl changes the state of the whole process: a program that embeds libholdfast
+ * does it by itself (holdfast/host.h). */
 #include "base/http/global.h"
 
 #include <curl/curl.h>

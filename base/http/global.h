@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Initialisation of libcurl for the whole process. The host must do it (holdfast/host.h), so this
- * function is for Holdfast's own programs only and is not part of libholdfast.
+ * Initialisation of libcurl for the whole process. A program that embeds libholdfast does it
+ * by itself (holdfast/host.h), so this function is for Holdfast's own programs only.
  */
 
-/* Calls curl_global_init. Call it once, before the first thread starts. 0 or -ENOMEM. */
+/* Calls curl_global_init. Call it before anything else uses libcurl, and in one thread. holdfastd
+ * calls it late, with its first call to a server outside (server/outbound), because only such calls
+ * use libcurl. 0 or -ENOMEM. */
 int hf__http_global_init(void);

@@ -6,8 +6,9 @@ struct hf__strbuf;
 struct hfd_audit_event;
 
 /*
- * Appends the line with its newline. A body that is not JSON is left out, and so is each token in
- * the body of a TokenReview or a TokenRequest. Errors are kept in out (strbuf.h). Thread: owner of
+ * Appends the line with its newline. A body that is not JSON is left out, and so is one that cannot
+ * be parsed for want of memory. Each token in the body of a TokenReview or a TokenRequest is left
+ * out, too. Errors of appending are kept in out (strbuf.h). Thread: owner of
  * the event.
  */
 void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbuf *out);

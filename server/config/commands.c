@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands: their names, their arguments, and how their --help begins. */
+/* The table of commands: their names, their arguments, and how their --help begins.
+ *
+ * Invariant: each intro has the form that commands.h describes, because the manual is made from it.
+ */
 #include "server/config/commands.h"
 
 const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
@@ -12,7 +15,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "hand-overs\n"
                  "holdfastd store COMMAND    copies, backs up, restores, checks or compacts a "
                  "store\n"
-                 "holdfastd pki COMMAND      makes, shows and hands over the CA of the "
+                 "holdfastd pki COMMAND      makes, shows, exports and joins the CA of the "
                  "certificates\n"
                  "holdfastd version          shows the version\n"},
         [HFD_COMMAND_RELEASE] =
@@ -20,7 +23,8 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  {NULL},
                  "holdfastd release [flags]: releases the lease of this instance after it has "
                  "died\n"
-                 "The other flags of holdfastd are accepted too, and ignored.\n"},
+                 "The server's other flags except --check are accepted and checked too, but have "
+                 "no effect.\n"},
         [HFD_COMMAND_STATUS] = {" status",
                                 {NULL},
                                 "holdfastd status [flags]: shows the instances, the leaders and "
@@ -28,15 +32,16 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
         [HFD_COMMAND_PKI] =
                 {" pki",
                  {NULL},
-                 "holdfastd pki init         makes the CA, also before the first start\n"
+                 "holdfastd pki init         makes the CA, if there is none, before the first "
+                 "start, too\n"
                  "holdfastd pki show         lists the certificates\n"
                  "holdfastd pki export FILE  writes the CA with its key, for another host\n"
                  "holdfastd pki join FILE    uses the CA of another host on this host\n"
-                 "They are about the certificates of --cert-dir. Each command has --help.\n"},
+                 "These commands use the certificates in --cert-dir. Each command has --help.\n"},
         [HFD_COMMAND_PKI_INIT] = {" pki init",
                                   {NULL},
-                                  "holdfastd pki init [flags]: makes the CA, also before the first "
-                                  "start\n"},
+                                  "holdfastd pki init [flags]: makes the CA, if there is none, "
+                                  "before the first start, too\n"},
         [HFD_COMMAND_PKI_SHOW] = {" pki show",
                                   {NULL},
                                   "holdfastd pki show [flags]: lists the certificates\n"},
@@ -72,18 +77,19 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
         [HFD_COMMAND_STORE_BACKUP] =
                 {" store backup",
                  {"FILE", "TARGET"},
-                 "holdfastd store backup FILE TARGET: writes the state of the file of SQLite FILE "
+                 "holdfastd store backup FILE TARGET: writes the state of the SQLite file FILE "
                  "to the new file TARGET\n"
                  "Instances may go on using FILE.\n"},
         [HFD_COMMAND_STORE_RESTORE] =
                 {" store restore",
                  {"BACKUP", "TARGET"},
                  "holdfastd store restore BACKUP TARGET [flags]: makes the new file TARGET from a "
-                 "backup, with a history of its own\n"},
+                 "backup\n"
+                 "Clients notice that the history is another one, and list again.\n"},
         [HFD_COMMAND_STORE_CHECK] =
                 {" store check",
                  {"FILE"},
-                 "holdfastd store check FILE: prints what is wrong with the file of SQLite FILE, "
+                 "holdfastd store check FILE: prints what is wrong with the SQLite file FILE, "
                  "and changes nothing\n"
                  "The exit status is 0 if nothing is wrong, else 1.\n"},
         [HFD_COMMAND_STORE_COMPACT] =
@@ -91,7 +97,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  {"STORE"},
                  "holdfastd store compact STORE [flags]: removes all versions but the current "
                  "ones\n"
-                 "STORE is a file of SQLite, which no instance may use meanwhile, or "
+                 "STORE is FILE or sqlite:FILE, which no instance may use meanwhile, or "
                  "etcd:URL[,URL].\n"},
         [HFD_COMMAND_VERSION] = {" version", {NULL}, NULL},
 };

@@ -11,13 +11,14 @@
 
 #define HFD_FLAGS_MAX 128 /* at least the number of rows */
 
-/* The member of a flag of the first three kinds is a string. They come first, because set_defaults
- * (flags_parse.c) compares with HFD_FLAG_DIRECTORY. */
+/* The member of a flag of the first three kinds is a string. Keep these kinds first: set_defaults
+ * (flags_parse.c) takes every kind up to HFD_FLAG_DIRECTORY for a string. A FILE or DIRECTORY is
+ * one path, or several separated by commas. */
 enum hfd_flag_kind {
         HFD_FLAG_TEXT,
         HFD_FLAG_FILE,
-        HFD_FLAG_DIRECTORY, /* one, or several separated by commas */
-        HFD_FLAG_CHOICE,    /* one of several words */
+        HFD_FLAG_DIRECTORY,
+        HFD_FLAG_CHOICE, /* one of several words */
         HFD_FLAG_BOOL,
         HFD_FLAG_NUMBER,
         HFD_FLAG_DURATION,
@@ -38,7 +39,8 @@ struct hfd_flag {
         bool repeats;        /* a list, which may also be given by several flags */
 };
 
-/* Finds a flag by its name, the n bytes at name, without "--". NULL: there is none. */
+/* Finds a flag by its name without "--". The name has n bytes and needs no NUL. NULL: there is
+ * none. */
 const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n);
 /* Finds the flag that a letter is short for. NULL: there is none. */
 const struct hfd_flag *hfd_flag_table_find_letter(char letter);

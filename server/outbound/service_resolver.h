@@ -9,10 +9,11 @@
  *      *=HOST[:PORT]                     all others, for example an ingress that knows them by name
  *
  * The items are separated by commas. HOST may be a name, an IPv4 address or an IPv6 address in
- * brackets. If the item has no port after HOST, the service's port is used. A service that the flag
- * does not name is reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's
- * resolver looks up. The certificate and the header Host have that name, wherever the service is
- * reached.
+ * brackets. If the item has no port after HOST, the service's port is used. The most precise item
+ * counts: one with a port, then one without, then "*". A service for which there is no item is
+ * reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's resolver looks up.
+ * Wherever the service is reached, its certificate must be valid for that name, and the header Host
+ * has that name.
  *
  * Immutable. Thread: any.
  */
@@ -20,8 +21,8 @@
 
 struct hfd_service_resolver;
 
-/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: malformed,
- * with a message that shows the item; or -ENOMEM. */
+/* Reads the flag's value; "" = no service is named. The caller frees it. HF_E_INVALID: an item
+ * is malformed, or names the service of an earlier item; the message shows the item. Or -ENOMEM. */
 int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret_resolver,
                              struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */

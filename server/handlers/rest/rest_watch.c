@@ -2,7 +2,8 @@
 /*
  * The beginning of a watch over HTTP. watch_stream.h says which files handle the rest of it.
  *
- *      wait (sendInitialEvents) -> begin -> open -> initial events, live, end (watch_events.c)
+ *      wait (sendInitialEvents) -> begin -> open -> initial events (watch_initial.c)
+ *                                                -> live, end (watch_events.c)
  *
  * Invariant: the struct of the request is freed when the watch opens, or when it is refused. What
  * the watch needs later is in its stream.
@@ -18,17 +19,17 @@
 #include "server/handlers/rest/watch_guard.h"
 #include "server/handlers/rest/watch_initial.h"
 
-/* How long a watch waits for a revision that its client names. Kubernetes waits as long. */
+/* How long a watch waits for a revision that its client names. The same as in Kubernetes. */
 #define NOT_OLDER_WAIT (3 * HF_NSEC_PER_SEC)
 
 /* The wait at the start of a watch with sendInitialEvents. */
 struct wait {
         struct hfd_consistent_read read; /* first member: ready casts it back */
-        struct hfd_watch_stream *stream; /* borrowed: rest keeps it alive */
+        struct hfd_watch_stream *stream; /* its one use (n_users) */
         struct hfd_rest_request *rest;   /* owned */
 };
 
-/* Takes ownership of rest. */
+/* Takes ownership of rest, of the stream's one use and of the contents of response. */
 static void refuse_watch(struct hfd_watch_stream *stream, struct hfd_rest_request *rest,
                          struct hfd_response *response) {
         assert(response->code != 0);
@@ -54,19 +55,22 @@ static void respond_to_watch(struct hfd_watch_stream *stream, struct hfd_rest_re
 
 /*
  * has_begin: the stream has the initial events, if there are any. False: the watch ends at once, so
- * that the client does not believe that there are no objects. Thread: any. From here on the stream
- * may let go of its request at any time, so another reference keeps it.
+ * that the client does not believe that there are no objects. Thread: any. Once there are two
+ * users, the stream may drop its reference to the HTTP request. So this function holds one of its
+ * own.
  */
 static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request *rest,
                         struct hfd_watcher *watcher, bool has_begin) {
         struct hfd_http_request *http_request = hfd_http_request_ref(stream->http_request);
-        bool has_initial = stream->initial != NULL, may = hfd_watch_guard_track(stream, rest);
+        bool has_initial = stream->initial != NULL,
+             is_allowed = hfd_watch_guard_track(stream, rest);
 
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
         respond_to_watch(stream, rest);
         atomic_store(&stream->watcher, watcher);
-        /* The client may have left, or the right have gone, before there was a watcher. */
-        if (!has_begin || !may || atomic_load(&stream->gone) || atomic_load(&stream->revoked))
+        /* The client may have left, or the user have lost the right, before there was a watcher. */
+        if (!has_begin || !is_allowed || atomic_load(&stream->gone) ||
+            atomic_load(&stream->revoked))
                 hfd_watcher_cancel(watcher);
         else if (!has_initial)
                 hfd_watcher_start(watcher);
@@ -77,7 +81,7 @@ static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request
         hfd_http_request_unref(http_request);
 }
 
-/* Takes ownership of rest. */
+/* Takes ownership of rest and of the stream's one use. */
 static void begin_watch(struct hfd_watch_stream *stream, struct hfd_rest_request *rest) {
         struct hfd_response response = {0};
         struct hfd_watcher *watcher;
@@ -102,15 +106,17 @@ static void on_state_ready(struct hfd_consistent_read *read) {
         struct hfd_watch_stream *stream = wait->stream;
         struct hfd_rest_request *rest = wait->rest;
         struct hfd_response response = {0};
-        const struct hfd_details soon = {.cause_reason = "ResourceVersionTooLarge",
-                                         .cause_text = "Too large resource version",
-                                         .retry_after_s = 1};
+        /* By this cause client-go recognises that the cache is behind. */
+        const struct hfd_details too_large = {.cause_reason = "ResourceVersionTooLarge",
+                                              .cause_text = "Too large resource version",
+                                              .retry_after_s = 1};
         int outcome = read->outcome;
 
         if (outcome == HF_E_TIMEOUT)
                 hfd_response_status(&response, HF_E_TIMEOUT, 504, "Timeout",
-                                    "Timeout: the cache has not reached the resource version",
-                                    &soon);
+                                    "Timeout: the cache has not reached the state with which the "
+                                    "watch begins",
+                                    &too_large);
         else if (outcome != 0)
                 hfd_response_store_error(&response, outcome, &read->status);
         free(wait);

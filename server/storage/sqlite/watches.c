@@ -5,18 +5,20 @@
  *
  * The watcher looks for new rows when a process, perhaps this one, has written to the notify file
  * after a commit (inotify). It also looks every HFD_SQLITE_LOOK_INTERVAL, because a process may be
- * killed between the commit and the notice. It reads rows only if SQLite says that there was a
- * commit since the last look. It also ends operations whose deadline has passed.
+ * killed between the commit and the notice. It reads rows for each watch that is
+ * behind, as every new one is, and for all watches if SQLite says that there was a commit since the
+ * last look. It also ends operations whose deadline has passed.
  *
  * The writes of this process are in memory (commits.h), so the watcher delivers them without
- * looking at the file. While this process writes, it looks at the file once every LOOK_AFTER,
- * because another process may write at the same time, and its notices cannot be told from those of
- * this process.
+ * looking at the file. Another process may write at the same time, and the watcher cannot tell the
+ * notices of that process from those of this one. So while this process writes, the watcher still
+ * looks at the file once every LOOK_AFTER.
  *
  * Invariants:
- *  - a watch receives whole revisions, in order, because hfd_sqlite_log returns whole revisions;
- *  - its position and the check against the compacted revision belong to one snapshot of the file,
- *    so a compaction cannot remove rows in between;
+ *  - a watch receives whole revisions, in order, because both hfd_sqlite_log and the commits in
+ *    memory have whole revisions;
+ *  - one snapshot of the file serves to compare a watch's position with the compacted revision and
+ *    to read the rows, so no compaction removes rows between the two;
  *  - a watch exists until its end callback has returned. Only the watcher removes it.
  */
 #include "server/storage/sqlite/watches.h"
@@ -174,8 +176,8 @@ static void end_watch_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch 
         pthread_mutex_lock(&sqlite->mu);
 }
 
-/* Serves one watch; releases mu meanwhile. Only this thread removes watches, and others insert them
- * before the first one, so the watch stays where it is. */
+/* Serves one watch; releases mu meanwhile. Only this thread removes watches, and other threads add
+ * new ones at the head of the list. So the watch stays in the list, and its next stays as it is. */
 static void serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *watch,
                          struct hf_status *ret_why) {
         struct hfd_sqlite_kvs kvs = {0};
@@ -206,8 +208,8 @@ static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
         return link;
 }
 
-/* Serves the watches that are behind, once each, or all when there was a commit. True: one is still
- * behind. */
+/* Serves the watches that are behind, once each, or all when there was a commit. Ends those that
+ * have an error, or all if the store is closing. True: one is still behind. */
 static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         struct hfd_sqlite_watch *watch = sqlite->watches;
         bool more = false;
@@ -303,8 +305,9 @@ struct looks {
         hf_nsec due;     /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
 };
 
-/* Whether the file has commits that no look has seen. served: the watches have all writes of this
- * process; then the look is put off, and the result is false, if the last one was not long ago. */
+/* Whether the file has commits that no look has seen. served: this process has committed, and the
+ * watches have got these commits from memory. If the last look was less than LOOK_AFTER ago, too,
+ * the look is put off to looks->due, and the result is false. */
 static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
         hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
 
