@@ -25,7 +25,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text())[1]
-BUILD = pathlib.Path(os.environ.get("HOLDFAST_BUILD", ROOT / "build"))
+BUILD = pathlib.Path(os.environ.get("HOLDFAST_BUILD", ROOT / "build")).absolute()
 HOLDFASTD = BUILD / "server" / "holdfastd"
 WRITER = BUILD / "tests" / "holdfastd-writer"
 WITNESS = BUILD / "tests" / "witness"

@@ -126,10 +126,10 @@ static void test_the_name_of_the_ledger_has_a_limit(void **state) {
         config.ledger_ns = config.ledger_name = longest;
         assert_new(&config, 0, NULL);
         config.ledger_ns = too_long;
-        assert_new(&config, HF_E_INVALID, "the ledger's name is too long");
+        assert_new(&config, HF_E_INVALID, "the ledger's namespace or name has more than 253 bytes");
         config.ledger_ns = NULL;
         config.ledger_name = too_long;
-        assert_new(&config, HF_E_INVALID, "the ledger's name is too long");
+        assert_new(&config, HF_E_INVALID, "the ledger's namespace or name has more than 253 bytes");
 }
 
 static void test_kinds_and_manifests_are_complete(void **state) {
@@ -259,14 +259,15 @@ static void test_a_health_check_that_is_taken_is_named(void **state) {
         assert_int_equal(hf_health_new(&host.health), 0);
         assert_int_equal(hf_health_add(host.health, "bootstrap", HF_LIVEZ, healthy, NULL), 0);
         assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), HF_E_EXISTS);
-        assert_non_null(strstr(status.message, "bootstrap: health check or metric: "));
+        assert_non_null(
+                strstr(status.message, "bootstrap: cannot add the health check or a metric: "));
         assert_int_equal(hf_health_each(host.health, HF_LIVEZ, NULL, NULL), 0);
         hf_health_remove(host.health, "bootstrap");
         assert_int_equal(hf_health_add(host.health, "bootstrap-b", HF_LIVEZ, healthy, NULL), 0);
         assert_int_equal(hf_bootstrap_new(&host, &config, &bootstrap, &status), 0);
         assert_int_equal(hf_hooks_new(&host, NULL, &hooks), 0);
         assert_int_equal(hf_bootstrap_install(bootstrap, hooks, NULL, 0, &status), HF_E_EXISTS);
-        assert_non_null(strstr(status.message, "health check bootstrap-b: "));
+        assert_non_null(strstr(status.message, "cannot add the health check bootstrap-b: "));
         hf_hooks_free(hooks);
         /* The name of a hook may be in use already, too. */
         hf_health_remove(host.health, "bootstrap-b");
