@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
@@ -334,6 +335,8 @@ static struct hf__json *copy_spec(const struct hf__json *spec) {
         return r == 0 ? copy : hf__json_free(copy);
 }
 
+HF__CLEANUP_DEFINE(kind_cleanup, struct hfd_custom_kind *, hfd_custom_kind_unref)
+
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,
                         struct hfd_custom_kind **ret_kind) {
@@ -343,30 +346,30 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
 
         if (!hf__json_is_object(spec) || !hf__json_is_object(names) || n == 0)
                 return HF_E_INVALID;
-        struct hfd_custom_kind *kind = calloc(1, sizeof *kind + n * sizeof kind->versions[0]);
-        if (!kind)
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_custom_kind *memory = calloc(1, sizeof *memory + n * sizeof memory->versions[0]);
+        if (!memory || hf__mutex_init(&memory->mu) != 0)
                 return -ENOMEM;
-        if (hf__mutex_init(&kind->mu) != 0) {
-                free(kind);
-                return -ENOMEM;
-        }
-        atomic_init(&kind->refs, 1);
+        atomic_init(&memory->refs, 1);
+        HF__CLEANUP(kind_cleanup) struct hfd_custom_kind *kind = HF__TAKE(memory);
         kind->bytes = hf__buf_ref(bytes);
         kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
         atomic_init(&kind->revision, revision);
         kind->spec = copy_spec(spec);
         kind->names = hf__json_dup(names);
-        int r = kind->spec && kind->names ? make_versions(kind, spec, slot, n) : -ENOMEM;
-        if (r == 0)
-                r = hash_form(kind, spec);
-        if (r == 0)
-                r = hfd_custom_kind_hash(definition, kind->hash);
-        if (r != 0) {
-                hfd_custom_kind_unref(kind);
+        if (!kind->spec || !kind->names)
+                return -ENOMEM;
+        int r = make_versions(kind, spec, slot, n);
+        if (r != 0)
                 return r;
-        }
-        *ret_kind = kind;
+        r = hash_form(kind, spec);
+        if (r != 0)
+                return r;
+        r = hfd_custom_kind_hash(definition, kind->hash);
+        if (r != 0)
+                return r;
+        *ret_kind = HF__TAKE(kind);
         return 0;
 }
 
