@@ -404,23 +404,23 @@ const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_cu
         return hfd_custom_kind_version(kind, slash + 1);
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_custom_version_props(const struct hfd_custom_version *version,
                              struct hf__json **ret_props) {
         struct hfd_custom_kind *kind = version->kind;
-        struct hf__json *definition = NULL, *schema = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *definition = NULL;
+        struct hf__json *schema = NULL;
 
         *ret_props = NULL;
         pthread_mutex_lock(&kind->mu);
-        struct hf__buf *kept = hf__buf_ref(kind->bytes);
+        HF__CLEANUP(buf_cleanup) struct hf__buf *kept = hf__buf_ref(kind->bytes);
         pthread_mutex_unlock(&kind->mu);
-        struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
-        if (kept && !bytes) {
-                hf__buf_unref(kept);
+        HF__CLEANUP(buf_cleanup) struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
+        if (kept && !bytes)
                 return -ENOMEM;
-        }
         int r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : 0;
-        hf__buf_unref(bytes);
-        hf__buf_unref(kept);
         for (const struct hf__json *v = hf__json_first(hf__json_path(definition, "spec.versions"));
              v && !schema; v = hf__json_next(v))
                 if (hf__json_has_text(v, "name", version->row.version))
@@ -428,7 +428,6 @@ int hfd_custom_version_props(const struct hfd_custom_version *version,
         struct hf__json *props = hf__json_get(schema, "openAPIV3Schema");
         if (props)
                 *ret_props = hf__json_detach(schema, props);
-        hf__json_free(definition);
         return r;
 }
 
