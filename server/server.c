@@ -11,6 +11,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
+HF__CLEANUP_DEFINE(cancel_cleanup, struct hf_cancel *, hf_cancel_unref)
+
+static void fd_cleanup(int *fd) {
+        if (*fd >= 0)
+                (void)close(*fd);
+}
+
 int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
                     const struct hfd_extra *extra) {
         static const struct hfd_extra nothing;
@@ -20,18 +29,20 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
                                       .config = config,
                                       .extra = extra ? extra : &nothing};
         hfd_log_sink_init(&server->log_sink, config, &server->host.log);
-        server->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (server->event_fd < 0)
+        HF__CLEANUP(fd_cleanup) int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (event_fd < 0)
                 return -errno;
-        int r = hfd_lifecycle_init(&server->lifecycle, &server->host);
-        if (r == 0) {
-                r = hf_cancel_new(NULL, server->host.clock, &server->stop);
-                if (r != 0)
-                        hfd_lifecycle_done(&server->lifecycle);
-        }
+        HF__CLEANUP(cancel_cleanup) struct hf_cancel *stop = NULL;
+        int r = hf_cancel_new(NULL, server->host.clock, &stop);
         if (r != 0)
-                (void)close(server->event_fd);
-        return r;
+                return r;
+        r = hfd_lifecycle_init(&server->lifecycle, &server->host);
+        if (r != 0)
+                return r;
+        server->stop = HF__TAKE(stop);
+        server->event_fd = event_fd;
+        event_fd = -1; /* it is the server's now */
+        return 0;
 }
 
 void hfd_server_done(struct hfd_server *server) {

@@ -19,6 +19,7 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/apply/ancient_changes.h"
@@ -242,10 +243,12 @@ static int renew_entry(const struct hfd_schema *schema, struct hf__json *live,
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
                          struct hf__json *object, const struct hfd_writer *writer, bool takes_list,
                          bool *ret_changed) {
-        struct hf__json *list = detach_list(object);
+        HF__CLEANUP(json_cleanup) struct hf__json *list = detach_list(object);
         struct hf__arena scratch;
         int r;
 
@@ -253,13 +256,10 @@ int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
         r = renew_entry(schema, live, object, writer, takes_list, &list, ret_changed);
         if (r == HF_E_NOT_FOUND && hf__json_expand(live, MANAGERS) == -ENOMEM)
                 r = -ENOMEM;
-        if (r != HF_E_NOT_FOUND) {
-                hf__json_free(list);
+        if (r != HF_E_NOT_FOUND)
                 return r;
-        }
         hf__arena_init(&scratch);
         r = update_managers(&scratch, schema, live, object, writer, &list, ret_changed);
         hf__arena_deinit(&scratch);
-        hf__json_free(list);
         return r;
 }

@@ -16,6 +16,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/auth/files.h"
 
@@ -118,14 +119,7 @@ bool hfd_audit_is_id(const char *text) {
 
 /* ---- the object ---- */
 
-static struct hfd_audit *free_parts(struct hfd_audit *audit) {
-        hfd_audit_writer_free(audit->writer);
-        hfd_audit_policy_unref(audit->policy);
-        pthread_mutex_destroy(&audit->mu);
-        free(audit->policy_file);
-        free(audit);
-        return NULL;
-}
+HF__CLEANUP_DEFINE(audit_cleanup, struct hfd_audit *, hfd_audit_free)
 
 /* If r is an error, puts the flag in front of its message. Returns r. */
 static int name_flag(const char *flag, int r, struct hf_status *reterr_status) {
@@ -136,39 +130,42 @@ static int name_flag(const char *flag, int r, struct hf_status *reterr_status) {
 
 int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *config,
                   struct hfd_audit **ret_audit, struct hf_status *reterr_status) {
-        struct hfd_audit *audit = calloc(1, sizeof *audit);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_audit *memory = calloc(1, sizeof *memory);
 
-        if (!audit)
+        if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        int r = hf__mutex_init(&audit->mu);
-        if (r != 0) {
-                free(audit);
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
-        }
+        HF__CLEANUP(audit_cleanup) struct hfd_audit *audit = HF__TAKE(memory);
         audit->host = host;
         audit->policy_file = strdup(config->policy_file);
         if (!audit->policy_file)
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
-        else if (getrandom(audit->seed, sizeof audit->seed, 0) != (ssize_t)sizeof audit->seed)
-                r = hf_fail(reterr_status, -EIO,
-                            "cannot set up the audit log: the kernel gives no random bytes");
-        if (r == 0)
-                r = name_flag("audit-policy-file",
-                              hfd_audit_read_policy(config->policy_file, &audit->policy,
-                                                    reterr_status),
-                              reterr_status);
-        if (r == 0)
-                r = name_flag("audit-log-path",
-                              hfd_audit_writer_new(host, &config->log, &audit->writer,
-                                                   reterr_status),
-                              reterr_status);
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        if (getrandom(audit->seed, sizeof audit->seed, 0) != (ssize_t)sizeof audit->seed)
+                return hf_fail(reterr_status, -EIO,
+                               "cannot set up the audit log: the kernel gives no random bytes");
+        r = name_flag("audit-policy-file",
+                      hfd_audit_read_policy(config->policy_file, &audit->policy, reterr_status),
+                      reterr_status);
         if (r != 0)
-                free_parts(audit);
-        else
-                *ret_audit = audit;
-        return r;
+                return r;
+        r = name_flag("audit-log-path",
+                      hfd_audit_writer_new(host, &config->log, &audit->writer, reterr_status),
+                      reterr_status);
+        if (r != 0)
+                return r;
+        *ret_audit = HF__TAKE(audit);
+        return 0;
 }
 
 struct hfd_audit *hfd_audit_free(struct hfd_audit *audit) {
-        return audit ? free_parts(audit) : NULL;
+        if (!audit)
+                return NULL;
+        hfd_audit_writer_free(audit->writer);
+        hfd_audit_policy_unref(audit->policy);
+        pthread_mutex_destroy(&audit->mu);
+        free(audit->policy_file);
+        free(audit);
+        return NULL;
 }

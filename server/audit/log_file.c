@@ -26,6 +26,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "server/audit/backups.h"
 #include "server/auth/files.h"
 
@@ -300,36 +301,33 @@ int hfd_audit_file_check(const char *path, struct hf_status *reterr_status) {
         return 0; /* the start makes a missing directory */
 }
 
+HF__CLEANUP_DEFINE(file_cleanup, struct hfd_audit_file *, hfd_audit_file_free)
+
 int hfd_audit_file_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                        struct hfd_audit_file **ret_file, struct hf_status *reterr_status) {
-        struct hfd_audit_file *file = calloc(1, sizeof *file);
-        char *path = strdup(config->path);
+        HF__CLEANUP(file_cleanup) struct hfd_audit_file *file = calloc(1, sizeof *file);
 
-        if (!file || !path) {
-                free(file);
-                free(path);
+        if (!file)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
-        *file = (struct hfd_audit_file){.clock = hf_host_clock(host), .config = *config};
-        file->config.path = file->path = path;
-        file->fd = -1;
+        *file = (struct hfd_audit_file){.clock = hf_host_clock(host),
+                                        .config = *config,
+                                        .path = strdup(config->path),
+                                        .fd = -1};
+        if (!file->path)
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        file->config.path = file->path;
         int r = open_file(file);
         if (r == -ENOENT) {
-                r = make_directory(path, reterr_status);
-                if (r != 0) {
-                        hfd_audit_file_free(file);
+                r = make_directory(file->path, reterr_status);
+                if (r != 0)
                         return r;
-                }
                 r = open_file(file);
         }
-        if (r != 0) {
-                hf_fail(reterr_status, r, "cannot open %s: %s", path, hf_strerror(r));
-                hfd_audit_file_free(file);
-                return r;
-        }
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot open %s: %s", file->path, hf_strerror(r));
         if (!is_stdout(file))
                 remove_old(file);
-        *ret_file = file;
+        *ret_file = HF__TAKE(file);
         return 0;
 }
 

@@ -13,6 +13,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
@@ -291,9 +292,12 @@ static int parse_policy(struct hfd_audit_policy *policy, struct hf_status *reter
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+HF__CLEANUP_DEFINE(policy_cleanup, struct hfd_audit_policy *, hfd_audit_policy_unref)
+
 int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy **ret_policy,
                            struct hf_status *reterr_status) {
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
         const struct hf__json *rules = NULL;
 
         int r = parse_text(text, n, &json, reterr_status);
@@ -303,22 +307,18 @@ int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy *
                 r = check_list(json, "", "rules", true, &rules, reterr_status);
         if (r == 0 && !hf__json_first(rules))
                 r = refuse_rule(reterr_status, "", "rules", "needs at least one rule");
-        if (r != 0) {
-                hf__json_free(json);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(policy_cleanup)
         struct hfd_audit_policy *policy =
                 calloc(1, sizeof *policy + hf__json_count(rules) * sizeof policy->rules[0]);
-        if (!policy) {
-                hf__json_free(json);
+        if (!policy)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
         atomic_init(&policy->refs, 1);
-        policy->json = json;
+        policy->json = HF__TAKE(json);
         r = parse_policy(policy, reterr_status);
-        if (r == 0)
-                *ret_policy = policy;
-        else
-                hfd_audit_policy_unref(policy);
-        return r;
+        if (r != 0)
+                return r;
+        *ret_policy = HF__TAKE(policy);
+        return 0;
 }

@@ -14,6 +14,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 #define AGENT_MAX   1024 /* bytes of User-Agent, as in kube-apiserver */
@@ -168,17 +169,21 @@ static void set_texts(struct hfd_audit_record *record, const struct hfd_audit_he
         record->name = store_text(&at, a->name);
 }
 
+HF__CLEANUP_DEFINE(record_cleanup, struct hfd_audit_record *, hfd_audit_record_unref)
+
 int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit_head *head,
                          struct hfd_audit_record **ret_record) {
         size_t n_text = text_size(head);
-        struct hfd_audit_record *record = calloc(1, sizeof *record + n_text);
-        int r = record ? hf__mutex_init(&record->mu) : -ENOMEM;
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_audit_record *memory = calloc(1, sizeof *memory + n_text);
 
-        if (r != 0) {
-                free(record);
+        if (!memory)
+                return -ENOMEM;
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
-        }
-        atomic_init(&record->refs, 1);
+        atomic_init(&memory->refs, 1);
+        HF__CLEANUP(record_cleanup) struct hfd_audit_record *record = HF__TAKE(memory);
         record->budget = budget;
         record->n_bytes = sizeof *record + n_text + sizeof(struct hfd_audit_event) + USER_BYTES;
         record->decision = head->decision;
@@ -186,11 +191,9 @@ int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit
         record->is_resource = head->attributes->is_resource;
         set_texts(record, head);
         record->user = head->user ? hfd_requester_new(head->user) : NULL;
-        if (head->user && !record->user) {
-                hfd_audit_record_unref(record);
+        if (head->user && !record->user)
                 return -ENOMEM;
-        }
-        *ret_record = record;
+        *ret_record = HF__TAKE(record);
         return 0;
 }
 

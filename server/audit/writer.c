@@ -17,6 +17,7 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/audit/event_json.h"
@@ -224,32 +225,30 @@ static void free_parts(struct hfd_audit_writer *writer) {
         free(writer);
 }
 
+HF__CLEANUP_DEFINE(parts_cleanup, struct hfd_audit_writer *, free_parts)
+
 int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status) {
-        struct hfd_audit_writer *writer = calloc(1, sizeof *writer);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_audit_writer *memory = calloc(1, sizeof *memory);
 
-        if (!writer)
+        if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        int r = hf__mutex_cond_init(&memory->mu, &memory->cond);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        HF__CLEANUP(parts_cleanup) struct hfd_audit_writer *writer = HF__TAKE(memory);
         writer->host = host;
         writer->budget.max = BUDGET;
         writer->tail = &writer->head;
-        int r = hf__mutex_cond_init(&writer->mu, &writer->cond);
-        if (r != 0) {
-                free(writer);
-                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
-        }
         count_in(writer);
         r = hfd_audit_file_new(host, config, &writer->file, reterr_status);
-        if (r == 0) {
-                r = hf__thread_start(host, "hfd-audit", run_writer, writer, &writer->thread);
-                if (r != 0)
-                        hf_fail(reterr_status, r, "cannot start a thread: %s", hf_strerror(r));
-        }
         if (r != 0)
-                free_parts(writer);
-        else
-                *ret_writer = writer;
-        return r;
+                return r;
+        r = hf__thread_start(host, "hfd-audit", run_writer, writer, &writer->thread);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot start a thread: %s", hf_strerror(r));
+        *ret_writer = HF__TAKE(writer);
+        return 0;
 }
 
 struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer) {

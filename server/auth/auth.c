@@ -22,6 +22,7 @@
 #include <strings.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/auth/tokens.h"
 
@@ -38,15 +39,14 @@ struct hfd_auth {
         struct hfd_tokens *tokens; /* owned; NULL = none */
 };
 
+HF__CLEANUP_DEFINE(auth_cleanup, struct hfd_auth *, hfd_auth_free)
+
 int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_auth **ret_auth,
                  struct hf_status *reterr_status) {
-        struct hfd_auth *auth = calloc(1, sizeof *auth);
-        if (!auth)
+        HF__CLEANUP(hf__free_cleanup) struct hfd_auth *memory = calloc(1, sizeof *memory);
+        if (!memory || pthread_rwlock_init(&memory->lock, NULL) != 0)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        if (pthread_rwlock_init(&auth->lock, NULL) != 0) {
-                free(auth);
-                return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
+        HF__CLEANUP(auth_cleanup) struct hfd_auth *auth = HF__TAKE(memory);
         auth->host = host;
         int r = 0;
         if (getrandom(&auth->seed, sizeof auth->seed, 0) != (ssize_t)sizeof auth->seed)
@@ -56,13 +56,13 @@ int hfd_auth_new(const struct hf_host *host, const char *token_file, struct hfd_
                 if (!auth->token_file)
                         r = -ENOMEM;
         }
-        r = r == 0 ? hfd_auth_reload(auth, reterr_status)
-                   : hf_fail(reterr_status, r, "cannot set up authentication: %s", hf_strerror(r));
-        if (r != 0) {
-                hfd_auth_free(auth);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot set up authentication: %s",
+                               hf_strerror(r));
+        r = hfd_auth_reload(auth, reterr_status);
+        if (r != 0)
                 return r;
-        }
-        *ret_auth = auth;
+        *ret_auth = HF__TAKE(auth);
         return 0;
 }
 

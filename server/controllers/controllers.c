@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "server/controllers/accounts/token_secrets.h"
 #include "server/controllers/api_services/api_services.h"
 #include "server/controllers/certificates/request_cleaner.h"
@@ -305,8 +306,11 @@ static int make_informers(struct hfd_controller_context *context,
 
 /* ---- life cycle ---- */
 
+HF__CLEANUP_DEFINE(controllers_cleanup, struct hfd_controllers *, hfd_controllers_free)
+
 int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers_config *config,
                         struct hfd_controllers **ret_controllers) {
+        HF__CLEANUP(controllers_cleanup)
         struct hfd_controllers *controllers = calloc(1, sizeof *controllers);
         unsigned needs = 0;
 
@@ -338,13 +342,12 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
                 needs |= rows[i].needs;
         }
         int r = hf_cancel_new(NULL, hf_host_clock(host), &context->identity_deleted);
-        if (r == 0)
-                r = make_informers(context, config, needs);
-        if (r != 0) {
-                hfd_controllers_free(controllers);
+        if (r != 0)
                 return r;
-        }
-        *ret_controllers = controllers;
+        r = make_informers(context, config, needs);
+        if (r != 0)
+                return r;
+        *ret_controllers = HF__TAKE(controllers);
         return 0;
 }
 

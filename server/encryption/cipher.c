@@ -21,6 +21,8 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
+
 #define GCM_NONCE 12
 #define GCM_TAG   16
 #define BLOCK     16 /* bytes of a block of AES, of CBC's nonce, and of CBC's longest padding */
@@ -100,6 +102,9 @@ static int encrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, c
         return n + GCM_TAG;
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+HF__CLEANUP_DEFINE(context_cleanup, EVP_CIPHER_CTX *, EVP_CIPHER_CTX_free)
+
 int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NONCE_MAX],
                     const char *additional, const struct hf__buf *plain, const char *prefix,
                     size_t n_prefix, struct hf__buf **ret_sealed) {
@@ -108,8 +113,8 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
         if (plain->n > (size_t)INT_MAX - BLOCK)
                 return -ENOMEM;
         /* The tag of GCM is as long as the longest padding of CBC. */
-        struct hf__buf *sealed = hf__buf_new(n_head + plain->n + BLOCK);
-        EVP_CIPHER_CTX *ctx = sealed ? EVP_CIPHER_CTX_new() : NULL;
+        HF__CLEANUP(buf_cleanup) struct hf__buf *sealed = hf__buf_new(n_head + plain->n + BLOCK);
+        HF__CLEANUP(context_cleanup) EVP_CIPHER_CTX *ctx = sealed ? EVP_CIPHER_CTX_new() : NULL;
         int n = -1;
 
         if (ctx) {
@@ -118,16 +123,13 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
                 n = encrypt_value(cipher, ctx, nonce, additional, plain,
                                   (uint8_t *)sealed->data + n_head);
         }
-        EVP_CIPHER_CTX_free(ctx);
         ERR_clear_error();
-        if (n < 0) {
-                hf__buf_unref(sealed);
+        if (n < 0)
                 return -ENOMEM;
-        }
         assert(n_head + (size_t)n <= sealed->n);
         sealed->n = n_head + (size_t)n;
         sealed->data[sealed->n] = '\0';
-        *ret_sealed = sealed;
+        *ret_sealed = HF__TAKE(sealed);
         return 0;
 }
 
@@ -172,24 +174,21 @@ int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, con
                 return HF_E_INVALID;
         size_t n_in = n - nonce_size(cipher) - (cipher->kind == HFD_AES_GCM ? GCM_TAG : 0);
         /* OpenSSL may write a block more than it returns. */
-        struct hf__buf *plain = hf__buf_new(n_in + BLOCK);
-        EVP_CIPHER_CTX *ctx = plain ? EVP_CIPHER_CTX_new() : NULL;
+        HF__CLEANUP(buf_cleanup) struct hf__buf *plain = hf__buf_new(n_in + BLOCK);
+        HF__CLEANUP(context_cleanup) EVP_CIPHER_CTX *ctx = plain ? EVP_CIPHER_CTX_new() : NULL;
         if (!ctx) {
-                hf__buf_unref(plain);
                 ERR_clear_error();
                 return -ENOMEM;
         }
         int n_out = decrypt_value(cipher, ctx, nonce, additional, in, n_in, (uint8_t *)plain->data);
-        EVP_CIPHER_CTX_free(ctx);
         ERR_clear_error();
         if (n_out < 0) {
-                hf__buf_unref(plain);
                 *ret_why = cipher->kind == HFD_AES_GCM ? "cipher: message authentication failed"
                                                        : "invalid padding on input";
                 return HF_E_INVALID;
         }
         plain->n = (size_t)n_out;
         plain->data[plain->n] = '\0';
-        *ret_plain = plain;
+        *ret_plain = HF__TAKE(plain);
         return 0;
 }

@@ -22,6 +22,7 @@
 #include <openssl/err.h>
 #include <openssl/rand.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/encryption/decrypt.h"
@@ -330,22 +331,20 @@ int hfd_encrypted_store_new(struct hfd_store *inner, const char *prefix,
                                                  .stop = encrypted_stop,
                                                  .free = encrypted_free,
                                                  .iterations = encrypted_iterations};
-        struct encrypted *e = calloc(1, sizeof *e);
+        HF__CLEANUP(hf__free_cleanup) struct encrypted *e = calloc(1, sizeof *e);
 
         if (!e)
                 return -ENOMEM;
         e->store = (struct hfd_store){.ops = &ops, .host = inner->host};
         e->inner = inner;
         e->random = random;
-        int r = hf__join(e->prefix, sizeof e->prefix, prefix, NULL) ? 0 : -EINVAL;
-        if (r == 0)
-                r = hf__mutex_init(&e->mu);
-        if (r != 0) {
-                free(e);
+        if (!hf__join(e->prefix, sizeof e->prefix, prefix, NULL))
+                return -EINVAL;
+        int r = hf__mutex_init(&e->mu);
+        if (r != 0)
                 return r;
-        }
         e->encryption = hfd_encryption_ref(encryption);
-        *ret_store = &e->store;
+        *ret_store = &HF__TAKE(e)->store;
         return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/log_request.h"
 #include "server/filters/audit.h"
 #include "server/filters/authentication.h"
@@ -45,9 +46,11 @@ struct hfd_filters {
         bool send_retry_after;
 };
 
+HF__CLEANUP_DEFINE(filters_cleanup, struct hfd_filters *, hfd_filters_free)
+
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
                     struct hfd_filters **ret_filters) {
-        struct hfd_filters *filters = calloc(1, sizeof *filters);
+        HF__CLEANUP(filters_cleanup) struct hfd_filters *filters = calloc(1, sizeof *filters);
 
         if (!filters)
                 return -ENOMEM;
@@ -60,15 +63,15 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
         filters->flow = config->flow;
         filters->send_retry_after = config->send_retry_after;
         int r = hfd_request_metrics_new(host, &filters->metrics);
-        if (r == 0)
-                r = hfd_inflight_new(host, &filters->inflight);
-        if (r == 0)
-                r = hfd_unsent_new(host, NULL, &filters->unsent);
-        if (r != 0) {
-                hfd_filters_free(filters);
+        if (r != 0)
                 return r;
-        }
-        *ret_filters = filters;
+        r = hfd_inflight_new(host, &filters->inflight);
+        if (r != 0)
+                return r;
+        r = hfd_unsent_new(host, NULL, &filters->unsent);
+        if (r != 0)
+                return r;
+        *ret_filters = HF__TAKE(filters);
         return 0;
 }
 
@@ -268,11 +271,10 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         struct hfd_filters *filters = ctx;
         struct hfd_request_context *context;
         struct hfd_user user;
-        struct hfd_credential *credential;
+        HF__CLEANUP(hf__free_cleanup) struct hfd_credential *credential = NULL;
         int r = hfd_authentication_filter(request, filters->auth, &user, &credential);
 
         if (hfd_request_context_new(filters, request, user.name, &context) != 0) {
-                free(credential);
                 /* Without a context the request is neither counted nor logged. */
                 hfd_authentication_refuse(request, r != 0 ? r : -ENOMEM);
                 return HFD_HTTP_REFUSED;
@@ -283,9 +285,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         context->authorizer = filters->authorizer;
         context->service_accounts = filters->service_accounts;
         if (context->info.watch) /* only a watch outlives what its token depends on */
-                context->credential = credential;
-        else
-                free(credential);
+                context->credential = HF__TAKE(credential);
         hfd_http_request_on_finished(request, on_finished, context);
         hfd_http_request_on_unsent(request, on_unsent, context);
         if (r != 0) {

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/feed/feed.h"
@@ -52,26 +53,27 @@ static int make_first(struct hfd_flow_control *flow) {
         return builder ? hfd_flow_control_use(flow, builder) : -ENOMEM;
 }
 
+HF__CLEANUP_DEFINE(flow_cleanup, struct hfd_flow_control *, hfd_flow_control_free)
+
 int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
                          struct hfd_flow_control **ret_flow) {
-        struct hfd_flow_control *flow = calloc(1, sizeof *flow);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_flow_control *memory = calloc(1, sizeof *memory);
 
-        if (!flow)
+        if (!memory)
                 return -ENOMEM;
-        flow->host = host;
-        int r = hf__mutex_init(&flow->mu);
-        if (r != 0) {
-                free(flow);
-                return r;
-        }
-        r = hfd_flow_levels_new(host, seats, &flow->levels);
-        if (r == 0)
-                r = make_first(flow);
+        memory->host = host;
+        int r = hf__mutex_init(&memory->mu);
         if (r != 0)
-                hfd_flow_control_free(flow);
-        else
-                *ret_flow = flow;
-        return r;
+                return r;
+        HF__CLEANUP(flow_cleanup) struct hfd_flow_control *flow = HF__TAKE(memory);
+        r = hfd_flow_levels_new(host, seats, &flow->levels);
+        if (r != 0)
+                return r;
+        r = make_first(flow);
+        if (r != 0)
+                return r;
+        *ret_flow = HF__TAKE(flow);
+        return 0;
 }
 
 void hfd_flow_control_stop(struct hfd_flow_control *flow) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/flow/flow_private.h"
 
@@ -29,31 +30,30 @@ const struct hfd_histogram_bounds hfd_flow_widths = {8, {1, 2, 4, 8, 16, 32, 64,
 
 /* ---- the level ---- */
 
+HF__CLEANUP_DEFINE(level_cleanup, struct hfd_flow_level *, hfd_flow_level_unref)
+
 int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
                        const struct hfd_queue_config *config, hf_nsec now,
                        struct hfd_flow_level **ret_level) {
-        struct hfd_flow_level *level = calloc(1, sizeof *level);
-        int r = -ENOMEM;
+        HF__CLEANUP(hf__free_cleanup) struct hfd_flow_level *memory = calloc(1, sizeof *memory);
 
-        if (!level)
+        if (!memory)
+                return -ENOMEM;
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
+        atomic_init(&memory->refs, 1);
+        HF__CLEANUP(level_cleanup) struct hfd_flow_level *level = HF__TAKE(memory);
         level->levels = levels;
-        level->name = strdup(name);
-        atomic_init(&level->refs, 1);
         hfd_seat_demand_init(&level->demand, now);
-        if (level->name)
-                r = hfd_queue_set_init(&level->set, config, 0, now);
-        if (r == 0) {
-                r = hf__mutex_init(&level->mu);
-                if (r == 0) {
-                        *ret_level = level;
-                        return 0;
-                }
-                hfd_queue_set_done(&level->set);
-        }
-        free(level->name);
-        free(level);
-        return r;
+        level->name = strdup(name);
+        if (!level->name)
+                return -ENOMEM;
+        r = hfd_queue_set_init(&level->set, config, 0, now);
+        if (r != 0)
+                return r;
+        *ret_level = HF__TAKE(level);
+        return 0;
 }
 
 struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level) {

@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/flow/flow_private.h"
 #include "server/flow/flow_timer.h"
@@ -59,26 +60,32 @@ static hf_nsec look_at_levels(void *ctx, hf_nsec now) {
         return next < levels->turn ? next : levels->turn;
 }
 
+/* Makes both or none of them. */
+static int init_lock_and_timer(struct hfd_flow_levels *levels) {
+        int r = hf__mutex_init(&levels->mu);
+
+        if (r != 0)
+                return r;
+        r = hfd_flow_timer_init(&levels->timer, levels->host, look_at_levels, levels);
+        if (r != 0)
+                pthread_mutex_destroy(&levels->mu);
+        return r;
+}
+
 int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
                         struct hfd_flow_levels **ret_levels) {
-        struct hfd_flow_levels *levels = calloc(1, sizeof *levels);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_flow_levels *levels = calloc(1, sizeof *levels);
 
         if (!levels)
                 return -ENOMEM;
         levels->host = host;
         levels->seats = seats;
         atomic_init(&levels->last_deadline, HF_NSEC_NEVER);
-        int r = hf__mutex_init(&levels->mu);
-        if (r == 0) {
-                r = hfd_flow_timer_init(&levels->timer, host, look_at_levels, levels);
-                if (r != 0)
-                        pthread_mutex_destroy(&levels->mu);
-        }
+        int r = init_lock_and_timer(levels);
         if (r != 0)
-                free(levels);
-        else
-                *ret_levels = levels;
-        return r;
+                return r;
+        *ret_levels = HF__TAKE(levels);
+        return 0;
 }
 
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {

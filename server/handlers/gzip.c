@@ -13,6 +13,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 
 #define WINDOW_BITS (14 + 16) /* 16 KiB; + 16 = with gzip's header and trailer */
@@ -97,12 +98,14 @@ struct hf__buf *hfd_gzip_pack(const struct hf__buf *text) {
         return packed;
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+
 struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n) {
-        struct hf__buf *text = hf__buf_new(n);
+        HF__CLEANUP(buf_cleanup) struct hf__buf *text = hf__buf_new(n);
         z_stream stream = {0};
 
         if (!text || inflateInit2(&stream, WINDOW_BITS) != Z_OK)
-                return hf__buf_unref(text);
+                return NULL;
         assert(packed->n <= UINT_MAX && n <= UINT_MAX);
         stream.next_in = (const unsigned char *)packed->data;
         stream.avail_in = (unsigned)packed->n;
@@ -112,5 +115,5 @@ struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n) {
         /* hfd_gzip_pack has made the bytes, so they are well-formed. */
         assert(r == Z_STREAM_END || r == Z_MEM_ERROR);
         (void)inflateEnd(&stream);
-        return r == Z_STREAM_END ? text : hf__buf_unref(text);
+        return r == Z_STREAM_END ? HF__TAKE(text) : NULL;
 }

@@ -19,6 +19,7 @@
 
 #include <holdfast/metrics.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 struct hfd_process_metrics {
@@ -113,16 +114,17 @@ static void set_start_time(const struct hf_host *host) {
                 hf_metric_set(start, boot_s + start_s);
 }
 
+HF__CLEANUP_DEFINE(metrics_cleanup, struct hfd_process_metrics *, hfd_process_metrics_free)
+
 int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metrics **ret_metrics) {
-        struct hfd_process_metrics *metrics = calloc(1, sizeof *metrics);
-        if (!metrics)
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_process_metrics *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_init(&metrics->mu);
-        if (r != 0) {
-                free(metrics);
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
-        }
-        metrics->registry = host->metrics;
+        HF__CLEANUP(metrics_cleanup) struct hfd_process_metrics *metrics = HF__TAKE(memory);
         metrics->resident =
                 hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_resident_memory_bytes",
                                "Resident memory size in bytes.", "");
@@ -137,12 +139,10 @@ int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metri
                                           "Maximum number of open file descriptors.", "");
         set_start_time(host);
         r = host->metrics ? hf_metrics_add_collector(host->metrics, collect_all, metrics) : 0;
-        if (r != 0) {
-                metrics->registry = NULL; /* there is no collector to remove */
-                hfd_process_metrics_free(metrics);
+        if (r != 0)
                 return r;
-        }
-        *ret_metrics = metrics;
+        metrics->registry = host->metrics; /* from here on there is a collector to remove */
+        *ret_metrics = HF__TAKE(metrics);
         return 0;
 }
 

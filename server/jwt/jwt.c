@@ -18,6 +18,7 @@
 #include <holdfast/error.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/jwt/key_set.h"
@@ -155,26 +156,29 @@ static int check_signature(const struct hfd_jwt_key_set *keys, const struct part
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key_id) {
-        struct hf__json *header = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *header = NULL, *claims = NULL;
         struct part parts[3];
 
         *ret_key_id = NULL;
         if (!split_token(token, parts))
                 return HF_E_UNAUTHORIZED;
         int r = parse_header(&parts[0], &header);
+        if (r != 0)
+                return r;
+        r = parse_claims(&parts[1], &claims);
+        if (r != 0)
+                return r;
         const char *id = hf__json_string(header, "kid");
-        if (r == 0)
-                r = parse_claims(&parts[1], ret_claims);
-        if (r == 0 && id) {
+        if (id) {
                 *ret_key_id = strdup(id);
-                if (!*ret_key_id) {
-                        *ret_claims = hf__json_free(*ret_claims);
-                        r = -ENOMEM;
-                }
+                if (!*ret_key_id)
+                        return -ENOMEM;
         }
-        hf__json_free(header);
-        return r;
+        *ret_claims = HF__TAKE(claims);
+        return 0;
 }
 
 int hfd_jwt_verify(const struct hfd_jwt_key_set *keys, const char *token,

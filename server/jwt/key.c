@@ -118,28 +118,25 @@ static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, b
         return NULL;
 }
 
+HF__CLEANUP_DEFINE(key_cleanup, struct hfd_jwt_key *, hfd_jwt_key_free)
+
 int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status) {
-        struct hfd_jwt_key *key = calloc(1, sizeof *key);
+        HF__CLEANUP(key_cleanup) struct hfd_jwt_key *key = calloc(1, sizeof *key);
         bool is_ec = false;
         const char *fault = find_fault(pkey, &is_ec);
 
-        if (key)
-                *key = (struct hfd_jwt_key){.pkey = pkey, .is_ec = is_ec, .is_private = is_private};
         if (!key) {
                 EVP_PKEY_free(pkey);
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
-        int r = 0;
+        *key = (struct hfd_jwt_key){.pkey = pkey, .is_ec = is_ec, .is_private = is_private};
         if (fault)
-                r = hf_fail(reterr_status, HF_E_INVALID, "%s", fault);
-        else if (!set_id(key))
-                r = hf_fail(reterr_status, -ENOMEM, "out of memory");
-        if (r == 0)
-                *ret_key = key;
-        else
-                hfd_jwt_key_free(key);
-        return r;
+                return hf_fail(reterr_status, HF_E_INVALID, "%s", fault);
+        if (!set_id(key))
+                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        *ret_key = HF__TAKE(key);
+        return 0;
 }
 
 /* Reads one part of the text. HF_E_EXISTS: it is not a key; call this again for the next part. */

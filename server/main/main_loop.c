@@ -31,6 +31,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/certificates/certificate_expiry.h"
 #include "server/certificates/certificates.h"
@@ -425,22 +426,23 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         return atomic_load(&server->exit_status);
 }
 
+static void fd_cleanup(int *fd) {
+        if (*fd >= 0)
+                (void)close(*fd);
+}
+
 int hfd_main_loop_run(const struct hfd_config *config, const struct hfd_extra *extra) {
         struct hfd_server server;
-        int signal_fd;
+        HF__CLEANUP(fd_cleanup) int signal_fd = -1;
 
         int r = open_signals(&signal_fd);
-        if (r == 0) {
+        if (r == 0)
                 r = hfd_server_init(&server, config, extra);
-                if (r != 0)
-                        (void)close(signal_fd);
-        }
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd: cannot start: %s\n", hf_strerror(r));
                 return 1;
         }
         int exit_status = run_server(&server, signal_fd);
         hfd_server_done(&server);
-        (void)close(signal_fd);
         return exit_status;
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -253,17 +254,18 @@ static int authenticate_token(void *ctx, const char *token, const struct hfd_tok
 
 /* ---- life ---- */
 
+HF__CLEANUP_DEFINE(oidc_cleanup, struct hfd_oidc *, hfd_oidc_free)
+
 int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
                  const struct hfd_oidc_config *config, struct hfd_oidc **ret_oidc) {
-        struct hfd_oidc *oidc = calloc(1, sizeof *oidc);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_oidc *memory = calloc(1, sizeof *memory);
 
-        if (!oidc)
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_init(&oidc->mu);
-        if (r != 0) {
-                free(oidc);
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(oidc_cleanup) struct hfd_oidc *oidc = HF__TAKE(memory);
         oidc->host = host;
         oidc->outbound = outbound;
         oidc->config = *config;
@@ -272,12 +274,10 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
                                                                .any_audience = true};
         if (config->ca_pem) {
                 oidc->ca_pem = strdup(config->ca_pem);
-                if (!oidc->ca_pem) {
-                        hfd_oidc_free(oidc);
+                if (!oidc->ca_pem)
                         return -ENOMEM;
-                }
         }
-        *ret_oidc = oidc;
+        *ret_oidc = HF__TAKE(oidc);
         return 0;
 }
 

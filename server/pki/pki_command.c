@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/time_format.h"
 #include "server/auth/files.h"
 #include "server/auth/pki/pki.h"
@@ -143,6 +144,23 @@ int hfd_pki_export_main(const struct hfd_config *config) {
 
 /* ---- join ---- */
 
+/* Reads the standard input to its end. After a failure, too, *n bytes of text are filled. */
+static int fill_text(char text[INPUT_MAX + 1], size_t *n, struct hf_status *reterr_status) {
+        while (*n <= INPUT_MAX) {
+                ssize_t got = read(STDIN_FILENO, text + *n, INPUT_MAX + 1 - *n);
+                if (got < 0 && errno == EINTR)
+                        continue;
+                if (got < 0)
+                        return hf_fail(reterr_status, -errno, "cannot read the standard input: %s",
+                                       strerrordesc_np(errno));
+                if (got == 0)
+                        return 0;
+                *n += (size_t)got;
+        }
+        return hf_fail(reterr_status, HF_E_TOO_LARGE, "the standard input has more than %zu bytes",
+                       INPUT_MAX);
+}
+
 /* Reads the standard input into malloc'ed text. */
 static int read_input(char **ret_text, struct hf_status *reterr_status) {
         char *text = malloc(INPUT_MAX + 1);
@@ -150,26 +168,11 @@ static int read_input(char **ret_text, struct hf_status *reterr_status) {
 
         if (!text)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        while (n <= INPUT_MAX) {
-                ssize_t got = read(STDIN_FILENO, text + n, INPUT_MAX + 1 - n);
-                if (got < 0 && errno == EINTR)
-                        continue;
-                if (got < 0) {
-                        int error = errno;
-                        explicit_bzero(text, n);
-                        free(text);
-                        return hf_fail(reterr_status, -error, "cannot read the standard input: %s",
-                                       strerrordesc_np(error));
-                }
-                if (got == 0)
-                        break;
-                n += (size_t)got;
-        }
-        if (n > INPUT_MAX) {
+        int r = fill_text(text, &n, reterr_status);
+        if (r != 0) {
                 explicit_bzero(text, n);
                 free(text);
-                return hf_fail(reterr_status, HF_E_TOO_LARGE,
-                               "the standard input has more than %zu bytes", INPUT_MAX);
+                return r;
         }
         text[n] = '\0';
         *ret_text = text;
@@ -192,18 +195,15 @@ static int read_ca_file(const char *file, struct hfd_pki_ca *ret_ca,
 
 int hfd_pki_join_main(const struct hfd_config *config) {
         struct hf_status status = {0};
-        struct hfd_pki_ca ca = {0};
+        HF__CLEANUP(hfd_pki_ca_done) struct hfd_pki_ca ca = {0};
         bool joined = false;
         int r = read_ca_file(config->arguments[0], &ca, &status);
 
         if (r == 0)
                 r = hfd_pki_ca_join(config->cert_dir, &ca, hf_cancel_never(), &joined, &status);
-        if (r != 0) {
-                hfd_pki_ca_done(&ca);
+        if (r != 0)
                 return print_failure("join", r, &status);
-        }
         print_ca(joined ? "the CA is now in" : "the CA is already in", config->cert_dir, &ca);
-        hfd_pki_ca_done(&ca);
         return finish_output("join");
 }
 

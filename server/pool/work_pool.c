@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 #define N_QUEUES    64
@@ -124,31 +125,30 @@ static void *run_thread(void *ctx) {
 
 /* ---- the pool ---- */
 
+HF__CLEANUP_DEFINE(pool_cleanup, struct hfd_work_pool *, hfd_work_pool_free)
+
 int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
                       struct hfd_work_pool **ret_pool) {
         assert(n_threads >= 1 && n_threads <= MAX_THREADS && nice >= 0 && nice <= 19);
-        struct hfd_work_pool *pool = calloc(1, sizeof *pool);
-        if (!pool)
+        HF__CLEANUP(hf__free_cleanup) struct hfd_work_pool *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
+        int r = hf__mutex_cond_init(&memory->mu, &memory->cond);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(pool_cleanup) struct hfd_work_pool *pool = HF__TAKE(memory);
         pool->host = host;
         pool->nice = nice;
         for (unsigned i = 0; i < N_QUEUES; i++)
                 pool->queues[i].tail = &pool->queues[i].head;
-        int r = hf__mutex_cond_init(&pool->mu, &pool->cond);
-        if (r != 0) {
-                free(pool);
-                return r;
-        }
-        for (; r == 0 && pool->n_threads < n_threads; pool->n_threads += r == 0) {
+        for (; pool->n_threads < n_threads; pool->n_threads++) {
                 char name[24];
                 (void)snprintf(name, sizeof name, "hfd-work-%u", pool->n_threads);
                 r = hf__thread_start(host, name, run_thread, pool, &pool->threads[pool->n_threads]);
+                if (r != 0)
+                        return r;
         }
-        if (r != 0) {
-                hfd_work_pool_free(pool);
-                return r;
-        }
-        *ret_pool = pool;
+        *ret_pool = HF__TAKE(pool);
         return 0;
 }
 

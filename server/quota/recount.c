@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/quota/quota.h"
 #include "server/quota/scopes.h"
@@ -146,8 +147,11 @@ static int count_all(struct recount *recount) {
 /* ---- the status ---- */
 
 /* NULL: memory ran out. */
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 static struct hf__json *make_status(const struct recount *recount) {
         const struct hf__json *hard = hf__json_path(recount->quota, "spec.hard");
+        HF__CLEANUP(json_cleanup)
         struct hf__json *used = hf__json_object(), *status = hf__json_object();
         int r = used && status ? 0 : -ENOMEM;
 
@@ -160,11 +164,9 @@ static struct hf__json *make_status(const struct recount *recount) {
         }
         if (r == 0 && hard)
                 r = hf__json_add(status, "hard", hf__json_dup(hard));
-        if (r != 0)
-                hf__json_free(used);
-        else
-                r = hf__json_add(status, "used", used); /* frees `used` if it fails */
-        return r == 0 ? status : hf__json_free(status);
+        if (r == 0)
+                r = hf__json_add(status, "used", HF__TAKE(used));
+        return r == 0 ? HF__TAKE(status) : NULL;
 }
 
 int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *source,

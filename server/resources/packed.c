@@ -14,6 +14,8 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/cleanup.h"
+
 #define MAGIC  '\1'
 #define HEADER (1 + sizeof(size_t))
 
@@ -65,14 +67,16 @@ struct hf__buf *hfd_pack(const struct hf__buf *bytes) {
         return packed;
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+
 struct hf__buf *hfd_unpack(const struct hf__buf *bytes) {
         z_stream stream = {0};
 
         if (!hfd_is_packed(bytes))
                 return hf__buf_ref((struct hf__buf *)(uintptr_t)bytes);
-        struct hf__buf *plain = hf__buf_new(hfd_unpacked_size(bytes));
+        HF__CLEANUP(buf_cleanup) struct hf__buf *plain = hf__buf_new(hfd_unpacked_size(bytes));
         if (!plain || inflateInit(&stream) != Z_OK)
-                return hf__buf_unref(plain);
+                return NULL;
         stream.next_in = (const unsigned char *)bytes->data + HEADER;
         stream.avail_in = (unsigned)(bytes->n - HEADER);
         stream.next_out = (unsigned char *)plain->data;
@@ -81,5 +85,5 @@ struct hf__buf *hfd_unpack(const struct hf__buf *bytes) {
         bool whole = r == Z_STREAM_END && stream.avail_out == 0;
         (void)inflateEnd(&stream);
         assert(whole || r == Z_MEM_ERROR);
-        return whole ? plain : hf__buf_unref(plain);
+        return whole ? HF__TAKE(plain) : NULL;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
@@ -63,34 +64,35 @@ static int copy_audiences(const struct hfd_service_accounts_config *config,
 static int authenticate_token(void *ctx, const char *token, const struct hfd_token_use *use,
                               struct hfd_user *ret_user);
 
+HF__CLEANUP_DEFINE(accounts_cleanup, struct hfd_service_accounts *, hfd_service_accounts_free)
+
 int hfd_service_accounts_new(const struct hf_host *host,
                              const struct hfd_service_accounts_config *config,
                              struct hfd_service_accounts **ret_accounts) {
-        struct hfd_service_accounts *accounts = calloc(1, sizeof *accounts);
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_service_accounts *memory = calloc(1, sizeof *memory);
 
-        if (!accounts)
+        if (!memory)
                 return -ENOMEM;
         assert(config->issuers[0]);
-        int r = hf__mutex_init(&accounts->mu);
-        if (r != 0) {
-                free(accounts);
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(accounts_cleanup) struct hfd_service_accounts *accounts = HF__TAKE(memory);
         accounts->host = host;
         accounts->cacher = config->cacher;
         accounts->issuers = config->issuers;
         r = copy_audiences(config, &accounts->audiences);
-        if (r == 0)
-                r = hfd_account_watches_new(host, config->cacher, &accounts->watches);
-        if (r != 0) {
-                hfd_service_accounts_free(accounts);
+        if (r != 0)
                 return r;
-        }
+        r = hfd_account_watches_new(host, config->cacher, &accounts->watches);
+        if (r != 0)
+                return r;
         accounts->authenticator =
                 (struct hfd_token_authenticator){.authenticate = authenticate_token,
                                                  .ctx = accounts,
                                                  .audiences = accounts->audiences};
-        *ret_accounts = accounts;
+        *ret_accounts = HF__TAKE(accounts);
         return 0;
 }
 

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/http/engine.h"
 #include "base/http/tls.h"
 #include "base/strbuf.h"
@@ -328,32 +329,31 @@ static int make_engine(struct hfd_status_collector *collector) {
         return r;
 }
 
+HF__CLEANUP_DEFINE(collector_cleanup, struct hfd_status_collector *, hfd_status_collector_free)
+
 int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                              struct hfd_status_collector **ret_collector,
                              struct hf_status *reterr_status) {
-        struct hfd_status_collector *collector = calloc(1, sizeof *collector);
-        if (!collector)
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_status_collector *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        collector->host = host;
-        int r = hf__mutex_cond_init(&collector->mu, &collector->all_done);
-        if (r != 0) {
-                free(collector);
+        int r = hf__mutex_cond_init(&memory->mu, &memory->all_done);
+        if (r != 0)
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
-        }
+        HF__CLEANUP(collector_cleanup) struct hfd_status_collector *collector = HF__TAKE(memory);
+        collector->host = host;
         r = hf__kubeconfig_load(kubeconfig, &collector->config, reterr_status);
-        if (r == 0)
-                r = replace_client(collector, collector->config.rest.server, true, reterr_status);
-        if (r == 0) {
-                r = make_engine(collector);
-                if (r != 0)
-                        (void)hf_fail(reterr_status, r, "cannot create an HTTP client: %s",
-                                      hf_strerror(r));
-        }
-        if (r != 0) {
-                hfd_status_collector_free(collector);
+        if (r != 0)
                 return r;
-        }
-        *ret_collector = collector;
+        r = replace_client(collector, collector->config.rest.server, true, reterr_status);
+        if (r != 0)
+                return r;
+        r = make_engine(collector);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot create an HTTP client: %s",
+                               hf_strerror(r));
+        *ret_collector = HF__TAKE(collector);
         return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "leader/lease_record.h"
 #include "server/controllers/instances/identity.h"
@@ -139,20 +140,20 @@ static void keep_responses(struct hfd_status_model *model, const struct hfd_stat
         }
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n) {
         struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES]; /* for keep_responses */
         unsigned n_old = model->n_instances;
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
 
         assert(n_old <= HFD_STATUS_MAX_INSTANCES);
         int r = hf__json_parse(list, n, &json, NULL);
         if (r != 0)
                 return r;
         const struct hf__json *items = hf__json_get(json, "items");
-        if (!hf__json_is_array(items)) {
-                hf__json_free(json);
+        if (!hf__json_is_array(items))
                 return HF_E_INVALID;
-        }
         memcpy(old, model->instances, sizeof old);
         model->read_error[0] = '\0';
         model->n_instances = 0;
@@ -165,7 +166,6 @@ int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list
                        hf__json_string(json, "metadata.resourceVersion"));
         for (const struct hf__json *item = hf__json_first(items); item; item = hf__json_next(item))
                 add_lease(model, item);
-        hf__json_free(json);
         keep_responses(model, old, n_old);
         qsort(model->instances, model->n_instances, sizeof model->instances[0], compare_instances);
         qsort(model->leases, model->n_leases, sizeof model->leases[0], compare_leases);
@@ -187,7 +187,7 @@ static const char *state_of_code(int code) {
 
 void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
                                    size_t n) {
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
         int64_t term = 0;
 
         instance->term = 0;
@@ -198,10 +198,8 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
                 return;
         const char *identity = hf__json_string(json, "identity"),
                    *state = hf__json_string(json, "state");
-        if (!identity || !state) {
-                hf__json_free(json);
+        if (!identity || !state)
                 return;
-        }
         if (strcmp(identity, instance->identity) != 0) {
                 /* Another process serves at this endpoint now. Usually the instance of this
                  * identity Lease has ended, and the leader has not deleted the Lease yet. */
@@ -213,7 +211,6 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
                 if (hf__json_i64(json, "term", &term) && term > 0)
                         instance->term = (uint64_t)term;
         }
-        hf__json_free(json);
 }
 
 /* A Lease does not contain its term, so the holder's own response is the only source. */

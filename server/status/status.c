@@ -32,6 +32,7 @@
 #include <holdfast/cancel.h>
 #include <holdfast/host.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "server/status/collector.h"
@@ -289,6 +290,24 @@ static int run_command(const struct hfd_status_options *options, const struct hf
         return exit_status;
 }
 
+/* Makes the condition and the stop token, or none of them. */
+static int live_init(struct live *live) {
+        int r = hf_cond_init(&live->cond);
+
+        if (r != 0)
+                return r;
+        r = hf_cancel_new(NULL, live->clock, &live->stop);
+        if (r != 0)
+                (void)pthread_cond_destroy(&live->cond);
+        return r;
+}
+
+static void live_done(struct live *live) {
+        hf_cancel_unref(live->stop);
+        hf__strbuf_done(&live->facts);
+        (void)pthread_cond_destroy(&live->cond);
+}
+
 int hfd_status_main(const struct hfd_status_options *options) {
         struct hf_host host = {.size = sizeof host,
                                .clock = hf_clock_system(),
@@ -297,28 +316,19 @@ int hfd_status_main(const struct hfd_status_options *options) {
                             .json = options->json,
                             .on_terminal = !options->json && isatty(STDOUT_FILENO),
                             .mu = PTHREAD_MUTEX_INITIALIZER};
-        struct hfd_status_model *model = calloc(1, sizeof *model);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_status_model *model = calloc(1, sizeof *model);
         sigset_t set;
-        int r = model ? hf_cond_init(&live.cond) : -ENOMEM;
+        int r = model ? live_init(&live) : -ENOMEM;
 
         if (options->watch) { /* before any thread is created: threads inherit the mask */
                 fill_stop_signals(&set);
                 (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
         }
-        if (r == 0) {
-                r = hf_cancel_new(NULL, host.clock, &live.stop);
-                if (r != 0)
-                        (void)pthread_cond_destroy(&live.cond);
-        }
         if (r != 0) {
                 (void)fprintf(stderr, "holdfastd status: %s\n", hf_strerror(r));
-                free(model);
                 return 1;
         }
         int exit_status = run_command(options, &host, &live, model);
-        hf_cancel_unref(live.stop);
-        hf__strbuf_done(&live.facts);
-        (void)pthread_cond_destroy(&live.cond);
-        free(model);
+        live_done(&live);
         return exit_status;
 }

@@ -14,6 +14,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/objects/object.h"
 
@@ -143,9 +144,10 @@ static int compile_policy(struct hfd_policy *policy, const struct hf__json *spec
         return r;
 }
 
+HF__CLEANUP_DEFINE(policy_cleanup, struct hfd_policy *, hfd_policy_unref)
+
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy) {
-        struct hfd_policy *policy = calloc(1, sizeof *policy);
-        int r;
+        HF__CLEANUP(policy_cleanup) struct hfd_policy *policy = calloc(1, sizeof *policy);
 
         if (!policy)
                 return -ENOMEM;
@@ -154,16 +156,13 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
         policy->mutating = mutating;
         policy->json = hfd_object_parse(object);
         /* The decoder checks stored bytes, so a failure here is rare. */
-        r = policy->json ? 0 : HF_E_INVALID;
-        if (r == 0) {
-                policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");
-                r = compile_policy(policy, hf__json_get(policy->json, "spec"));
-        }
-        if (r != 0) {
-                hfd_policy_unref(policy);
+        if (!policy->json)
+                return HF_E_INVALID;
+        policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");
+        int r = compile_policy(policy, hf__json_get(policy->json, "spec"));
+        if (r != 0)
                 return r;
-        }
-        *ret_policy = policy;
+        *ret_policy = HF__TAKE(policy);
         return 0;
 }
 
@@ -194,31 +193,30 @@ static unsigned actions_of(const struct hf__json *list) {
                (hf__json_has_element(list, "Audit") ? HFD_POLICY_AUDIT : 0U);
 }
 
+HF__CLEANUP_DEFINE(binding_cleanup, struct hfd_policy_binding *, hfd_policy_binding_unref)
+
 int hfd_policy_binding_new(const struct hfd_object *object,
                            struct hfd_policy_binding **ret_binding) {
+        HF__CLEANUP(binding_cleanup)
         struct hfd_policy_binding *binding = calloc(1, sizeof *binding);
-        const struct hf__json *spec;
-        int r;
 
         if (!binding)
                 return -ENOMEM;
         atomic_init(&binding->refs, 1);
         binding->revision = object->revision;
         binding->json = hfd_object_parse(object);
-        r = binding->json ? 0 : HF_E_INVALID;
-        spec = hf__json_get(binding->json, "spec");
-        if (r == 0)
-                r = hfd_matcher_init(&binding->matcher, hf__json_get(spec, "matchResources"));
-        if (r != 0) {
-                hfd_policy_binding_unref(binding);
+        if (!binding->json)
+                return HF_E_INVALID;
+        const struct hf__json *spec = hf__json_get(binding->json, "spec");
+        int r = hfd_matcher_init(&binding->matcher, hf__json_get(spec, "matchResources"));
+        if (r != 0)
                 return r;
-        }
         binding->name = text_of(hf__json_get(binding->json, "metadata"), "name");
         binding->policy_name = text_of(spec, "policyName");
         binding->actions_json = hf__json_get(spec, "validationActions");
         binding->actions = actions_of(binding->actions_json);
         binding->param_ref = hf__json_get(spec, "paramRef");
-        *ret_binding = binding;
+        *ret_binding = HF__TAKE(binding);
         return 0;
 }
 

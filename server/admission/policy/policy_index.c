@@ -13,6 +13,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "server/admission/admission.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/watch/snapshot.h"
@@ -27,9 +28,16 @@ struct builder {
         bool mutating;
         struct hfd_policy **policies; /* owned references, in the order of names */
         size_t n_policies, policies_space;
-        struct hfd_policy_index *index;
+        struct hfd_policy_index *index; /* owned reference */
         size_t bindings_space;
 };
+
+static void builder_cleanup(struct builder *b) {
+        for (size_t i = 0; i < b->n_policies; i++)
+                hfd_policy_unref(b->policies[i]);
+        free(b->policies);
+        hfd_policy_index_unref(b->index);
+}
 
 /* Makes room for one more pointer. 0 or -ENOMEM. */
 static int grow_array(void *array_pointer, size_t n, size_t *space) {
@@ -168,30 +176,30 @@ static int make_hooks(struct builder *b) {
 
 int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index) {
-        struct builder b = {.cacher = cacher, .old = old, .mutating = mutating};
-        int r;
+        HF__CLEANUP(builder_cleanup)
+        struct builder b = {.cacher = cacher,
+                            .old = old,
+                            .mutating = mutating,
+                            .index = calloc(1, sizeof *b.index)};
 
-        b.index = calloc(1, sizeof *b.index);
         if (!b.index)
                 return -ENOMEM;
         atomic_init(&b.index->refs, 1);
-        r = add_all(&b, mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
-                    add_policy);
-        if (r == 0)
-                r = add_all(&b,
-                            mutating ? "mutatingadmissionpolicybindings"
-                                     : "validatingadmissionpolicybindings",
-                            add_binding);
-        if (r == 0)
-                r = make_hooks(&b);
-        for (size_t i = 0; i < b.n_policies; i++)
-                hfd_policy_unref(b.policies[i]);
-        free(b.policies);
+        int r = add_all(&b, mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
+                        add_policy);
         if (r != 0)
-                b.index = hfd_policy_index_unref(b.index);
-        else
-                *ret_index = b.index;
-        return r;
+                return r;
+        r = add_all(&b,
+                    mutating ? "mutatingadmissionpolicybindings"
+                             : "validatingadmissionpolicybindings",
+                    add_binding);
+        if (r != 0)
+                return r;
+        r = make_hooks(&b);
+        if (r != 0)
+                return r;
+        *ret_index = HF__TAKE(b.index);
+        return 0;
 }
 
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/admission/expressions/match_conditions.h"
 #include "server/cacher/cacher.h"
@@ -288,35 +289,32 @@ static int add_configuration(struct hfd_webhook_index **index, const struct hfd_
         return r != 0 || shared ? r : make_configuration(index, object, services, old);
 }
 
+HF__CLEANUP_DEFINE(index_cleanup, struct hfd_webhook_index *, hfd_webhook_index_unref)
+
 int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
                           const struct hfd_service_resolver *services,
                           const struct hfd_webhook_index *old,
                           struct hfd_webhook_index **ret_index) {
         static const struct hfd_scope all = {.prefix = ""};
         const struct hfd_resource *resource = hfd_resource_find(HFD_ADMISSION_GROUP, "v1", plural);
-        struct hfd_webhook_index *index;
+        HF__CLEANUP(index_cleanup) struct hfd_webhook_index *index = calloc(1, sizeof *index);
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
-        int r;
 
         assert(resource);
-        r = hfd_snapshot_take_now(cacher, resource, &snapshot);
+        if (!index)
+                return -ENOMEM;
+        atomic_init(&index->refs, 1);
+        int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
         if (r != 0)
                 return r;
-        index = calloc(1, sizeof *index);
-        if (!index) {
-                hfd_snapshot_done(&snapshot);
-                return -ENOMEM;
-        }
-        atomic_init(&index->refs, 1);
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)))
                 r = add_configuration(&index, object, services, old);
         hfd_snapshot_done(&snapshot);
         if (r != 0)
-                hfd_webhook_index_unref(index);
-        else
-                *ret_index = index;
-        return r;
+                return r;
+        *ret_index = HF__TAKE(index);
+        return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 
@@ -69,13 +70,12 @@ static const char *fault_of(const struct hfd_pki_ca *ca, size_t n_certs, size_t 
 int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
                      struct hf_status *reterr_status) {
         size_t space = strlen(pem) + 2, n_cert = 0, n_key = 0, n_certs = 0, n_keys = 0;
+        HF__CLEANUP(hfd_pki_ca_done)
         struct hfd_pki_ca ca = {.cert_pem = calloc(1, space), .key_pem = calloc(1, space)};
         struct block block;
 
-        if (!ca.cert_pem || !ca.key_pem) {
-                hfd_pki_ca_done(&ca);
+        if (!ca.cert_pem || !ca.key_pem)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
         for (const char *at = pem; next_block(&at, &block);) {
                 if (is_labelled(&block, "PRIVATE KEY")) {
                         append_block(ca.key_pem, &n_key, &block);
@@ -86,11 +86,10 @@ int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_c
                 }
         }
         const char *fault = fault_of(&ca, n_certs, n_keys);
-        if (fault[0]) {
-                hfd_pki_ca_done(&ca);
+        if (fault[0])
                 return hf_fail(reterr_status, HF_E_INVALID, "%s is not a CA with its key: %s", name,
                                fault);
-        }
-        *ret_ca = ca;
+        *ret_ca = (struct hfd_pki_ca){.cert_pem = HF__TAKE(ca.cert_pem),
+                                      .key_pem = HF__TAKE(ca.key_pem)};
         return 0;
 }

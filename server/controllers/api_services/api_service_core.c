@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 
 #define AVAILABLE "Available"
@@ -57,18 +58,18 @@ static struct hf__json *make_spec(const struct hfd_api_version *version) {
         return r == 0 ? spec : hf__json_free(spec);
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version) {
+        HF__CLEANUP(json_cleanup)
         struct hf__json *service = hf__json_object(), *labels = hf__json_object();
         char name[HFD_API_SERVICE_NAME_MAX];
         int r = hf__json_add_string(labels, MANAGED, version->is_custom ? CUSTOM : ON_START);
 
         hfd_api_service_name(version, name);
-        if (r != 0 || !service) {
-                hf__json_free(labels);
-                hf__json_free(service);
+        if (r != 0 || !service)
                 return NULL;
-        }
-        r = hf__json_set(service, "metadata.labels", labels);
+        r = hf__json_set(service, "metadata.labels", HF__TAKE(labels));
         if (r == 0)
                 r = hf__json_set_string(service, "apiVersion", "apiregistration.k8s.io/v1");
         if (r == 0)
@@ -77,7 +78,7 @@ struct hf__json *hfd_api_service_make(const struct hfd_api_version *version) {
                 r = hf__json_set_string(service, "metadata.name", name);
         if (r == 0)
                 r = hf__json_add(service, "spec", make_spec(version));
-        return r == 0 ? service : hf__json_free(service);
+        return r == 0 ? HF__TAKE(service) : NULL;
 }
 
 int hfd_api_service_restore(struct hf__json *service, const struct hfd_api_version *version,

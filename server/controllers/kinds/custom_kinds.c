@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/thread.h"
 #include "client/key_index.h"
@@ -187,23 +188,24 @@ static int copy_row(struct hfd_kind *kind, const struct hfd_kind_row *row) {
         return 0;
 }
 
+HF__CLEANUP_DEFINE(kind_cleanup, struct hfd_kind *, hfd_kind_unref)
+
 static int new_kind(struct hfd_custom_kinds *custom, const struct hfd_kind_row *row,
                     struct hfd_kind **ret_kind) {
-        struct hfd_kind *kind = calloc(1, sizeof *kind);
+        HF__CLEANUP(kind_cleanup) struct hfd_kind *kind = calloc(1, sizeof *kind);
 
         if (!kind)
                 return -ENOMEM;
         kind->is_custom = true;
         atomic_init(&kind->refs, 1);
         int r = copy_row(kind, row);
-        if (r == 0)
-                r = hfd_kind_new_informer(&custom->sources, &kind->row, &kind->informer);
-        if (r != 0) {
-                hfd_kind_unref(kind);
+        if (r != 0)
                 return r;
-        }
+        r = hfd_kind_new_informer(&custom->sources, &kind->row, &kind->informer);
+        if (r != 0)
+                return r;
         kind->id = custom->next_id++;
-        *ret_kind = kind;
+        *ret_kind = HF__TAKE(kind);
         return 0;
 }
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 /* ---- kinds ---- */
 
 struct hfd_kind *hfd_kind_ref(struct hfd_kind *kind) {
@@ -49,22 +51,22 @@ static int compare_kinds(const void *a, const void *b) {
         return compare_name(first, group, strlen(group), second->row.kind);
 }
 
+HF__CLEANUP_DEFINE(set_cleanup, struct hfd_kind_set *, hfd_kind_set_unref)
+
 int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds, size_t n,
                      struct hfd_kind_set **ret_set) {
-        struct hfd_kind_set *set = calloc(1, sizeof *set);
-        int r = -ENOMEM;
+        HF__CLEANUP(set_cleanup) struct hfd_kind_set *set = calloc(1, sizeof *set);
 
         if (!set)
-                return r;
+                return -ENOMEM;
         atomic_init(&set->refs, 1);
         set->kinds = calloc(n + 1, sizeof *set->kinds);
         set->by_name = calloc(n + 1, sizeof *set->by_name);
-        if (set->kinds && set->by_name)
-                r = hf_cancel_new(NULL, clock, &set->replaced);
-        if (r != 0) {
-                hfd_kind_set_unref(set);
+        if (!set->kinds || !set->by_name)
+                return -ENOMEM;
+        int r = hf_cancel_new(NULL, clock, &set->replaced);
+        if (r != 0)
                 return r;
-        }
         for (size_t i = 0; i < n; i++) {
                 assert(i == 0 || kinds[i - 1]->id < kinds[i]->id);
                 set->kinds[i] = hfd_kind_ref(kinds[i]);
@@ -72,7 +74,7 @@ int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds
         }
         set->n = n;
         qsort(set->by_name, n, sizeof *set->by_name, compare_kinds);
-        *ret_set = set;
+        *ret_set = HF__TAKE(set);
         return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -120,10 +121,13 @@ static int add_selected(struct hf__json *rules, struct hf__json *texts, bool *ta
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_role_aggregation_rules(const struct hf__json *role, const struct hf__json *all,
                                struct hf__json **ret_rules) {
+        HF__CLEANUP(json_cleanup)
         struct hf__json *rules = hf__json_array(), *texts = hf__json_array();
-        bool *taken = calloc(hf__json_count(all) + 1, sizeof *taken);
+        HF__CLEANUP(hf__free_cleanup) bool *taken = calloc(hf__json_count(all) + 1, sizeof *taken);
         int r = rules && texts && taken ? 0 : -ENOMEM;
 
         for (const struct hf__json *selector =
@@ -132,11 +136,8 @@ int hfd_role_aggregation_rules(const struct hf__json *role, const struct hf__jso
                 r = add_selected(rules, texts, taken, role, selector, all);
         if (r == 0)
                 r = drop_repeated(rules, texts);
-        hf__json_free(texts);
-        free(taken);
         if (r != 0)
-                hf__json_free(rules);
-        else
-                *ret_rules = rules;
-        return r;
+                return r;
+        *ret_rules = HF__TAKE(rules);
+        return 0;
 }

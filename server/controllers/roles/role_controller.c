@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
@@ -77,26 +78,23 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
 }
 
 /* Writes an aggregated role, if its rules differ from the rules of the roles that it selects. */
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 static int update_role(struct hf_term *term, const struct hf__json *role,
                        const struct hf__json *all) {
-        struct hf__json *rules = NULL, *updated;
+        HF__CLEANUP(json_cleanup) struct hf__json *rules = NULL, *updated = NULL;
         int r = hfd_role_aggregation_rules(role, all, &rules);
 
         if (r != 0 || hf__json_equal(rules, hf__json_get(role, "rules")) ||
-            (hf__json_count(rules) == 0 && hf__json_count(hf__json_get(role, "rules")) == 0)) {
-                hf__json_free(rules);
+            (hf__json_count(rules) == 0 && hf__json_count(hf__json_get(role, "rules")) == 0))
                 return r;
-        }
         updated = hf__json_dup(role);
-        if (!updated) {
-                hf__json_free(rules);
+        if (!updated)
                 return -ENOMEM;
-        }
-        r = hf__json_set(updated, "rules", rules);
+        r = hf__json_set(updated, "rules", HF__TAKE(rules));
         if (r == 0)
                 r = hfd_object_client_update(term, &cluster_roles, NULL,
                                              hf__json_string(role, "metadata.name"), NULL, updated);
-        hf__json_free(updated);
         return hfd_object_client_ignore_stale(r);
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "server/registry/convert/watch_conversion.h"
 #include "server/registry/list/rendering.h"
 
@@ -49,30 +50,28 @@ void hfd_watch_initial_done(struct hfd_watch_stream *stream) {
 int hfd_watch_initial_take(struct hfd_watch_stream *stream, const struct hfd_request *request,
                            struct hfd_watcher *watcher) {
         struct hfd_rendering_spec spec = {.request = request, .frames = true};
-        struct hfd_snapshot snapshot;
-        int r = 0;
+        HF__CLEANUP(hfd_snapshot_done) struct hfd_snapshot snapshot = {0};
 
         if (!hfd_watcher_take_snapshot(watcher, &snapshot))
                 return 0;
+        HF__CLEANUP(hf__free_cleanup)
         struct hfd_watch_initial *initial = calloc(1, sizeof *initial);
-        if (!initial) {
-                hfd_snapshot_done(&snapshot);
+        if (!initial)
                 return -ENOMEM;
-        }
         initial->revision = snapshot.revision;
         if (stream->conversion) {
                 initial->snapshot = snapshot;
+                snapshot = (struct hfd_snapshot){0}; /* it is the initial events' now */
                 hfd_object_scope(request->resource, request->ns, NULL, &initial->scope);
         } else {
                 hfd_watcher_filter(watcher, &spec.labels, &spec.fields, &spec.name);
-                r = hfd_rendering_get(stream->registry->renderings, &spec, &snapshot,
-                                      &initial->rendering);
+                int r = hfd_rendering_get(stream->registry->renderings, &spec, &snapshot,
+                                          &initial->rendering);
+                if (r != 0)
+                        return r;
         }
-        if (r != 0)
-                free(initial);
-        else
-                stream->initial = initial;
-        return r;
+        stream->initial = HF__TAKE(initial);
+        return 0;
 }
 
 /* ---- objects that a webhook converts ---- */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/handlers/reviews/access_review.h"
@@ -35,9 +36,11 @@ static review_fn find_review(const char *plural) {
         return NULL;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response) {
-        struct hf__json *object = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *object = NULL;
         char reason[512];
         int r = hf__json_parse(body ? body : "", n_body, &object, NULL);
 
@@ -46,19 +49,19 @@ struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const voi
         else if (r != -ENOMEM)
                 r = HF_E_INVALID;
         if (r == 0 && !hfd_meta_accept_type(resource, object, response))
-                return hf__json_free(object);
+                return NULL;
         (void)snprintf(reason, sizeof reason, "the body is not a JSON object");
         if (r == 0)
                 r = hfd_schema_decode(resource->schema, object, NULL, reason, sizeof reason);
         if (r == 0)
-                return object;
+                return HF__TAKE(object);
         if (r == HF_E_INVALID)
                 hfd_response_bad_request(response,
                                          "%s in version \"%s\" cannot be handled as a %s: %s",
                                          resource->kind, resource->version, resource->kind, reason);
         else
                 hfd_response_no_memory(response);
-        return hf__json_free(object);
+        return NULL;
 }
 
 struct hf__buf *hfd_review_print(const struct hfd_resource *resource,

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/protobuf_response.h"
@@ -77,9 +78,11 @@ static int prepare_protobuf(struct hfd_list_body *body, const struct hfd_request
         return r;
 }
 
+HF__CLEANUP_DEFINE(body_cleanup, struct hfd_list_body *, hfd_list_body_free)
+
 int hfd_list_body_new(const struct hfd_request *request, const char *meta,
                       struct hfd_rendering *rendering, struct hfd_list_body **ret_body) {
-        struct hfd_list_body *body = calloc(1, sizeof *body);
+        HF__CLEANUP(body_cleanup) struct hfd_list_body *body = calloc(1, sizeof *body);
         int r;
 
         if (!body) {
@@ -92,11 +95,9 @@ int hfd_list_body_new(const struct hfd_request *request, const char *meta,
                 r = prepare_protobuf(body, request, meta);
         else
                 r = make_head(body, request, meta);
-        if (r != 0) {
-                hfd_list_body_free(body);
+        if (r != 0)
                 return r;
-        }
-        *ret_body = body;
+        *ret_body = HF__TAKE(body);
         return 0;
 }
 

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/thread.h"
 #include "server/cacher/history/object_tree.h"
@@ -392,9 +393,12 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
         return NULL;
 }
 
+HF__CLEANUP_DEFINE(rendering_cleanup, struct hfd_rendering *, rendering_free)
+
 static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_spec *spec,
                          struct hfd_rendering **ret_rendering) {
         const struct hfd_request *request = spec->request;
+        HF__CLEANUP(rendering_cleanup)
         struct hfd_rendering *rendering = calloc(1, sizeof *rendering);
         int r = 0;
 
@@ -421,11 +425,9 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
                 r = hfd_selector_copy(&rendering->labels, spec->labels);
         if (r == 0 && spec->fields)
                 r = hfd_selector_copy(&rendering->fields, spec->fields);
-        if (r != 0) {
-                rendering_free(rendering);
+        if (r != 0)
                 return r;
-        }
-        *ret_rendering = rendering;
+        *ret_rendering = HF__TAKE(rendering);
         return 0;
 }
 

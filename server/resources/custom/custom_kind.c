@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/strbuf.h"
@@ -334,6 +335,8 @@ static struct hf__json *copy_spec(const struct hf__json *spec) {
         return r == 0 ? copy : hf__json_free(copy);
 }
 
+HF__CLEANUP_DEFINE(kind_cleanup, struct hfd_custom_kind *, hfd_custom_kind_unref)
+
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,
                         struct hfd_custom_kind **ret_kind) {
@@ -343,30 +346,30 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
 
         if (!hf__json_is_object(spec) || !hf__json_is_object(names) || n == 0)
                 return HF_E_INVALID;
-        struct hfd_custom_kind *kind = calloc(1, sizeof *kind + n * sizeof kind->versions[0]);
-        if (!kind)
+        HF__CLEANUP(hf__free_cleanup)
+        struct hfd_custom_kind *memory = calloc(1, sizeof *memory + n * sizeof memory->versions[0]);
+        if (!memory || hf__mutex_init(&memory->mu) != 0)
                 return -ENOMEM;
-        if (hf__mutex_init(&kind->mu) != 0) {
-                free(kind);
-                return -ENOMEM;
-        }
-        atomic_init(&kind->refs, 1);
+        atomic_init(&memory->refs, 1);
+        HF__CLEANUP(kind_cleanup) struct hfd_custom_kind *kind = HF__TAKE(memory);
         kind->bytes = hf__buf_ref(bytes);
         kind->is_converted_elsewhere = hf__json_has_text(spec, "conversion.strategy", "Webhook");
         atomic_init(&kind->terminating, is_terminating(definition));
         atomic_init(&kind->revision, revision);
         kind->spec = copy_spec(spec);
         kind->names = hf__json_dup(names);
-        int r = kind->spec && kind->names ? make_versions(kind, spec, slot, n) : -ENOMEM;
-        if (r == 0)
-                r = hash_form(kind, spec);
-        if (r == 0)
-                r = hfd_custom_kind_hash(definition, kind->hash);
-        if (r != 0) {
-                hfd_custom_kind_unref(kind);
+        if (!kind->spec || !kind->names)
+                return -ENOMEM;
+        int r = make_versions(kind, spec, slot, n);
+        if (r != 0)
                 return r;
-        }
-        *ret_kind = kind;
+        r = hash_form(kind, spec);
+        if (r != 0)
+                return r;
+        r = hfd_custom_kind_hash(definition, kind->hash);
+        if (r != 0)
+                return r;
+        *ret_kind = HF__TAKE(kind);
         return 0;
 }
 
@@ -401,23 +404,23 @@ const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_cu
         return hfd_custom_kind_version(kind, slash + 1);
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_custom_version_props(const struct hfd_custom_version *version,
                              struct hf__json **ret_props) {
         struct hfd_custom_kind *kind = version->kind;
-        struct hf__json *definition = NULL, *schema = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *definition = NULL;
+        struct hf__json *schema = NULL;
 
         *ret_props = NULL;
         pthread_mutex_lock(&kind->mu);
-        struct hf__buf *kept = hf__buf_ref(kind->bytes);
+        HF__CLEANUP(buf_cleanup) struct hf__buf *kept = hf__buf_ref(kind->bytes);
         pthread_mutex_unlock(&kind->mu);
-        struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
-        if (kept && !bytes) {
-                hf__buf_unref(kept);
+        HF__CLEANUP(buf_cleanup) struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
+        if (kept && !bytes)
                 return -ENOMEM;
-        }
         int r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : 0;
-        hf__buf_unref(bytes);
-        hf__buf_unref(kept);
         for (const struct hf__json *v = hf__json_first(hf__json_path(definition, "spec.versions"));
              v && !schema; v = hf__json_next(v))
                 if (hf__json_has_text(v, "name", version->row.version))
@@ -425,7 +428,6 @@ int hfd_custom_version_props(const struct hfd_custom_version *version,
         struct hf__json *props = hf__json_get(schema, "openAPIV3Schema");
         if (props)
                 *ret_props = hf__json_detach(schema, props);
-        hf__json_free(definition);
         return r;
 }
 

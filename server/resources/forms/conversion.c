@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/custom_kind.h"
@@ -267,17 +268,19 @@ static struct hf__buf *encode_custom(const struct hfd_resource *row, const struc
         return formed;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object) {
-        struct hf__json *json = parse_object(row, object);
+        HF__CLEANUP(json_cleanup) struct hf__json *json = parse_object(row, object);
         char version[HFD_API_VERSION_MAX];
         int r = 0;
 
         if (json && row->custom)
-                return name_type(row, json) == 0 ? json : hf__json_free(json);
+                return name_type(row, json) == 0 ? HF__TAKE(json) : NULL;
         assert(object->resource == hfd_resource_stored(row));
         if (!json || !has_versions(row))
-                return json;
+                return HF__TAKE(json);
         hfd_resource_api_version(row, version);
         if (row->conversion)
                 r = rename_members(row->conversion, json, false);
@@ -285,7 +288,7 @@ struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                 r = hf__json_put_string(json, "apiVersion", version);
         if (r == 0)
                 r = translate_owners(row, json, false);
-        return r == 0 ? json : hf__json_free(json);
+        return r == 0 ? HF__TAKE(json) : NULL;
 }
 
 struct hf__json *hfd_conversion_parse_for_update(const struct hfd_resource *row,

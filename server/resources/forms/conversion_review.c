@@ -8,6 +8,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "server/resources/causes.h"
@@ -272,10 +273,12 @@ static bool has_fair_size(const void *review, size_t n_response, struct hfd_obje
         return hf__json_count_values(review, n_response) <= max;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 static int read_response(const void *review, size_t n_response, const char *uid,
                          const struct hfd_resource *row, struct hfd_object *const *objects,
                          size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
         size_t offset = 0, i = 0;
         int r = HF_E_INVALID;
 
@@ -288,8 +291,6 @@ static int read_response(const void *review, size_t n_response, const char *uid,
                 r = hf__json_parse(review, n_response, &json, &offset);
         if (r == 0)
                 r = hfd_strict_drop_duplicates(json, NULL);
-        if (r != 0)
-                json = hf__json_free(json);
         if (r != 0 && r != -ENOMEM) {
                 hf__strbuf_printf(why, "failed: the response is not JSON, at byte %zu", offset);
                 return HF_E_INVALID;
@@ -315,7 +316,6 @@ static int read_response(const void *review, size_t n_response, const char *uid,
                 i--;
                 converted[i] = hfd_object_unref(converted[i]);
         }
-        hf__json_free(json);
         return r;
 }
 

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -235,11 +236,14 @@ static void pack_object(struct hfd_object *object) {
         object->bytes = packed;
 }
 
+HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
+HF__CLEANUP_DEFINE(object_cleanup, struct hfd_object *, hfd_object_unref)
+
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
         size_t n_head = has_any_kind(resource) ? find_head(stored) : write_head(resource, head);
-        struct hf__buf *normal = NULL;
+        HF__CLEANUP(buf_cleanup) struct hf__buf *normal = NULL;
 
         if (n_head == 0 || stored->n < n_head ||
             (!has_any_kind(resource) && memcmp(stored->data, head, n_head) != 0)) {
@@ -250,17 +254,17 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
                 n_head = find_head(stored);
                 assert(n_head > 0); /* hfd_object_encode has written it */
         }
+        HF__CLEANUP(object_cleanup)
         struct hfd_object *object = alloc_object(resource, path, revision);
-        if (object) {
-                object->splice_at = (uint16_t)n_head;
-                object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
-                if (!object->bytes)
-                        object = hfd_object_unref(object);
-                else if (resource->is_packed)
-                        pack_object(object);
-        }
-        hf__buf_unref(normal);
-        return object;
+        if (!object)
+                return NULL;
+        object->splice_at = (uint16_t)n_head;
+        object->bytes = make_spliced(stored, n_head, 0, revision, &object->n_splice);
+        if (!object->bytes)
+                return NULL;
+        if (resource->is_packed)
+                pack_object(object);
+        return HF__TAKE(object);
 }
 
 struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_plain.h"
 #include "base/utf8.h"
@@ -41,10 +42,12 @@ static bool find_managers(const struct hfd_object *object, struct hf__span *ret_
         return false;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object) {
         static const char placeholder[] = "null";
         const struct hf__buf *bytes = object->bytes;
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
         struct hf__span list;
 
         assert(bytes);
@@ -62,11 +65,9 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object) {
         if (r != 0)
                 return NULL;
         struct hf__json *managers = hf__json_path(json, "metadata.managedFields");
-        if (!hf__json_is_null(managers)) {
-                /* Another program has stored the same key twice, once with escapes. */
-                hf__json_free(json);
+        /* Another program may have stored the same key twice, once with escapes. */
+        if (!hf__json_is_null(managers))
                 return hfd_object_parse(object);
-        }
         r = hf__json_set_raw(managers, list.data, list.n);
-        return r == 0 ? json : hf__json_free(json);
+        return r == 0 ? HF__TAKE(json) : NULL;
 }

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/objects/selectable_values.h"
 #include "server/resources/selection/requirement.h"
@@ -154,29 +155,28 @@ static int copy_requirement(struct hfd_requirement *copy, const struct hfd_requi
         return 0;
 }
 
-int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector) {
-        struct hfd_selector copy = {.fields = selector->fields, .n_text = selector->n_text};
-        int r = 0;
-
-        *ret_copy = (struct hfd_selector){0};
-        if (selector->n > 0) {
-                copy.text = malloc(selector->n_text + 1);
-                copy.requirements = calloc(selector->n, sizeof *copy.requirements);
-                if (!copy.text || !copy.requirements) {
-                        hfd_selector_done(&copy);
+/* Fills copy. After a failure, too, hfd_selector_done frees what was made. 0 or -ENOMEM. */
+static int copy_requirements(struct hfd_selector *copy, const struct hfd_selector *selector) {
+        if (selector->n == 0)
+                return 0;
+        copy->text = malloc(selector->n_text + 1);
+        copy->requirements = calloc(selector->n, sizeof *copy->requirements);
+        if (!copy->text || !copy->requirements)
+                return -ENOMEM;
+        memcpy(copy->text, selector->text, selector->n_text + 1);
+        for (; copy->n < selector->n; copy->n++)
+                if (copy_requirement(&copy->requirements[copy->n], &selector->requirements[copy->n],
+                                     copy->text, selector->text) != 0)
                         return -ENOMEM;
-                }
-                memcpy(copy.text, selector->text, selector->n_text + 1);
-        }
-        for (; r == 0 && copy.n < selector->n; copy.n++)
-                r = copy_requirement(&copy.requirements[copy.n], &selector->requirements[copy.n],
-                                     copy.text, selector->text);
-        if (r != 0) {
-                hfd_selector_done(&copy);
-                return r;
-        }
-        *ret_copy = copy;
         return 0;
+}
+
+int hfd_selector_copy(struct hfd_selector *ret_copy, const struct hfd_selector *selector) {
+        *ret_copy = (struct hfd_selector){.fields = selector->fields, .n_text = selector->n_text};
+        int r = copy_requirements(ret_copy, selector);
+        if (r != 0)
+                hfd_selector_done(ret_copy);
+        return r;
 }
 
 bool hfd_selector_equal(const struct hfd_selector *a, const struct hfd_selector *b) {

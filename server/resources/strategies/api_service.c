@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
@@ -95,6 +96,8 @@ const struct hfd_schema hfd_api_service_schema =
 /* ---- defaults ---- */
 
 /* An APIService that names no service is local, and available from the start. 0 or -ENOMEM. */
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 static int set_available(struct hf__json *object) {
         static const char *const members[][2] = {{"type", "Available"},
                                                  {"status", "True"},
@@ -102,22 +105,18 @@ static int set_available(struct hf__json *object) {
                                                  {"message",
                                                   "Local APIServices are always available"}};
         const char *now = hf__json_string(object, "metadata.creationTimestamp");
+        HF__CLEANUP(json_cleanup)
         struct hf__json *list = hf__json_array(), *condition = hf__json_object();
         int r = hf__json_add_string(condition, "lastTransitionTime", now ? now : "");
 
         for (size_t i = 0; r == 0 && i < sizeof members / sizeof members[0]; i++)
                 r = hf__json_add_string(condition, members[i][0], members[i][1]);
-        if (!list || r != 0) {
-                hf__json_free(list);
-                hf__json_free(condition);
+        if (!list || r != 0)
                 return -ENOMEM;
-        }
-        r = hf__json_append(list, condition);
-        if (r != 0) {
-                hf__json_free(list);
+        r = hf__json_append(list, HF__TAKE(condition));
+        if (r != 0)
                 return r;
-        }
-        return hf__json_set(object, "status.conditions", list);
+        return hf__json_set(object, "status.conditions", HF__TAKE(list));
 }
 
 int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old) {

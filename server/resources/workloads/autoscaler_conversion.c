@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -338,23 +339,19 @@ static int set_allowed(struct hf__json *object, const char *path, struct hf__jso
         return r == -ENOMEM ? r : 0;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 static int store_metrics(struct hf__json *object, const char *annotation, const char *path,
                          const struct member *members) {
-        struct hf__json *metrics = NULL, *out;
+        HF__CLEANUP(json_cleanup) struct hf__json *metrics = NULL, *out = NULL;
         int r = read_annotation(object, annotation, &metrics);
 
-        if (r != 0 || !hf__json_is_array(metrics)) {
-                hf__json_free(metrics);
+        if (r != 0 || !hf__json_is_array(metrics))
                 return r;
-        }
         out = hf__json_array();
         for (const struct hf__json *m = hf__json_first(metrics); m && r == 0; m = hf__json_next(m))
                 r = append_metric(out, m, members, true);
-        hf__json_free(metrics);
-        if (r == 0)
-                return set_allowed(object, path, out);
-        hf__json_free(out);
-        return r;
+        return r == 0 ? set_allowed(object, path, HF__TAKE(out)) : r;
 }
 
 /* Appends the metric for the CPU, which is the default if there is no other. 0 or -ENOMEM. */

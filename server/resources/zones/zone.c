@@ -13,6 +13,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "server/resources/zones/zone_rule.h"
 
 #define HEADER     44
@@ -126,9 +127,10 @@ static unsigned first_type(const struct hfd_zone *zone) {
         return 0;
 }
 
+HF__CLEANUP_DEFINE(zone_cleanup, struct hfd_zone *, hfd_zone_free)
+
 int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
         const uint8_t *bytes = data;
-        struct hfd_zone *zone;
         struct part part;
         size_t skip;
 
@@ -140,23 +142,19 @@ int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
             part.n_types > TYPES_MAX)
                 return HF_E_INVALID;
         skip += HEADER + part.bytes;
-        zone = calloc(1, sizeof *zone);
+        HF__CLEANUP(zone_cleanup) struct hfd_zone *zone = calloc(1, sizeof *zone);
         if (!zone)
                 return -ENOMEM;
         zone->n = part.n_moments;
         zone->n_types = (unsigned)part.n_types;
         zone->moments = calloc(zone->n + 1, sizeof *zone->moments);
         zone->to = calloc(zone->n + 1, sizeof *zone->to);
-        if (!zone->moments || !zone->to) {
-                hfd_zone_free(zone);
+        if (!zone->moments || !zone->to)
                 return -ENOMEM;
-        }
-        if (!read_tables(zone, &part) || !read_rule(zone, (const char *)bytes + skip, n - skip)) {
-                hfd_zone_free(zone);
+        if (!read_tables(zone, &part) || !read_rule(zone, (const char *)bytes + skip, n - skip))
                 return HF_E_INVALID;
-        }
         zone->first = first_type(zone);
-        *ret_zone = zone;
+        *ret_zone = HF__TAKE(zone);
         return 0;
 }
 

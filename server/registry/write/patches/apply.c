@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
@@ -126,7 +127,7 @@ static bool refuse_duplicates(const struct hfd_write *w, struct hfd_response *re
 
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
         const struct hf__json *config = old ? w->body : w->object;
-        struct hfd_apply_failure failure = {0};
+        HF__CLEANUP(hfd_apply_failure_done) struct hfd_apply_failure failure = {0};
         struct hfd_response response = {0};
         struct hf__json *object = NULL;
         struct writer writer;
@@ -137,10 +138,8 @@ bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old) {
                           w->request->options.force, &object, &failure);
         if (r != 0) {
                 reply_failed(w, r, &failure);
-                hfd_apply_failure_done(&failure);
                 return false;
         }
-        hfd_apply_failure_done(&failure);
         hf__json_free(w->object);
         w->object = object;
         if (!refuse_duplicates(w, &response)) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/custom/rules/custom_rules.h"
@@ -58,24 +59,22 @@ static void index_done(struct index *index) {
  * scalar, or out of memory (*ret_failed). */
 static char *key_of(const struct hfd_rule_node *list, const struct hf__json *element,
                     bool *ret_failed) {
-        struct hf__strbuf text = {0};
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
 
         for (size_t i = 0; i < list->n_keys; i++) {
                 const struct hf__json *key = hf__json_get(element, list->keys[i]);
 
                 if (!key || hf__json_is_null(key) || hf__json_is_object(key) ||
-                    hf__json_is_array(key)) {
-                        hf__strbuf_done(&text);
+                    hf__json_is_array(key))
                         return NULL;
-                }
                 hf__strbuf_putc(&text, ' ');
                 hf__json_print(key, &text);
         }
         if (text.error != 0) {
                 *ret_failed = true;
-                hf__strbuf_done(&text);
+                return NULL;
         }
-        return text.data; /* now the caller's */
+        return HF__TAKE(text.data);
 }
 
 /* An index of old; of elements with the same keys the first counts. list NULL: of an object. */

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 
 /* ---- levels ---- */
@@ -131,7 +132,10 @@ struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object) {
         return r == 0 ? spec : NULL;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object) {
+        HF__CLEANUP(json_cleanup)
         struct hf__json *json = hf__json_object(), *annotations = hf__json_object();
         int r = hf__json_add_string(annotations, HFD_FLOW_AUTO_UPDATE, "true");
 
@@ -141,12 +145,9 @@ struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object) {
                 r = hf__json_add_string(json, "kind", object->kind);
         if (r == 0)
                 r = hf__json_set_string(json, "metadata.name", object->name);
-        if (r != 0) {
-                hf__json_free(annotations);
-                return hf__json_free(json);
-        }
-        r = hf__json_set(json, "metadata.annotations", annotations);
+        if (r == 0)
+                r = hf__json_set(json, "metadata.annotations", HF__TAKE(annotations));
         if (r == 0)
                 r = hf__json_add(json, "spec", hfd_flow_object_spec(object));
-        return r == 0 ? json : hf__json_free(json);
+        return r == 0 ? HF__TAKE(json) : NULL;
 }

@@ -13,6 +13,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -139,6 +140,8 @@ static int append_all(struct hf__json *list, const struct hf__json *from) {
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more) {
         const struct hf__json *own = hf__json_get(spec, "tolerations");
         size_t n = hf__json_count(own) + hf__json_count(more);
@@ -147,19 +150,14 @@ int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more
                 return HF_E_TOO_LARGE;
         if (n == 0)
                 return 0;
-        struct hf__json *all = hf__json_array(), *kept = hf__json_array();
+        HF__CLEANUP(json_cleanup) struct hf__json *all = hf__json_array(), *kept = hf__json_array();
         int r = all && kept ? append_all(all, own) : -ENOMEM;
         if (r == 0)
                 r = append_all(all, more);
         for (const struct hf__json *m = hf__json_first(all); m && r == 0; m = hf__json_next(m))
                 if (!is_redundant(kept, m))
                         r = hf__json_append(kept, hf__json_dup(m));
-        hf__json_free(all);
-        if (r != 0) {
-                hf__json_free(kept);
-                return r;
-        }
-        return hf__json_put(spec, "tolerations", kept);
+        return r == 0 ? hf__json_put(spec, "tolerations", HF__TAKE(kept)) : r;
 }
 
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
