@@ -111,19 +111,13 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
         atomic_init(&token->deadline, HF_NSEC_NEVER);
         token->clock = clock ? clock : hf_clock_system();
         ring_init(&token->wakers);
-        r = hf_cond_init(&token->cond);
+        r = parent ? hf_cond_init(&token->cond) : hf__mutex_cond_init(&token->mu, &token->cond);
         if (r < 0) {
                 free(token);
                 return r;
         }
         if (!parent) {
                 token->root = token;
-                r = hf__mutex_init(&token->mu);
-                if (r < 0) {
-                        pthread_cond_destroy(&token->cond);
-                        free(token);
-                        return r;
-                }
                 *ret_token = token;
                 return 0;
         }

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
 struct check {
         struct check *next;
         char *name; /* owned */
@@ -46,6 +48,8 @@ static void check_free(struct check *check) {
         free(check->name);
         free(check);
 }
+
+HF__CLEANUP_DEFINE(check_cleanup, struct check *, check_free)
 
 struct hf_health *hf_health_free(struct hf_health *health) {
         if (!health)
@@ -79,23 +83,19 @@ int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints
         if (!name || !*name || !fn || !endpoints ||
             (endpoints & ~(HF_HEALTHZ | HF_LIVEZ | HF_READYZ)))
                 return -EINVAL;
-        struct check *check = calloc(1, sizeof *check);
+        HF__CLEANUP(check_cleanup) struct check *check = calloc(1, sizeof *check);
         if (!check)
                 return -ENOMEM;
         *check = (struct check){.name = strdup(name), .endpoints = endpoints, .fn = fn, .ctx = ctx};
-        if (!check->name) {
-                free(check);
+        if (!check->name)
                 return -ENOMEM;
-        }
         pthread_rwlock_wrlock(&health->lock);
         struct check **link = find_locked(health, name);
         if (*link)
                 r = HF_E_EXISTS;
         else
-                *link = check;
+                *link = HF__TAKE(check);
         pthread_rwlock_unlock(&health->lock);
-        if (r != 0)
-                check_free(check);
         return r;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 struct hf_loop {
@@ -34,20 +35,20 @@ struct posted {
 };
 
 int hf_loop_new(struct hf_loop **ret_loop) {
-        struct hf_loop *loop = calloc(1, sizeof *loop);
+        HF__CLEANUP(hf__free_cleanup) struct hf_loop *loop = calloc(1, sizeof *loop);
 
         if (!loop)
                 return -ENOMEM;
         loop->tail = &loop->head;
         loop->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-        int r = loop->fd < 0 ? -errno : hf__mutex_init(&loop->mu);
+        if (loop->fd < 0)
+                return -errno;
+        int r = hf__mutex_init(&loop->mu);
         if (r < 0) {
-                if (loop->fd >= 0)
-                        close(loop->fd);
-                free(loop);
+                close(loop->fd);
                 return r;
         }
-        *ret_loop = loop;
+        *ret_loop = HF__TAKE(loop);
         return 0;
 }
 

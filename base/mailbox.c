@@ -42,12 +42,7 @@ int hf__mailbox_init(struct hf__mailbox *mailbox) {
         if (mailbox->fd < 0)
                 return -errno;
         mailbox->tail = &mailbox->head;
-        int r = hf__mutex_init(&mailbox->mu);
-        if (r == 0) {
-                r = -pthread_cond_init(&mailbox->forgotten, NULL);
-                if (r < 0)
-                        pthread_mutex_destroy(&mailbox->mu);
-        }
+        int r = hf__mutex_cond_init(&mailbox->mu, &mailbox->forgotten);
         if (r < 0) {
                 close(mailbox->fd);
                 mailbox->fd = -1;

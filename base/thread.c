@@ -4,7 +4,7 @@
  *
  * Invariants: a new thread never runs with a signal unblocked, not even for its first instruction,
  * because signals belong to the host. hf__mutex_is_held relies on the mutex type that
- * hf__mutex_init sets, so both stay in this file and see the same NDEBUG.
+ * hf__mutex_init sets, so both stay in this file and see the same HF__COSTLY_ASSERTS.
  *
  * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
  * keep the stacks of threads that have ended, each with the pages that it has used: many threads
@@ -164,7 +164,7 @@ int hf__mutex_init(pthread_mutex_t *mutex) {
         int error = pthread_mutexattr_init(&attr);
         if (error != 0)
                 return -error;
-#ifndef NDEBUG
+#if HF__COSTLY_ASSERTS
         error = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
 #endif
         if (error == 0)
@@ -191,14 +191,14 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
  * harmless, because the caller's assertion fails then.
  */
 bool hf__mutex_is_held(pthread_mutex_t *mutex) {
-#ifdef NDEBUG
-        return true;
-#else
+#if HF__COSTLY_ASSERTS
         const struct timespec past = {0};
         int error = pthread_mutex_timedlock(mutex, &past);
 
         if (error == 0)
                 pthread_mutex_unlock(mutex);
         return error == EDEADLK;
+#else
+        return true;
 #endif
 }

@@ -6,16 +6,17 @@
  * Every thread has a name, blocks all signals and has the stack size that the host has set. No
  * thread is ever detached: the code that starts a thread joins it.
  *
- * Every mutex of the library is initialised by hf__mutex_init. In builds with assertions it is
- * error-checking: locking it twice or unlocking another thread's lock ends the process, and
- * hf__mutex_assert_held can check which thread holds it. Every file that locks or unlocks a mutex
- * includes this header. Thread: any, for every function here.
+ * Every mutex of the library is initialised by hf__mutex_init. In builds with costly assertions
+ * (base/assert_costly.h) it is error-checking: locking it twice or unlocking another thread's lock
+ * ends the process, and hf__mutex_assert_held can check which thread holds it. Every file that
+ * locks or unlocks a mutex includes this header. Thread: any, for every function here.
  */
-#include <assert.h>
 #include <pthread.h>
 #include <stdbool.h>
 
 #include <holdfast/host.h>
+
+#include "base/assert_costly.h"
 
 /*
  * Starts a thread that runs fn(ctx). name has up to 15 characters ("hf-elector"); the rest is cut.
@@ -46,16 +47,16 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
 /*
  * Asserts that the calling thread holds mutex. Write it at the top of a function whose name ends in
  * _locked. The mutex must come from hf__mutex_init (not from PTHREAD_MUTEX_INITIALIZER). It costs a
- * function call but no system call if the assertion holds, and nothing with NDEBUG.
+ * function call but no system call if the assertion holds, and nothing in a release build.
  */
-#define hf__mutex_assert_held(mutex) assert(hf__mutex_is_held(mutex))
+#define hf__mutex_assert_held(mutex) hf__assert_costly(hf__mutex_is_held(mutex))
 
 /*
- * In builds with assertions, pthread_mutex_lock and pthread_mutex_unlock check their own result,
- * because callers ignore it and a lock that fails guards nothing. The macros have the names of the
- * functions, so that no call can bypass the check. With NDEBUG there are no macros.
+ * In builds with costly assertions, pthread_mutex_lock and pthread_mutex_unlock check their own
+ * result, because callers ignore it and a lock that fails guards nothing. The macros have the names
+ * of the functions, so that no call can bypass the check. In other builds there are no macros.
  */
-#ifndef NDEBUG
+#if HF__COSTLY_ASSERTS
 static inline int hf__mutex_assert_done(int error) {
         assert(error == 0);
         return error;
@@ -64,5 +65,6 @@ static inline int hf__mutex_assert_done(int error) {
 #define pthread_mutex_unlock(mutex) hf__mutex_assert_done(pthread_mutex_unlock(mutex))
 #endif
 
-/* For hf__mutex_assert_held only. With NDEBUG it cannot know the owner and always returns true. */
+/* For hf__mutex_assert_held only. Without costly assertions it cannot know the owner and always
+ * returns true. */
 bool hf__mutex_is_held(pthread_mutex_t *mutex);

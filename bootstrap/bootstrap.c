@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/sized_struct.h"
 #include "base/thread.h"
@@ -210,6 +211,8 @@ static int init_bootstrap(struct hf_bootstrap *bootstrap, const struct hf_bootst
         return r;
 }
 
+HF__CLEANUP_DEFINE(bootstrap_cleanup, struct hf_bootstrap *, hf_bootstrap_free)
+
 int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_config *given,
                      struct hf_bootstrap **ret_bootstrap, struct hf_status *reterr_status) {
         struct hf_bootstrap_config config;
@@ -224,18 +227,15 @@ int hf_bootstrap_new(const struct hf_host *host, const struct hf_bootstrap_confi
                 r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
-        struct hf_bootstrap *bootstrap = calloc(1, sizeof *bootstrap);
-        r = bootstrap ? hf__mutex_init(&bootstrap->mu) : -ENOMEM;
-        if (r != 0) {
-                free(bootstrap);
+        HF__CLEANUP(hf__free_cleanup) struct hf_bootstrap *memory = calloc(1, sizeof *memory);
+        r = memory ? hf__mutex_init(&memory->mu) : -ENOMEM;
+        if (r != 0)
                 return hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r));
-        }
+        HF__CLEANUP(bootstrap_cleanup) struct hf_bootstrap *bootstrap = HF__TAKE(memory);
         bootstrap->host = host;
         r = init_bootstrap(bootstrap, &config, reterr_status);
-        if (r != 0)
-                hf_bootstrap_free(bootstrap);
-        else
-                *ret_bootstrap = bootstrap;
+        if (r == 0)
+                *ret_bootstrap = HF__TAKE(bootstrap);
         return r;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/cleanup.h"
 #include "cel/functions/tables.h"
 
 struct hf__cel_library {
@@ -77,6 +78,8 @@ static size_t count_rows(const struct hf__cel_row *rows) {
         return n;
 }
 
+HF__CLEANUP_DEFINE(library_cleanup, struct hf__cel_library *, hf__cel_library_free)
+
 int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library) {
         const struct hf__cel_row *const tables[] = {
                 hf__cel_operators,   hf__cel_arithmetic,  hf__cel_conversions,
@@ -85,9 +88,9 @@ int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library 
                 hf__cel_list_shapes, hf__cel_sets,        hf__cel_regexes,
                 hf__cel_optionals,   hf__cel_networks,    extra,
         };
+        HF__CLEANUP(library_cleanup)
         struct hf__cel_library *library = calloc(1, sizeof *library);
         size_t n = 0;
-        int r = 0;
 
         if (!library)
                 return -ENOMEM;
@@ -96,15 +99,15 @@ int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library 
                 n += count_rows(tables[t]);
         library->overloads = calloc(n, sizeof *library->overloads);
         if (!library->overloads)
-                r = -ENOMEM;
+                return -ENOMEM;
         for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
-                for (size_t i = 0; r == 0 && i < count_rows(tables[t]); i++)
-                        r = add_row(library, &tables[t][i]);
-        if (r != 0) {
-                hf__cel_library_free(library);
-                return r;
-        }
-        *ret_library = library;
+                for (size_t i = 0; i < count_rows(tables[t]); i++) {
+                        int r = add_row(library, &tables[t][i]);
+
+                        if (r != 0)
+                                return r;
+                }
+        *ret_library = HF__TAKE(library);
         return 0;
 }
 

@@ -25,6 +25,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/http/engine.h"
 #include "base/http/head_text.h"
 #include "base/thread.h"
@@ -182,20 +183,20 @@ struct hf__bearer *hf__bearer_free(struct hf__bearer *bearer) {
         return NULL;
 }
 
+HF__CLEANUP_DEFINE(bearer_cleanup, struct hf__bearer *, hf__bearer_free)
+
 int hf__bearer_new(const struct hf_host *host, const char *text, const char *path,
                    struct hf__bearer **ret_bearer, struct hf_status *reterr_status) {
-        struct hf__bearer *bearer = calloc(1, sizeof *bearer);
-        int r = 0;
+        HF__CLEANUP(hf__free_cleanup) struct hf__bearer *memory = calloc(1, sizeof *memory);
 
-        if (!bearer)
+        if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        int r = hf__mutex_init(&memory->mu);
+        if (r < 0)
+                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
+        HF__CLEANUP(bearer_cleanup) struct hf__bearer *bearer = HF__TAKE(memory);
         bearer->host = host;
         bearer->read_at = hf_now(hf_host_clock(host));
-        r = hf__mutex_init(&bearer->mu);
-        if (r < 0) {
-                free(bearer);
-                return hf_fail(reterr_status, r, "%s", hf_strerror(r));
-        }
         if (path) {
                 bearer->path = strdup(path);
                 r = bearer->path ? read_token(path, &bearer->current, reterr_status)
@@ -208,10 +209,8 @@ int hf__bearer_new(const struct hf_host *host, const char *text, const char *pat
                 if (!bearer->current)
                         r = hf_fail(reterr_status, -ENOMEM, "out of memory");
         }
-        if (r != 0) {
-                (void)hf__bearer_free(bearer);
+        if (r != 0)
                 return r;
-        }
-        *ret_bearer = bearer;
+        *ret_bearer = HF__TAKE(bearer);
         return 0;
 }

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert_costly.h"
 #include "base/thread.h"
 #include "client/informer_private.h"
 
@@ -125,7 +126,7 @@ static struct hf__index_node *node_get(struct hf__index *index, const char *valu
 }
 
 static void node_remove(struct hf__index_node *node, const struct hf__informer_entry *entry) {
-        assert(hf__key_index_find(&node->entries, entry->keyed.key) == &entry->keyed);
+        hf__assert_costly(hf__key_index_find(&node->entries, entry->keyed.key) == &entry->keyed);
         hf__key_index_remove(&node->entries, entry->keyed.key);
         node_free_if_empty(node);
 }

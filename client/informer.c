@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/sized_struct.h"
 #include "base/thread.h"
@@ -53,20 +54,15 @@ static void free_config(struct hf_informer *informer) {
 }
 
 static int init_locks(struct hf_informer *informer) {
-        int r = hf__mutex_init(&informer->mu);
+        int r = hf__mutex_cond_init(&informer->mu, &informer->changed);
 
-        if (r < 0)
+        if (r < 0 || informer->thread != &informer->own_thread)
                 return r;
-        r = hf_cond_init(&informer->changed);
-        if (r == 0) {
-                r = informer->thread == &informer->own_thread
-                            ? hf__informer_thread_init(&informer->own_thread, informer->host)
-                            : 0;
-                if (r == 0)
-                        return 0;
+        r = hf__informer_thread_init(&informer->own_thread, informer->host);
+        if (r < 0) {
                 (void)pthread_cond_destroy(&informer->changed);
+                (void)pthread_mutex_destroy(&informer->mu);
         }
-        (void)pthread_mutex_destroy(&informer->mu);
         return r;
 }
 

@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/mailbox.h"
 #include "base/thread.h"
@@ -237,17 +238,14 @@ int hf__informer_thread_init(struct hf_informer_thread *thread, const struct hf_
                                               .clock = hf_host_clock(host),
                                               .due_at = HF_NSEC_NEVER};
         thread->ready_place = &thread->first_ready;
-        int r = hf__mutex_init(&thread->mu);
+        int r = hf__mutex_cond_init(&thread->mu, &thread->wake);
         if (r < 0)
                 return r;
-        r = hf_cond_init(&thread->wake);
-        if (r == 0) {
-                r = hf_cond_init(&thread->ended);
-                if (r == 0)
-                        return 0;
+        r = hf_cond_init(&thread->ended);
+        if (r < 0) {
                 (void)pthread_cond_destroy(&thread->wake);
+                (void)pthread_mutex_destroy(&thread->mu);
         }
-        (void)pthread_mutex_destroy(&thread->mu);
         return r;
 }
 
@@ -261,20 +259,18 @@ void hf__informer_thread_done(struct hf_informer_thread *thread) {
 int hf_informer_thread_new(const struct hf_host *host, struct hf_informer_thread **ret_thread) {
         if (!ret_thread || hf__host_check(host, NULL) != 0)
                 return -EINVAL;
-        struct hf_informer_thread *thread = malloc(sizeof *thread);
+        HF__CLEANUP(hf__free_cleanup) struct hf_informer_thread *thread = malloc(sizeof *thread);
         if (!thread)
                 return -ENOMEM;
         int r = hf__informer_thread_init(thread, host);
-        if (r == 0) {
-                r = hf__informer_thread_start(thread);
-                if (r < 0)
-                        hf__informer_thread_done(thread);
-        }
+        if (r < 0)
+                return r;
+        r = hf__informer_thread_start(thread);
         if (r < 0) {
-                free(thread);
+                hf__informer_thread_done(thread);
                 return r;
         }
-        *ret_thread = thread;
+        *ret_thread = HF__TAKE(thread);
         return 0;
 }
 

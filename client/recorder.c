@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/json.h"
 #include "base/sha256.h"
@@ -80,6 +81,8 @@ static void free_recorder(struct hf_recorder *recorder) {
         free(recorder);
 }
 
+HF__CLEANUP_DEFINE(recorder_cleanup, struct hf_recorder *, free_recorder)
+
 static void unref_recorder(struct hf_recorder *recorder) {
         (void)pthread_mutex_lock(&recorder->mu);
         assert(recorder->refs > 0);
@@ -100,26 +103,23 @@ int hf_recorder_new(const struct hf_host *host, const struct hf_recorder_config 
                 return -EINVAL;
         if (!config.client || !config.component || !config.instance)
                 return -EINVAL;
-        struct hf_recorder *recorder = calloc(1, sizeof *recorder);
-        if (!recorder)
+        HF__CLEANUP(hf__free_cleanup) struct hf_recorder *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_init(&recorder->mu);
-        if (r != 0) {
-                free(recorder);
+        int r = hf__mutex_init(&memory->mu);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(recorder_cleanup) struct hf_recorder *recorder = HF__TAKE(memory);
         recorder->host = host;
         recorder->client = config.client;
         recorder->component = strdup(config.component);
         recorder->instance = strdup(config.instance);
         for (size_t i = 0; i < MAX_ENTRIES; i++)
                 recorder->entries[i].recorder = recorder;
-        if (!recorder->component || !recorder->instance) {
-                free_recorder(recorder);
+        if (!recorder->component || !recorder->instance)
                 return -ENOMEM;
-        }
         recorder->refs = 1;
-        *ret_recorder = recorder;
+        *ret_recorder = HF__TAKE(recorder);
         return 0;
 }
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "client/informer_private.h"
 
@@ -134,24 +135,19 @@ static bool may_queue_event(struct hf__reflector_source *source) {
 static struct hf__reflector_message *make_message(struct hf__reflector_source *source,
                                                   const struct hf_event *event) {
         const char *version = event->resource_version ? event->resource_version : "";
+        HF__CLEANUP(hf__free_cleanup)
         struct hf__reflector_message *message = calloc(1, sizeof *message);
 
-        if (!message)
+        if (!message || strlen(version) >= sizeof message->resource_version)
                 return NULL;
-        if (strlen(version) >= sizeof message->resource_version) {
-                free(message);
-                return NULL;
-        }
         message->source = source;
         message->type = event->type;
         strcpy(message->resource_version, version);
         if (event->type != HF_EVENT_BOOKMARK &&
             hf__informer_store_transform(source->informer, event->object, event->n_object,
-                                         &message->object) < 0) {
-                free(message);
+                                         &message->object) < 0)
                 return NULL;
-        }
-        return message;
+        return HF__TAKE(message);
 }
 
 static void on_event(void *ctx, const struct hf_event *event) {

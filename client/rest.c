@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/http/engine.h"
 #include "base/http/head_text.h"
@@ -86,6 +87,9 @@ static void rest_free(struct hf_client *client) {
         free(rest);
 }
 
+static void release_rest(struct hf__rest *rest) { rest_free(&rest->base); }
+HF__CLEANUP_DEFINE(rest_cleanup, struct hf__rest *, release_rest)
+
 static const struct hf_client_ops rest_ops = {
         .size = sizeof rest_ops,
         .request = hf__rest_request,
@@ -153,7 +157,7 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
                 r = check_config(&config, reterr_status);
         if (r != 0)
                 return r;
-        struct hf__rest *rest = calloc(1, sizeof *rest);
+        HF__CLEANUP(rest_cleanup) struct hf__rest *rest = calloc(1, sizeof *rest);
         if (!rest)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         rest->base = (struct hf_client){.ops = &rest_ops, .host = host};
@@ -162,20 +166,17 @@ int hf_rest_client_new(const struct hf_host *host, const struct hf_rest_config *
          * code. */
         r = hf__rest_servers_init(&rest->servers, config.server, config.other_servers,
                                   config.n_other_servers, reterr_status);
-        if (r == 0)
-                r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
-                                   reterr_status);
-        if (r == 0) {
-                r = create_parts(rest, &config);
-                if (r != 0)
-                        (void)hf_fail(reterr_status, r, "cannot create a client for %.200s: %s",
-                                      config.server, hf_strerror(r));
-        }
-        if (r != 0) {
-                rest_free(&rest->base);
+        if (r != 0)
                 return r;
-        }
-        *ret_client = &rest->base;
+        r = hf__bearer_new(host, config.bearer_token, config.token_file, &rest->bearer,
+                           reterr_status);
+        if (r != 0)
+                return r;
+        r = create_parts(rest, &config);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "cannot create a client for %.200s: %s",
+                               config.server, hf_strerror(r));
+        *ret_client = &HF__TAKE(rest)->base;
         return 0;
 }
 
@@ -252,7 +253,10 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
                               struct hf_client **ret_client, char *ret_ns,
                               struct hf_status *reterr_status) {
         struct hf_in_cluster_config config = {.size = sizeof config};
-        char *url = NULL, *ca_path = NULL, *ca = NULL, *token_path = NULL;
+        HF__CLEANUP(hf__free_cleanup) char *url = NULL;
+        HF__CLEANUP(hf__free_cleanup) char *ca_path = NULL;
+        HF__CLEANUP(hf__free_cleanup) char *ca = NULL;
+        HF__CLEANUP(hf__free_cleanup) char *token_path = NULL;
 
         int r = given ? hf__sized_copy(&sized_in_cluster, &config, given, reterr_status) : 0;
         if (r != 0)
@@ -265,20 +269,15 @@ int hf_rest_client_in_cluster(const struct hf_host *host, const struct hf_in_clu
                 r = account_file(dir, "token", &token_path, NULL, reterr_status);
         if (r == 0 && ret_ns)
                 r = account_namespace(dir, ret_ns, reterr_status);
-        if (r == 0) {
-                const struct hf_rest_config rest = {
-                        .size = sizeof rest,
-                        .server = url,
-                        .ca_pem = ca,
-                        .token_file = token_path,
-                        .user_agent = config.user_agent,
-                        .timeout = config.timeout,
-                };
-                r = hf_rest_client_new(host, &rest, ret_client, reterr_status);
-        }
-        free(url);
-        free(ca_path);
-        free(ca);
-        free(token_path);
-        return r;
+        if (r != 0)
+                return r;
+        const struct hf_rest_config rest = {
+                .size = sizeof rest,
+                .server = url,
+                .ca_pem = ca,
+                .token_file = token_path,
+                .user_agent = config.user_agent,
+                .timeout = config.timeout,
+        };
+        return hf_rest_client_new(host, &rest, ret_client, reterr_status);
 }

@@ -28,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/http/engine.h"
 #include "base/strbuf.h"
@@ -257,45 +258,43 @@ static int copy_fence(struct rest_request *request, const struct hf_fence *fence
         return n < 0 ? -EINVAL : 0; /* an unfenced write would be unsafe, so fail instead */
 }
 
+HF__CLEANUP_DEFINE(request_cleanup, struct rest_request *, request_free)
+
 static int request_new(struct hf__rest *rest, const struct hf_request *from,
                        struct rest_request **ret_request) {
-        struct hf__strbuf path = {.max = HF__REST_MAX_URL};
-        struct rest_request *request = NULL;
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf path = {.max = HF__REST_MAX_URL};
 
         if (!content_type_of(from->verb, from->patch))
                 return -EINVAL;
-        size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url;
-
         int r = append_path(from, &path);
-        if (r == 0) {
-                n_what += path.n + 1;
-                request = malloc(sizeof *request + n_what + path.n + 1 + from->n_body);
-                r = request ? 0 : -ENOMEM;
+        if (r != 0)
+                return r;
+        size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url + path.n + 1;
+        HF__CLEANUP(request_cleanup)
+        struct rest_request *request = malloc(sizeof *request + n_what + path.n + 1 + from->n_body);
+        if (!request)
+                return -ENOMEM;
+        *request = (struct rest_request){.rest = rest,
+                                         .verb = from->verb,
+                                         .lane = from->lane,
+                                         .patch = from->patch,
+                                         .n_body = from->n_body};
+        char *end = request->what + n_what;
+        request->path = end;
+        end = mempcpy(end, path.data, path.n + 1);
+        if (from->n_body > 0)
+                request->body = memcpy(end, from->body, from->n_body);
+        request->deadline = from->deadline;
+        if (request->deadline == 0)
+                request->deadline =
+                        hf__nsec_after(hf_now(hf_host_clock(rest->base.host)), rest->timeout);
+        if (from->fence && is_write(from->verb)) {
+                r = copy_fence(request, from->fence);
+                if (r != 0)
+                        return r;
         }
-        if (r == 0) {
-                *request = (struct rest_request){.rest = rest,
-                                                 .verb = from->verb,
-                                                 .lane = from->lane,
-                                                 .patch = from->patch,
-                                                 .n_body = from->n_body};
-                char *end = request->what + n_what;
-                request->path = end;
-                end = mempcpy(end, path.data, path.n + 1);
-                if (from->n_body > 0)
-                        request->body = memcpy(end, from->body, from->n_body);
-                request->deadline = from->deadline;
-                if (request->deadline == 0)
-                        request->deadline = hf__nsec_after(hf_now(hf_host_clock(rest->base.host)),
-                                                           rest->timeout);
-                if (from->fence && is_write(from->verb))
-                        r = copy_fence(request, from->fence);
-        }
-        hf__strbuf_done(&path);
-        if (r == 0)
-                *ret_request = request;
-        else
-                request_free(request);
-        return r;
+        *ret_request = HF__TAKE(request);
+        return 0;
 }
 
 int hf__rest_request(struct hf_client *client, const struct hf_request *from, hf_response_fn done,

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "base/http/engine.h"
 #include "base/json.h"
 #include "base/strbuf.h"
@@ -302,32 +303,27 @@ static int submit_try(struct rest_watch *watch, uint64_t previous_id, uint64_t *
 int hf__rest_watch(struct hf_client *client, const struct hf_watch_spec *spec, hf_event_fn on_event,
                    hf_watch_end_fn on_end, void *ctx, uint64_t *ret_id) {
         struct hf__rest *rest = (struct hf__rest *)client;
-        struct hf__strbuf path = {.max = HF__REST_MAX_URL};
-        struct rest_watch *watch = NULL;
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf path = {.max = HF__REST_MAX_URL};
         unsigned timeout_s = random_timeout_s();
 
         hf__watch_path(&path, spec, timeout_s);
-        int r = path.error > 0 ? -EINVAL : path.error;
-        if (r == 0) {
-                size_t n_what = strlen("GET ") + rest->servers.max_url + path.n + 1;
-                watch = malloc(sizeof *watch + n_what + path.n + 1);
-                r = watch ? 0 : -ENOMEM;
-                if (r == 0) {
-                        *watch = (struct rest_watch){.rest = rest,
-                                                     .lane = spec->lane,
-                                                     .timeout_s = timeout_s,
-                                                     .on_event = on_event,
-                                                     .on_end = on_end,
-                                                     .ctx = ctx,
-                                                     .line = {.max = MAX_LINE}};
-                        char *own_path = watch->what + n_what;
-                        watch->path = memcpy(own_path, path.data, path.n + 1);
-                        hf__rest_route_begin(&watch->route, &rest->servers);
-                }
-        }
-        hf__strbuf_done(&path);
-        if (r == 0)
-                r = submit_try(watch, 0, ret_id); /* on success the engine owns the watch */
+        if (path.error != 0)
+                return path.error > 0 ? -EINVAL : path.error;
+        size_t n_what = strlen("GET ") + rest->servers.max_url + path.n + 1;
+        struct rest_watch *watch = malloc(sizeof *watch + n_what + path.n + 1);
+        if (!watch)
+                return -ENOMEM;
+        *watch = (struct rest_watch){.rest = rest,
+                                     .lane = spec->lane,
+                                     .timeout_s = timeout_s,
+                                     .on_event = on_event,
+                                     .on_end = on_end,
+                                     .ctx = ctx,
+                                     .line = {.max = MAX_LINE}};
+        char *own_path = watch->what + n_what;
+        watch->path = memcpy(own_path, path.data, path.n + 1);
+        hf__rest_route_begin(&watch->route, &rest->servers);
+        int r = submit_try(watch, 0, ret_id); /* on success the engine owns the watch */
         if (r != 0)
                 watch_free(watch);
         return r;

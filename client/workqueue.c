@@ -32,6 +32,7 @@
 #include <holdfast/error.h>
 #include <holdfast/metrics.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/thread.h"
 #include "base/timer_heap.h"
@@ -421,31 +422,31 @@ static void measure_work(void *ctx) {
         hf_metric_set(queue->metrics.longest, seconds(longest));
 }
 
+HF__CLEANUP_DEFINE(queue_cleanup, struct hf_workqueue *, hf_workqueue_free)
+
 int hf_workqueue_new(const struct hf_host *host, const char *name,
                      struct hf_workqueue **ret_queue) {
         if (!name || !ret_queue || hf__host_check(host, NULL) != 0)
                 return -EINVAL;
-        struct hf_workqueue *queue = calloc(1, sizeof *queue);
-        if (!queue)
+        HF__CLEANUP(hf__free_cleanup) struct hf_workqueue *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
+        int r = hf__workqueue_metrics_init(&memory->metrics, host->metrics, name);
+        if (r < 0)
+                return r;
+        r = hf__mutex_cond_init(&memory->mu, &memory->cond);
+        if (r < 0)
+                return r;
+        HF__CLEANUP(queue_cleanup) struct hf_workqueue *queue = HF__TAKE(memory);
         queue->clock = hf_host_clock(host);
         queue->tail = &queue->head;
-        int r = hf__workqueue_metrics_init(&queue->metrics, host->metrics, name);
-        if (r == 0)
-                r = hf__mutex_cond_init(&queue->mu, &queue->cond);
-        if (r < 0) {
-                free(queue);
-                return r;
-        }
         if (host->metrics) {
                 r = hf_metrics_add_collector(host->metrics, measure_work, queue);
-                if (r < 0) {
-                        (void)hf_workqueue_free(queue);
+                if (r < 0)
                         return r;
-                }
                 queue->registry = host->metrics;
         }
-        *ret_queue = queue;
+        *ret_queue = HF__TAKE(queue);
         return 0;
 }
 

@@ -8,19 +8,18 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 
 int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_metrics *registry,
                                const char *name) {
-        struct hf__strbuf labels = {0};
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf labels = {0};
 
         hf__strbuf_puts(&labels, "name=");
         /* JSON escaping covers every character that must be escaped in a Prometheus label. */
         hf__strbuf_json(&labels, name, strlen(name));
-        if (labels.error != 0) {
-                hf__strbuf_done(&labels);
+        if (labels.error != 0)
                 return -ENOMEM;
-        }
         metrics->depth = hf_metrics_get(registry, HF_METRIC_GAUGE, "workqueue_depth",
                                         "Number of keys that wait for a worker.", labels.data);
         metrics->adds = hf_metrics_get(registry, HF_METRIC_COUNTER, "workqueue_adds_total",
@@ -47,7 +46,6 @@ int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_
                                           labels.data);
         /* A queue of a previous term may have been freed while it still held keys. */
         hf_metric_set(metrics->depth, 0);
-        hf__strbuf_done(&labels);
         return 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "client/yaml_library.h"
 
@@ -230,22 +231,17 @@ static int convert_documents(const struct hf__yaml_library *lib, yaml_parser_t *
 }
 
 static int run_converter(const char *text, size_t n, struct converter *converter) {
-        struct hf__yaml_library lib = {0};
+        HF__CLEANUP(hf__yaml_library_close) struct hf__yaml_library lib = {0};
         yaml_parser_t parser;
 
         int r = hf__yaml_library_open(&lib, converter->reterr_status);
-        if (r != 0) {
-                hf__yaml_library_close(&lib);
+        if (r != 0)
                 return r;
-        }
-        if (lib.initialize(&parser)) {
-                lib.set_input(&parser, (const unsigned char *)text, n);
-                r = convert_documents(&lib, &parser, converter);
-                lib.parser_delete(&parser);
-        } else {
-                r = hf_fail(converter->reterr_status, -ENOMEM, "out of memory");
-        }
-        hf__yaml_library_close(&lib);
+        if (!lib.initialize(&parser))
+                return hf_fail(converter->reterr_status, -ENOMEM, "out of memory");
+        lib.set_input(&parser, (const unsigned char *)text, n);
+        r = convert_documents(&lib, &parser, converter);
+        lib.parser_delete(&parser);
         return r;
 }
 

@@ -37,6 +37,7 @@
 
 #include <holdfast/health.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/sized_struct.h"
 #include "base/thread.h"
@@ -61,6 +62,8 @@ static struct hf_hook_context *hook_free(struct hf_hook_context *hook) {
         free(hook);
         return NULL;
 }
+
+HF__CLEANUP_DEFINE(hook_cleanup, struct hf_hook_context *, hook_free)
 
 /* Copies the names in from->after. hook->n_after counts the copies, so that hook_free frees the
  * right number after a failure. */
@@ -100,29 +103,29 @@ static struct hf_hook_context *hook_new(struct hf_hooks *hooks, const struct hf_
         return hook;
 }
 
+HF__CLEANUP_DEFINE(hooks_cleanup, struct hf_hooks *, hf_hooks_free)
+
 int hf_hooks_new(const struct hf_host *host, struct hf_client *client,
                  struct hf_hooks **ret_hooks) {
         int r = hf__host_check(host, NULL);
         if (r != 0)
                 return r;
-        struct hf_hooks *hooks = calloc(1, sizeof *hooks);
-        if (!hooks)
+        HF__CLEANUP(hf__free_cleanup) struct hf_hooks *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
+        r = hf__mutex_cond_init(&memory->mu, &memory->changed);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(hooks_cleanup) struct hf_hooks *hooks = HF__TAKE(memory);
         hooks->host = host;
         hooks->client = client;
-        r = hf__mutex_cond_init(&hooks->mu, &hooks->changed);
-        if (r != 0) {
-                free(hooks);
-                return r;
-        }
         r = hf_cancel_new(NULL, hf_host_clock(host), &hooks->stopped);
-        if (r == 0)
-                r = hf_cancel_new(hooks->stopped, hf_host_clock(host), &hooks->shutting_down);
-        if (r != 0) {
-                hf_hooks_free(hooks);
+        if (r != 0)
                 return r;
-        }
-        *ret_hooks = hooks;
+        r = hf_cancel_new(hooks->stopped, hf_host_clock(host), &hooks->shutting_down);
+        if (r != 0)
+                return r;
+        *ret_hooks = HF__TAKE(hooks);
         return 0;
 }
 
@@ -246,22 +249,21 @@ int hf_hooks_add(struct hf_hooks *hooks, const struct hf_hook *given, const char
                 r = check_hook(&from, caller, reterr_status);
         if (r != 0)
                 return r;
-        struct hf_hook_context *hook = hook_new(hooks, &from, caller);
+        HF__CLEANUP(hook_cleanup) struct hf_hook_context *hook = hook_new(hooks, &from, caller);
         if (!hook)
                 return hf_fail(reterr_status, -ENOMEM, "hook \"%s\": out of memory", from.name);
         r = check_registration(hooks, hook, reterr_status);
         if (r == 0)
                 r = add_check(hook, reterr_status);
-        if (r != 0) {
-                hook_free(hook);
+        if (r != 0)
                 return r;
-        }
         r = publish_hook(hooks, hook, reterr_status);
         if (r != 0) {
                 hf_health_remove(hooks->host->health, hook->check);
-                hook_free(hook);
+                return r;
         }
-        return r;
+        (void)HF__TAKE(hook); /* the list owns it */
+        return 0;
 }
 
 void hf__hook_complete_status(struct hf_status *status, int r) {

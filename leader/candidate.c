@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/json.h"
 #include "base/sized_struct.h"
@@ -377,29 +378,29 @@ static int check_config(const struct hf_candidate_config *config, struct hf_stat
         return 0;
 }
 
+HF__CLEANUP_DEFINE(candidate_cleanup, struct hf_candidate *, destroy_candidate)
+
 static int make_candidate(const struct hf_host *host, const struct hf_candidate_config *config,
                           struct hf_candidate **ret_candidate) {
-        struct hf_candidate *candidate = calloc(1, sizeof *candidate);
+        HF__CLEANUP(hf__free_cleanup) struct hf_candidate *memory = calloc(1, sizeof *memory);
 
-        if (!candidate)
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_cond_init(&candidate->mu, &candidate->changed);
-        if (r != 0) {
-                free(candidate);
+        int r = hf__mutex_cond_init(&memory->mu, &memory->changed);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(candidate_cleanup) struct hf_candidate *candidate = HF__TAKE(memory);
         candidate->host = host;
         candidate->refs = 1;
         candidate->rng = (uint64_t)hf_now(hf_host_clock(host)) ^
                          (uint64_t)(uintptr_t)candidate; /* any seed is good enough for jitter */
         r = copy_config(candidate, config);
-        if (r == 0)
-                r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
-        if (r != 0) {
-                destroy_candidate(candidate);
+        if (r != 0)
                 return r;
-        }
-        *ret_candidate = candidate;
+        r = hf_cancel_new(NULL, hf_host_clock(host), &candidate->stop);
+        if (r != 0)
+                return r;
+        *ret_candidate = HF__TAKE(candidate);
         return 0;
 }
 

@@ -32,6 +32,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/host.h"
 #include "base/process_mark.h"
 #include "base/sized_struct.h"
@@ -49,37 +50,43 @@ const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_co
 
 /* ---- adding ---- */
 
+HF__CLEANUP_DEFINE(watches_cleanup, struct hf__lease_watches *, hf__lease_watches_free)
+
+/* All of them or none. */
+static int init_locks(struct hf_electors *electors) {
+        int r = hf__mutex_cond_init(&electors->mu, &electors->changed);
+
+        if (r != 0)
+                return r;
+        r = hf__mailbox_init(&electors->mailbox);
+        if (r != 0) {
+                pthread_cond_destroy(&electors->changed);
+                pthread_mutex_destroy(&electors->mu);
+        }
+        return r;
+}
+
 int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_electors) {
         int r = hf__host_check(host, NULL);
         if (r == 0)
                 r = hf__process_mark_init(); /* for the gates */
         if (r != 0)
                 return r;
-        struct hf_electors *electors = calloc(1, sizeof *electors);
+        HF__CLEANUP(watches_cleanup) struct hf__lease_watches *watches = NULL;
+        r = hf__lease_watches_new(&watches);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(hf__free_cleanup) struct hf_electors *electors = calloc(1, sizeof *electors);
         if (!electors)
                 return -ENOMEM;
+        r = init_locks(electors);
+        if (r != 0)
+                return r;
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
-        r = hf__mutex_cond_init(&electors->mu, &electors->changed);
-        if (r != 0)
-                goto no_lock;
-        r = hf__mailbox_init(&electors->mailbox);
-        if (r != 0)
-                goto no_mailbox;
-        r = hf__lease_watches_new(&electors->watches);
-        if (r != 0)
-                goto no_watches;
-        *ret_electors = electors;
+        electors->watches = HF__TAKE(watches);
+        *ret_electors = HF__TAKE(electors);
         return 0;
-
-no_watches:
-        hf__mailbox_done(&electors->mailbox);
-no_mailbox:
-        pthread_cond_destroy(&electors->changed);
-        pthread_mutex_destroy(&electors->mu);
-no_lock:
-        free(electors);
-        return r;
 }
 
 int hf_electors_add(struct hf_electors *electors, const struct hf_elector_config *given,

@@ -32,6 +32,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+
 #define NAME_CHARS     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define NAME_MAX_      100
 #define BOOT_ID_LENGTH 36
@@ -144,30 +146,37 @@ static int describe_process(struct hf__holder_lock *lock, const char *name) {
         return n > 0 && (size_t)n < sizeof lock->process ? 0 : -EOVERFLOW;
 }
 
+HF__CLEANUP_DEFINE(lock_cleanup, struct hf__holder_lock *, hf__holder_lock_free)
+
+static int make_lock(const char *dir, const char *name, struct hf__holder_lock **ret_lock) {
+        HF__CLEANUP(lock_cleanup) struct hf__holder_lock *lock = calloc(1, sizeof *lock);
+
+        if (!lock)
+                return -ENOMEM;
+        lock->dir_fd = lock->fd = -1;
+        int r = open_and_lock(lock, dir, name);
+        if (r != 0)
+                return r;
+        r = describe_process(lock, name);
+        if (r != 0)
+                return r;
+        *ret_lock = HF__TAKE(lock);
+        return 0;
+}
+
 int hf__holder_lock_new(const char *path, struct hf__holder_lock **ret_lock,
                         struct hf_status *reterr_status) {
         const char *name = NULL;
-        char *dir = NULL;
+        HF__CLEANUP(hf__free_cleanup) char *dir = NULL;
 
         if (!split_path(path, &dir, &name))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "the lock file %.200s must have a name of 1 to %d letters, digits, "
                                "dots, dashes and underscores, and must not begin with a dot",
                                path, NAME_MAX_);
-        struct hf__holder_lock *lock = calloc(1, sizeof *lock);
-        int r = lock && dir ? 0 : -ENOMEM;
-        if (lock)
-                lock->dir_fd = lock->fd = -1;
+        int r = dir ? make_lock(dir, name, ret_lock) : -ENOMEM;
         if (r == 0)
-                r = open_and_lock(lock, dir, name);
-        if (r == 0)
-                r = describe_process(lock, name);
-        free(dir);
-        if (r == 0) {
-                *ret_lock = lock;
                 return 0;
-        }
-        hf__holder_lock_free(lock);
         if (r == HF_E_BUSY)
                 return hf_fail(reterr_status, r, "the lock file %.200s is held by another process",
                                path);

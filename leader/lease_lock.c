@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
@@ -530,6 +531,8 @@ static int copy_labels(struct lease_lock *lock, const char *const *labels, size_
         return 0;
 }
 
+HF__CLEANUP_DEFINE(lock_cleanup, struct lease_lock *, lock_destroy)
+
 int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
                        struct hf__lease_watches *watches, const char *process,
                        struct hf__lock **ret_lock) {
@@ -539,14 +542,13 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
                                                 .unwatch = lock_unwatch,
                                                 .free = lock_free,
                                                 .process = lock_process};
-        struct lease_lock *lock = calloc(1, sizeof *lock);
-        if (!lock)
+        HF__CLEANUP(hf__free_cleanup) struct lease_lock *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_cond_init(&lock->mu, &lock->quiet);
-        if (r != 0) {
-                free(lock);
+        int r = hf__mutex_cond_init(&memory->mu, &memory->quiet);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(lock_cleanup) struct lease_lock *lock = HF__TAKE(memory);
         lock->base.ops = &ops;
         lock->client = config->client;
         lock->watches = watches;
@@ -554,13 +556,13 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         lock->refs = 1;
         lock->ns = strdup(config->ns);
         lock->name = strdup(config->name);
-        r = lock->ns && lock->name ? copy_labels(lock, config->labels, config->n_labels) : -ENOMEM;
+        if (!lock->ns || !lock->name)
+                return -ENOMEM;
+        r = copy_labels(lock, config->labels, config->n_labels);
         if (r == 0 && watches)
                 r = hf__lease_watches_expect(watches, lock->client, lock->ns);
-        if (r != 0) {
-                lock_destroy(lock);
+        if (r != 0)
                 return r;
-        }
-        *ret_lock = &lock->base;
+        *ret_lock = &HF__TAKE(lock)->base;
         return 0;
 }

@@ -24,6 +24,7 @@
 #include <holdfast/reconciler.h>
 #include <holdfast/workqueue.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sized_struct.h"
 #include "base/thread.h"
@@ -400,12 +401,11 @@ int hf_shards_add(struct hf_electors *electors, const struct hf_shards_config *g
                 r = check_config(&config, &elector, reterr_status);
         if (r != 0)
                 return r;
+        HF__CLEANUP(hf__free_cleanup)
         const char **labels = calloc(elector.n_labels + 1, sizeof(char *));
         r = labels ? make_shards(electors, &config, &elector, &shards) : -ENOMEM;
-        if (r != 0) {
-                free(labels);
+        if (r != 0)
                 return hf_fail(reterr_status, r, "shards %s: %s", elector.name, hf_strerror(r));
-        }
         (void)snprintf(label, sizeof label, LABEL "=%s", shards->name);
         for (size_t i = 0; i < elector.n_labels; i++)
                 labels[i] = elector.labels[i];
@@ -414,7 +414,6 @@ int hf_shards_add(struct hf_electors *electors, const struct hf_shards_config *g
         r = add_member(electors, shards, elector, reterr_status);
         for (unsigned i = 0; i < shards->n && r == 0; i++)
                 r = add_shard(electors, shards, &config, elector, i, reterr_status);
-        free(labels);
         if (r == 0 && ret_shards)
                 *ret_shards = shards;
         return r;

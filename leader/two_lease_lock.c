@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "leader/lease_lock.h"
 #include "leader/two_lease_core.h"
@@ -242,18 +243,19 @@ static int init_side(const struct hf_host *host, const struct hf_elector_config 
         return 0;
 }
 
+HF__CLEANUP_DEFINE(lock_cleanup, struct two_lease_lock *, destroy_lock)
+
 int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_config *config,
                            hf_nsec lease_duration, struct hf__lock **ret_lock) {
         static const struct hf__lock_ops ops = {lock_read,    lock_write, lock_watch,
                                                 lock_unwatch, lock_free,  lock_grant};
-        struct two_lease_lock *lock = calloc(1, sizeof *lock);
-        if (!lock)
+        HF__CLEANUP(hf__free_cleanup) struct two_lease_lock *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
-        int r = hf__mutex_cond_init(&lock->mu, &lock->quiet);
-        if (r != 0) {
-                free(lock);
+        int r = hf__mutex_cond_init(&memory->mu, &memory->quiet);
+        if (r != 0)
                 return r;
-        }
+        HF__CLEANUP(lock_cleanup) struct two_lease_lock *lock = HF__TAKE(memory);
         lock->base.ops = &ops;
         lock->clock = hf_host_clock(host);
         (void)snprintf(lock->old_ns, sizeof lock->old_ns, "%s",
@@ -261,12 +263,11 @@ int hf__two_lease_lock_new(const struct hf_host *host, const struct hf_elector_c
         (void)snprintf(lock->old_name, sizeof lock->old_name, "%s", config->migrate_from);
         hf__two_lease_init(&lock->two, config->identity, lease_duration);
         r = init_side(host, config, lock, HF__TWO_LEASE_OLD);
-        if (r == 0)
-                r = init_side(host, config, lock, HF__TWO_LEASE_NEW);
-        if (r != 0) {
-                destroy_lock(lock);
+        if (r != 0)
                 return r;
-        }
-        *ret_lock = &lock->base;
+        r = init_side(host, config, lock, HF__TWO_LEASE_NEW);
+        if (r != 0)
+                return r;
+        *ret_lock = &HF__TAKE(lock)->base;
         return 0;
 }

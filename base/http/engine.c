@@ -35,6 +35,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 #include "base/thread.h"
@@ -348,6 +349,20 @@ static void destroy_engine(struct hf__http_engine *engine) {
         free(engine);
 }
 
+HF__CLEANUP_DEFINE(engine_cleanup, struct hf__http_engine *, destroy_engine)
+
+/* What destroy_engine cannot see whether it was made: both or nothing. */
+static int init_locks(struct hf__http_engine *engine) {
+        int r = hf__mutex_init(&engine->mu);
+
+        if (r < 0)
+                return r;
+        r = hf__mailbox_init(&engine->mailbox);
+        if (r < 0)
+                pthread_mutex_destroy(&engine->mu);
+        return r;
+}
+
 static int add_to_epoll(struct hf__http_engine *engine, int fd) {
         struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
         return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
@@ -366,37 +381,30 @@ static int open_fds(struct hf__http_engine *engine) {
 
 int hf__http_engine_new(const struct hf_host *host, const char *thread_name,
                         struct hf__http_engine **ret_engine) {
-        struct hf__http_engine *engine = calloc(1, sizeof *engine);
+        HF__CLEANUP(hf__free_cleanup) struct hf__http_engine *memory = calloc(1, sizeof *memory);
 
-        if (!engine)
+        if (!memory)
                 return -ENOMEM;
+        int r = init_locks(memory);
+        if (r < 0)
+                return r;
+        HF__CLEANUP(engine_cleanup) struct hf__http_engine *engine = HF__TAKE(memory);
         engine->host = host;
         engine->clock = hf_host_clock(host);
         engine->epoll_fd = -1;
         engine->timer_fd = -1;
         engine->timer_expires_at = HF_NSEC_NEVER;
         engine->now = hf_now(engine->clock);
-        int r = hf__mutex_init(&engine->mu);
-        if (r < 0) {
-                free(engine);
-                return r;
-        }
-        r = hf__mailbox_init(&engine->mailbox);
-        if (r < 0) {
-                pthread_mutex_destroy(&engine->mu);
-                free(engine);
-                return r;
-        }
         r = open_fds(engine);
-        if (r == 0)
-                r = hf__lanes_init(engine);
-        if (r == 0)
-                r = hf__thread_start(host, thread_name, run_loop, engine, &engine->thread);
-        if (r < 0) {
-                destroy_engine(engine);
+        if (r < 0)
                 return r;
-        }
-        *ret_engine = engine;
+        r = hf__lanes_init(engine);
+        if (r < 0)
+                return r;
+        r = hf__thread_start(host, thread_name, run_loop, engine, &engine->thread);
+        if (r < 0)
+                return r;
+        *ret_engine = HF__TAKE(engine);
         return 0;
 }
 

@@ -28,6 +28,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/http/avoided.h"
 #include "base/http/engine_private.h"
 #include "base/http/tls.h"
@@ -57,7 +58,7 @@ static bool has_header(const struct hf__http_request *request, const char *name)
 
 /* set_server_name in options.c gives curl a name other than the URL's host. That name is for TLS
  * only, so this creates a Host header with the URL's authority. *ret_header is NULL if no such
- * header is needed. 0 or -ENOMEM. */
+ * header is needed, and after a failure. 0 or -ENOMEM. */
 static int make_host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
 
@@ -66,8 +67,10 @@ static int make_host_header(const struct hf__http_request *request, char **ret_h
             has_header(request, "Host"))
                 return 0;
         authority += strlen("://");
-        int n = asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority);
-        return n < 0 ? -ENOMEM : 0;
+        if (asprintf(ret_header, "Host: %.*s", (int)strcspn(authority, "/?#"), authority) >= 0)
+                return 0;
+        *ret_header = NULL;
+        return -ENOMEM;
 }
 
 /* Lists the headers that are set in addition to those of the request. Returns their number. A
@@ -103,17 +106,15 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
 struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                                       const struct hf__http_request *request) {
         const char *extra[3];
-        char *host;
+        HF__CLEANUP(hf__free_cleanup) char *host = NULL;
 
         if (make_host_header(request, &host) < 0)
                 return NULL;
         size_t n_extra = list_extra_headers(request, host, extra);
         size_t n_headers = request->n_headers + n_extra;
         struct hf__exchange *x = allocate_exchange(request, extra, n_extra, n_headers);
-        if (!x) {
-                free(host);
+        if (!x)
                 return NULL;
-        }
         *x = (struct hf__exchange){.engine = engine, .request = *request};
         x->headers = (struct curl_slist *)(x + 1);
         char *end = (char *)(x->headers + n_headers);
@@ -125,7 +126,6 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
                                                                 : request->headers[i]);
                 x->headers[i].next = i + 1 < n_headers ? &x->headers[i + 1] : NULL;
         }
-        free(host);
         x->request.headers = NULL;
         x->is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
         if (request->n_body > 0)

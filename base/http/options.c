@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cleanup.h"
 #include "base/http/avoided.h"
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
@@ -52,13 +53,17 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose) {
         return CURL_SOCKOPT_OK;
 }
 
+HF__CLEANUP_DEFINE(url_cleanup, CURLU *, curl_url_cleanup)
+HF__CLEANUP_DEFINE(part_cleanup, char *, curl_free)
+
 /* Handles a server whose certificate has a name other than the URL's host. curl gets a URL with
  * that name, but still connects to the host and port of the original URL. */
 static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
-        char *host = NULL, *port = NULL;
-        struct hf__strbuf text = {0};
-        CURLcode code = CURLE_OUT_OF_MEMORY;
-        CURLU *url = curl_url();
+        HF__CLEANUP(part_cleanup) char *host = NULL;
+        HF__CLEANUP(part_cleanup) char *port = NULL;
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
+        HF__CLEANUP(url_cleanup) CURLU *url = curl_url();
+        CURLcode code = CURLE_OK;
 
         /* Both are set if the request begins again. */
         curl_slist_free_all(x->connect_to);
@@ -70,19 +75,13 @@ static CURLcode set_server_name(struct hf__exchange *x, CURL *easy) {
             curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) ||
             curl_url_set(url, CURLUPART_HOST, x->tls->server_name, 0) ||
             curl_url_get(url, CURLUPART_URL, &x->url_override, 0))
-                goto end;
+                return CURLE_OUT_OF_MEMORY;
         hf__strbuf_printf(&text, "::%s:%s", host, port);
         x->connect_to = text.error ? NULL : curl_slist_append(NULL, text.data);
         if (!x->connect_to)
-                goto end;
-        code = CURLE_OK;
+                return CURLE_OUT_OF_MEMORY;
         SET(CURLOPT_URL, x->url_override);
         SET(CURLOPT_CONNECT_TO, x->connect_to);
-end:
-        hf__strbuf_done(&text);
-        curl_free(host);
-        curl_free(port);
-        curl_url_cleanup(url);
         return code;
 }
 

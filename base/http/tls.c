@@ -12,6 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+
+HF__CLEANUP_DEFINE(tls_cleanup, struct hf__http_tls *, hf__http_tls_unref)
+
 /* 0 or -ENOMEM. */
 static int copy_text(const char *text, char **ret_copy) {
         if (!text)
@@ -23,7 +27,7 @@ static int copy_text(const char *text, char **ret_copy) {
 int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_tls **ret_tls) {
         if (!config || !config->cert_pem != !config->key_pem)
                 return -EINVAL;
-        struct hf__http_tls *tls = calloc(1, sizeof *tls);
+        HF__CLEANUP(tls_cleanup) struct hf__http_tls *tls = calloc(1, sizeof *tls);
         if (!tls)
                 return -ENOMEM;
         atomic_init(&tls->refs, 1);
@@ -35,11 +39,9 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
                 r = copy_text(config->key_pem, &tls->key_pem);
         if (r == 0)
                 r = copy_text(config->server_name, &tls->server_name);
-        if (r != 0) {
-                hf__http_tls_unref(tls);
+        if (r != 0)
                 return r;
-        }
-        *ret_tls = tls;
+        *ret_tls = HF__TAKE(tls);
         return 0;
 }
 

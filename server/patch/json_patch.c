@@ -20,6 +20,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/assert_costly.h"
 #include "base/json.h"
 #include "server/patch/document_index.h"
 
@@ -442,7 +443,8 @@ int hfd_json_patch_apply(struct hf__json **document, const struct hf__json *patc
         struct patching p = {.document = document, .outcome = outcome};
         int r = 0;
 
-        assert(hf__json_is_array(patch) && hf__json_count(patch) <= HFD_PATCH_OPS_MAX);
+        assert(hf__json_is_array(patch));
+        hf__assert_costly(hf__json_count(patch) <= HFD_PATCH_OPS_MAX); /* walks over the list */
         hfd_document_index_init(&p.index, outcome);
         for (const struct hf__json *m = hf__json_first(patch); m && r == 0; m = hf__json_next(m))
                 r = apply_operation(&p, m);
