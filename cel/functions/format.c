@@ -286,8 +286,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         }
         if (clause == 'f' || f->out.error != 0)
                 return;
-        for (size_t i = n; i < f->out.n; i++)
-                width += ((unsigned char)f->out.data[i] & 0xc0) != 0x80;
+        width = hf__utf8_count(f->out.data + n, f->out.n - n);
         if ((size_t)precision > width) {
                 size_t pad = (size_t)precision - width;
                 size_t length = f->out.n - n;

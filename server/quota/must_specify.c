@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/quota/usage.h"
 
 /* For each resource of a quota, where a container must say how much it needs. */
@@ -67,10 +68,6 @@ void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name) 
         missing->any = true;
 }
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void print_one(const struct hf__json *pod, const char *name, struct hf__strbuf *out) {
         const struct place *place = place_of(name);
         size_t n = find_silent(pod, place, NULL);
@@ -80,7 +77,7 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
         if (!names)
                 return; /* out of memory: the refusal names no containers */
         (void)find_silent(pod, place, names);
-        qsort(names, n, sizeof *names, compare_names);
+        qsort(names, n, sizeof *names, hf__text_compare);
         for (size_t i = 0; i < n; i++) {
                 if (i > 0 && strcmp(names[i - 1], names[i]) == 0)
                         continue;
