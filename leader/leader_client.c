@@ -177,23 +177,9 @@ static void on_written(void *ctx, const struct hf_response *from) {
  * returns the error for its response, and the reason in *ret_why. */
 static int admit_locked(struct leader_client *client, struct hf_request *request,
                         const char **ret_why) {
-        bool aborted = client->aborted || client->ended;
-        hf_nsec now = hf_now(hf_host_clock(client->base.host));
-        bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
-        hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
-
         hf__mutex_assert_held(&client->mu);
-        /* gate_off exists only for tests of the fence. They send late writes, even after the abort,
-         * to check that the server refuses them. */
-        if (client->config.gate_off)
-                return 0;
-        if (!may_act || !valid_until) {
-                *ret_why = aborted ? "the term is over" : "this process does not lead now";
-                return HF_E_NOT_LEADER;
-        }
-        if (request->deadline == 0 || request->deadline > valid_until)
-                request->deadline = valid_until;
-        return 0;
+        return hf__gate_admit(client->config.gate, hf_now(hf_host_clock(client->base.host)),
+                              client->aborted || client->ended, &request->deadline, ret_why);
 }
 
 /* Admits the write and puts it on the list in one step, so that nobody ever waits for a write that
