@@ -156,7 +156,7 @@ struct together {
         struct hf_status *why;
 };
 
-static int do_together(void *ctx) {
+static int create_steps_together(void *ctx) {
         const struct together *together = ctx;
 
         return hf__phase_together(together->run, together->plan, together->why);
@@ -171,7 +171,8 @@ static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
         struct together together = {.run = run, .plan = plan, .why = why};
 
         return run->step->any_order && !run->found_object
-                       ? hf__thread_run(run->bootstrap->host, "hf-phase", do_together, &together)
+                       ? hf__thread_run(run->bootstrap->host, "hf-phase", create_steps_together,
+                                        &together)
                        : hf__phase_object_create(run, why);
 }
 

@@ -41,8 +41,8 @@ static void note_failure(struct together *together, const struct hf__step *step,
 }
 
 /* Starts the requests of the n steps, up to the first that cannot be started. */
-static void start_all(struct hf__phase_run *run, struct together *together, size_t n,
-                      struct hf_status *why) {
+static void start_requests(struct hf__phase_run *run, struct together *together, size_t n,
+                           struct hf_status *why) {
         while (together->n < n && together->error == 0) {
                 const struct hf__step *step = &run->phase->steps.list[together->steps[together->n]];
                 struct hf_status from = {0};
@@ -56,8 +56,8 @@ static void start_all(struct hf__phase_run *run, struct together *together, size
 }
 
 /* Waits for the response to the i-th request. */
-static void end_one(struct hf__phase_run *run, struct together *together, size_t i,
-                    struct hf_status *why) {
+static void end_request(struct hf__phase_run *run, struct together *together, size_t i,
+                        struct hf_status *why) {
         const struct hf__step *step = &run->phase->steps.list[together->steps[i]];
         struct hf_status from = {0};
 
@@ -83,9 +83,9 @@ int hf__phase_together(struct hf__phase_run *run, const struct hf__plan *plan,
                                      plan->step, together.steps, TOGETHER_MAX);
 
         assert(plan->action == HF__PLAN_CREATE && run->has_ledger);
-        start_all(run, &together, n, why);
+        start_requests(run, &together, n, why);
         for (size_t i = 0; i < together.n; i++)
-                end_one(run, &together, i, why);
+                end_request(run, &together, i, why);
         for (size_t i = 0; i < together.n_created; i++)
                 hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED,
                                     steps->list[together.created[i].step].id, plan->step);

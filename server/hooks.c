@@ -59,8 +59,8 @@ static int start_request(struct hf_hook_context *context, enum hf_verb verb, con
  * a store on a disk makes one commit of them. Replaces these results by those of the requests. A
  * request that cannot be started has the error of that.
  */
-static void request_all(struct hf_hook_context *context, enum hf_verb verb,
-                        int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {
+static void request_namespaces(struct hf_hook_context *context, enum hf_verb verb,
+                               int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {
         struct hf_cancel *token = hf_hook_shutting_down(context);
         struct hf__call *calls[N_SYSTEM_NAMESPACES] = {NULL};
 
@@ -79,8 +79,8 @@ static int ensure_namespaces(struct hf_hook_context *context, struct hf_status *
 
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
                 results[i] = HF_E_NOT_FOUND;
-        request_all(context, HF_VERB_GET, results, reterr_status);
-        request_all(context, HF_VERB_CREATE, results, reterr_status);
+        request_namespaces(context, HF_VERB_GET, results, reterr_status);
+        request_namespaces(context, HF_VERB_CREATE, results, reterr_status);
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
                 if (results[i] != 0 && results[i] != HF_E_EXISTS)
                         return results[i];

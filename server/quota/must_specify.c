@@ -68,7 +68,7 @@ void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name) 
         missing->any = true;
 }
 
-static void print_one(const struct hf__json *pod, const char *name, struct hf__strbuf *out) {
+static void print_resource(const struct hf__json *pod, const char *name, struct hf__strbuf *out) {
         const struct place *place = place_of(name);
         size_t n = find_silent(pod, place, NULL);
         const char **names = calloc(n, sizeof *names), *comma = "";
@@ -90,6 +90,6 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
 void hfd_must_specify_print(const struct hfd_must_specify *missing, struct hf__strbuf *out) {
         for (size_t i = 0; i < missing->n; i++) {
                 hf__strbuf_puts(out, i == 0 ? "must specify " : "; ");
-                print_one(missing->pod, missing->names[i], out);
+                print_resource(missing->pod, missing->names[i], out);
         }
 }
