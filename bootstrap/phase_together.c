@@ -23,7 +23,7 @@
 
 struct together {
         size_t steps[TOGETHER_MAX]; /* indices */
-        struct hf__call *calls[TOGETHER_MAX];
+        struct hf__pending_request *pending[TOGETHER_MAX];
         size_t n; /* requests that were started: those of the first n steps */
         struct hf__created created[TOGETHER_MAX];
         size_t n_created;
@@ -46,7 +46,7 @@ static void start_requests(struct hf__phase_run *run, struct together *together,
         while (together->n < n && together->error == 0) {
                 const struct hf__step *step = &run->phase->steps.list[together->steps[together->n]];
                 struct hf_status from = {0};
-                int r = hf__phase_object_start_create(run, step, &together->calls[together->n],
+                int r = hf__phase_object_start_create(run, step, &together->pending[together->n],
                                                       &from);
                 if (r == 0)
                         together->n++;
@@ -62,7 +62,7 @@ static void end_request(struct hf__phase_run *run, struct together *together, si
         struct hf_status from = {0};
 
         run->step = step;
-        int r = hf__phase_object_end_create(run, together->calls[i], &from);
+        int r = hf__phase_object_end_create(run, together->pending[i], &from);
         if (r != 0) {
                 note_failure(together, step, r, &from, why);
         } else if (run->seen.state == HF__SEEN_CREATED) {

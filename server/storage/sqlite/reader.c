@@ -29,7 +29,7 @@ static bool may_continue_reading(void *ctx) {
 
         if (++reading->n_rows % ROWS_BETWEEN_NOTES == 0)
                 hfd_sqlite_set_busy(reading->sqlite, HFD_SQLITE_LISTS, true);
-        return !atomic_load(&reading->sqlite->canceled) && !atomic_load(&reading->op->answered);
+        return !atomic_load(&reading->sqlite->canceled) && !atomic_load(&reading->op->responded);
 }
 
 static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
