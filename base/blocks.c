@@ -12,23 +12,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/sanitized.h"
+
 /* glibc's blocks have 24, 40, 56, 72 usable bytes and so on. */
 #define SIZE_MIN  24
 #define SIZE_STEP 16
 #define N_SIZES   136 /* up to 2184 bytes; nghttp2 needs 2096 for each response */
 #define KEPT_MAX  ((size_t)512 << 10)
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-        __has_feature(memory_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
 
 struct block {
         struct block *next;
@@ -47,7 +37,7 @@ static size_t size_of(size_t i) { return SIZE_MIN + i * SIZE_STEP; }
 
 void hf__blocks_begin(void) {
         assert(!mine);
-        mine = IS_SANITIZED ? NULL : calloc(1, sizeof *mine);
+        mine = HF__IS_SANITIZED ? NULL : calloc(1, sizeof *mine);
 }
 
 void hf__blocks_end(void) {

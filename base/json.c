@@ -21,6 +21,7 @@
 #include "base/json_item.h"
 #include "base/json_number.h"
 #include "base/json_plain.h"
+#include "base/text.h"
 
 /* ---- parsing ---- */
 
@@ -50,11 +51,10 @@ static int read_escape(const char *text, size_t n) {
         if (n < 6 || text[0] != '\\' || text[1] != 'u')
                 return -1;
         for (size_t i = 2; i < 6; i++) {
-                const char *digits = "0123456789abcdef0123456789ABCDEF";
-                const char *digit = text[i] ? strchr(digits, text[i]) : NULL;
-                if (!digit)
+                int digit = hf__hex_digit(text[i]);
+                if (digit < 0)
                         return -1;
-                code = code * 16 + (int)((digit - digits) % 16);
+                code = code * 16 + digit;
         }
         return code;
 }

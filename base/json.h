@@ -81,6 +81,9 @@ bool hf__json_is_null(const struct hf__json *json);
 const char *hf__json_text(const struct hf__json *json); /* the value of a string */
 /* Whether an array has the string `text` as an element. */
 bool hf__json_has_element(const struct hf__json *array, const char *text);
+/* The first element of the array whose member `key` (a path) is the string `text`; NULL: none. */
+struct hf__json *hf__json_element_with(const struct hf__json *array, const char *key,
+                                       const char *text);
 double hf__json_number(const struct hf__json *json);     /* the value of a number */
 bool hf__json_is_true(const struct hf__json *json);      /* the value of a boolean */
 const char *hf__json_key(const struct hf__json *member); /* of an object's member */
@@ -129,6 +132,10 @@ int hf__json_find_or_append(struct hf__json *object, const char *path, const cha
                             const char *text, struct hf__json **ret_element);
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
+
+/* Appends the string `text` to the array at `path` unless the array has it. Creates the array if
+ * the path leads to none. 0 or -ENOMEM. */
+int hf__json_add_element(struct hf__json *object, const char *path, const char *text);
 
 /* The next three functions change a member of an object or an array without a search by key. */
 /* Removes member from container. The member is then a root that the caller owns. */

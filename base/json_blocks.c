@@ -21,6 +21,7 @@
 #include <stdlib.h>
 
 #include "base/json_item.h"
+#include "base/sanitized.h"
 
 /* glibc's blocks have 24, 40, 56, 72 usable bytes and so on. A node of cJSON takes the largest of
  * these four; nearly all keys and texts take the smaller ones. */
@@ -76,22 +77,10 @@ static void release_block(void *memory) {
         list->n++;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED true
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-        __has_feature(memory_sanitizer)
-#define IS_SANITIZED true
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED false
-#endif
-
 void hf__json_blocks_init(void) {
         cJSON_Hooks hooks = {.malloc_fn = allocate_block, .free_fn = release_block};
 
-        if (!IS_SANITIZED)
+        if (!HF__IS_SANITIZED)
                 cJSON_InitHooks(&hooks);
 }
 

@@ -16,12 +16,9 @@
 #include <holdfast/error.h>
 
 #include "base/json_item.h"
+#include "base/text.h"
 
 static const char *key_of(const cJSON *c) { return c->string ? c->string : ""; }
-
-static int compare_texts(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
 
 /* ---- keys that occur twice ---- */
 
@@ -45,7 +42,7 @@ static int find_duplicate_of_many(const cJSON *object, size_t n, const char **re
                 return -ENOMEM;
         for (const cJSON *m = object->child; m; m = m->next)
                 keys[i++] = key_of(m);
-        qsort(keys, n, sizeof *keys, compare_texts);
+        qsort(keys, n, sizeof *keys, hf__text_compare);
         for (i = 1; i < n && !*ret_key; i++)
                 if (strcmp(keys[i - 1], keys[i]) == 0)
                         *ret_key = keys[i];

@@ -12,6 +12,29 @@ bool hf__json_has_text(const struct hf__json *object, const char *path, const ch
         return found && strcmp(found, text) == 0;
 }
 
+struct hf__json *hf__json_element_with(const struct hf__json *array, const char *key,
+                                       const char *text) {
+        struct hf__json *element = hf__json_first(array);
+
+        while (element && !hf__json_has_text(element, key, text))
+                element = hf__json_next(element);
+        return element;
+}
+
+int hf__json_add_element(struct hf__json *object, const char *path, const char *text) {
+        struct hf__json *list = hf__json_path(object, path);
+
+        if (hf__json_has_element(list, text))
+                return 0;
+        if (!hf__json_is_array(list)) {
+                int r = hf__json_set(object, path, hf__json_array());
+                if (r != 0)
+                        return r;
+                list = hf__json_path(object, path);
+        }
+        return hf__json_append_string(list, text);
+}
+
 int hf__json_find_or_append(struct hf__json *object, const char *path, const char *key,
                             const char *text, struct hf__json **ret_element) {
         struct hf__json *list = hf__json_path(object, path), *element;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define DIGITS_MAX 15 /* whole numbers of so many digits are below 2^53 */
 
 /* Whether the character is part of a string and stands for itself. */
@@ -55,14 +57,12 @@ static const char *skip_string(const char *p, const char *end) {
         return p < end && *p == '"' ? p : NULL;
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* Returns the last character of the number that begins at p; NULL: not plain. */
 static const char *skip_number(const char *p, const char *end) {
         if (*p == '-')
                 p++;
         const char *digits = p;
-        while (p < end && is_digit(*p))
+        while (p < end && hf__is_digit(*p))
                 p++;
         if (p == digits || p - digits > DIGITS_MAX || (*digits == '0' && p - digits > 1))
                 return NULL;
@@ -97,7 +97,7 @@ bool hf__json_is_plain(const char *data, size_t n, size_t depth_max) {
                 case '\n':
                 case '\r': break;
                 default:
-                        if (*p == '-' || is_digit(*p)) {
+                        if (*p == '-' || hf__is_digit(*p)) {
                                 p = skip_number(p, end);
                                 if (!p)
                                         return false;

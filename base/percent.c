@@ -10,17 +10,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/utf8.h"
-
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        if (c >= 'A' && c <= 'F')
-                return c - 'A' + 10;
-        return -1;
-}
 
 /* Whether the character is ASCII and stands for itself, unless a '+' is a space. */
 static bool is_plain(char c) { return (signed char)c > 0 && c != '%'; }
@@ -54,8 +45,8 @@ int hf__percent_decode(const char *text, size_t n, bool plus_is_space, char *ret
         for (size_t i = n_out; i < n; i++) {
                 char c = text[i];
                 if (c == '%') {
-                        int high = i + 2 < n ? hex_digit(text[i + 1]) : -1;
-                        int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
+                        int high = i + 2 < n ? hf__hex_digit(text[i + 1]) : -1;
+                        int low = high >= 0 ? hf__hex_digit(text[i + 2]) : -1;
                         if (low < 0)
                                 return -1;
                         c = (char)(high * 16 + low);

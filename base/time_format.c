@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /*
  * Days since 1970-01-01 in the proleptic Gregorian calendar. Years are counted from March, so that
  * the leap day is the last day of its year. An era is the 400 years after which the calendar
@@ -81,14 +83,12 @@ static void format_time(int64_t sec, int usec, char *text) {
         *text = '\0';
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /* Reads exactly n digits and advances *p past them. -1: there are fewer digits. */
 static int read_digits(const char **p, int n) {
         int value = 0;
 
         for (int i = 0; i < n; i++, (*p)++) {
-                if (!is_digit(**p))
+                if (!hf__is_digit(**p))
                         return -1;
                 value = value * 10 + (**p - '0');
         }
@@ -217,14 +217,14 @@ static int parse_duration_term(const char **p, hf_nsec *ret_term) {
         double scale = 1; /* the fraction is fraction / scale */
         bool has_digits = false, is_full = false;
 
-        for (; is_digit(**p); (*p)++) {
+        for (; hf__is_digit(**p); (*p)++) {
                 has_digits = true;
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, **p - '0', &whole))
                         return -EINVAL;
         }
         if (skip_char(p, '.'))
-                for (; is_digit(**p); (*p)++) {
+                for (; hf__is_digit(**p); (*p)++) {
                         has_digits = true;
                         /* Ignore the digits that do not fit: even in hours they are worth less
                          * than a nanosecond. */

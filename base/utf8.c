@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks and counts UTF-8.
+ * Checks, counts, reads and writes UTF-8.
  *
- * hf__utf8_valid checks whole request bodies, so it must stay fast for ASCII.
+ * Invariant: hf__utf8_length alone decides what a character is, so that the functions agree about
+ * every byte. hf__utf8_valid checks whole request bodies, and hf__utf8_count is what size() of an
+ * expression does, so both must stay fast for ASCII.
  */
 #include "base/utf8.h"
 
@@ -61,10 +63,21 @@ size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character) {
         return length;
 }
 
+static bool are_eight_ascii(const char *p) {
+        uint64_t eight;
+
+        memcpy(&eight, p, sizeof eight);
+        return (eight & UINT64_C(0x8080808080808080)) == 0;
+}
+
 size_t hf__utf8_count(const char *text, size_t n) {
         size_t count = 0;
 
         for (size_t i = 0; i < n; count++) {
+                for (; n - i >= 8 && are_eight_ascii(text + i); count += 8)
+                        i += 8;
+                if (i == n)
+                        break;
                 size_t length = hf__utf8_length(text + i, n - i);
 
                 i += length > 0 ? length : 1;
@@ -72,11 +85,35 @@ size_t hf__utf8_count(const char *text, size_t n) {
         return count;
 }
 
-static bool are_eight_ascii(const char *p) {
-        uint64_t eight;
+size_t hf__utf8_encode(uint32_t character, char out[HF__UTF8_MAX]) {
+        assert(character <= 0x10ffff);
+        if (character < 0x80) {
+                out[0] = (char)character;
+                return 1;
+        }
+        if (character < 0x800) {
+                out[0] = (char)(0xc0 | character >> 6);
+                out[1] = (char)(0x80 | (character & 0x3f));
+                return 2;
+        }
+        if (character < 0x10000) {
+                out[0] = (char)(0xe0 | character >> 12);
+                out[1] = (char)(0x80 | (character >> 6 & 0x3f));
+                out[2] = (char)(0x80 | (character & 0x3f));
+                return 3;
+        }
+        out[0] = (char)(0xf0 | character >> 18);
+        out[1] = (char)(0x80 | (character >> 12 & 0x3f));
+        out[2] = (char)(0x80 | (character >> 6 & 0x3f));
+        out[3] = (char)(0x80 | (character & 0x3f));
+        return 4;
+}
 
-        memcpy(&eight, p, sizeof eight);
-        return (eight & UINT64_C(0x8080808080808080)) == 0;
+size_t hf__utf8_next(const char *text, size_t n, size_t at) {
+        assert(at < n);
+        for (at++; at < n && ((unsigned char)text[at] & 0xc0) == 0x80;)
+                at++;
+        return at;
 }
 
 bool hf__utf8_valid(const char *data, size_t n) {

@@ -38,7 +38,7 @@ struct wait {
 /* Whether the ledger, as JSON, shows the phase as complete. Also reports if nothing is left to do.
  * While the phase runs, each record changes the ledger. To save time, the text is parsed only if it
  * contains the phase's key. JSON escapes no character of that key, so a plain search finds it. */
-static bool is_complete_in(struct wait *wait, const char *text, size_t n) {
+static bool shows_completion(struct wait *wait, const char *text, size_t n) {
         struct hf__ledger ledger = {0};
         struct hf__json *object;
         const char *name = wait->phase->name;
@@ -67,7 +67,7 @@ static void set_flag(struct wait *wait, bool *flag) {
 static void on_event(void *ctx, const struct hf_event *event) {
         struct wait *wait = ctx;
         if ((event->type == HF_EVENT_ADDED || event->type == HF_EVENT_MODIFIED) &&
-            is_complete_in(wait, event->object, event->n_object))
+            shows_completion(wait, event->object, event->n_object))
                 set_flag(wait, &wait->complete);
 }
 
@@ -83,7 +83,7 @@ static void on_cancel(void *ctx) {
 
 /* Watches until the phase is complete, the watch ends, the hooks shut down, or the time `until` is
  * reached. */
-static void watch_once(struct wait *wait, struct hf_client *client, hf_nsec until) {
+static void watch_ledger(struct wait *wait, struct hf_client *client, hf_nsec until) {
         struct hf_bootstrap *bootstrap = wait->phase->bootstrap;
         const struct hf_clock *clock = hf_host_clock(bootstrap->host);
         struct hf_watch_spec spec = {.size = sizeof spec,
@@ -120,7 +120,7 @@ static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_
 
         for (;;) {
                 hf_nsec began = hf_now(clock);
-                watch_once(wait, client, until);
+                watch_ledger(wait, client, until);
                 hf_nsec now = hf_now(clock);
                 if (wait->complete)
                         return 0;

@@ -39,8 +39,8 @@ static int compare_names(const struct dirent **a, const struct dirent **b) {
 
 /* Reads exactly `size` bytes, the size that fstat reported. If the file is shorter by now, another
  * process is writing it, so it is rejected. */
-static int read_all(int fd, const char *path, size_t size, char **ret_text,
-                    struct hf_status *reterr_status) {
+static int read_content(int fd, const char *path, size_t size, char **ret_text,
+                        struct hf_status *reterr_status) {
         char *text = malloc(size + 1);
         size_t n = 0;
 
@@ -81,7 +81,7 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n,
                             MAX_FILE);
         } else if (S_ISREG(st.st_mode)) {
                 *ret_n = (size_t)st.st_size;
-                r = read_all(fd, path, *ret_n, ret_text, reterr_status);
+                r = read_content(fd, path, *ret_n, ret_text, reterr_status);
         }
         if (fd >= 0)
                 (void)close(fd);

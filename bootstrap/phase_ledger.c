@@ -81,7 +81,7 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why) {
 /* ---- writing ---- */
 
 static int start_request(struct hf__phase_run *run, const struct hf__strbuf *body,
-                         struct hf__call **ret_call, struct hf_status *why) {
+                         struct hf__pending_request **ret_pending, struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         bool exists = run->ledger_object;
         const struct hf_request request = {.size = sizeof request,
@@ -93,12 +93,12 @@ static int start_request(struct hf__phase_run *run, const struct hf__strbuf *bod
                                            .body = body->data,
                                            .n_body = body->n};
 
-        return hf__call_start(hf_term_client(run->term), &request, hf_term_abort(run->term),
-                              ret_call, why);
+        return hf__pending_request_start(hf_term_client(run->term), &request,
+                                         hf_term_abort(run->term), ret_pending, why);
 }
 
 /* Sends run->ledger to the server. Does not wait for the response: end_write does. */
-static int start_write(struct hf__phase_run *run, struct hf__call **ret_call,
+static int start_write(struct hf__phase_run *run, struct hf__pending_request **ret_pending,
                        struct hf_status *why) {
         struct hf_bootstrap *bootstrap = run->bootstrap;
         struct hf__strbuf body = {0};
@@ -107,17 +107,18 @@ static int start_write(struct hf__phase_run *run, struct hf__call **ret_call,
         int r = hf__ledger_write(&run->ledger, run->ledger_object, bootstrap->ledger_ns,
                                  bootstrap->ledger_name, &body);
         if (r == 0)
-                r = start_request(run, &body, ret_call, why);
+                r = start_request(run, &body, ret_pending, why);
         hf__strbuf_done(&body);
         return r;
 }
 
 /* Waits for the response. Keeps the object in it, because the next write needs its
  * resourceVersion. */
-static int end_write(struct hf__phase_run *run, struct hf__call *call, struct hf_status *why) {
+static int end_write(struct hf__phase_run *run, struct hf__pending_request *pending,
+                     struct hf_status *why) {
         char *text = NULL;
         size_t n = 0;
-        int r = hf__call_wait(call, hf_term_abort(run->term), &text, &n, why);
+        int r = hf__pending_request_wait(pending, hf_term_abort(run->term), &text, &n, why);
 
         if (r == 0) {
                 run->ledger_object = hf__json_free(run->ledger_object);
@@ -150,16 +151,16 @@ static void report_record(struct hf__phase_run *run, const struct hf__step *step
 }
 
 int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                                  struct hf__call **ret_call, struct hf_status *why) {
+                                  struct hf__pending_request **ret_pending, struct hf_status *why) {
         assert(plan->action == HF__PLAN_RECORD);
         hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED, run->step->id, plan->step);
         int r = add_record(run, run->step, plan->outcome, plan->applied);
-        return r == 0 ? start_write(run, ret_call, why) : r;
+        return r == 0 ? start_write(run, ret_pending, why) : r;
 }
 
 int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                                struct hf__call *call, struct hf_status *why) {
-        int r = end_write(run, call, why);
+                                struct hf__pending_request *pending, struct hf_status *why) {
+        int r = end_write(run, pending, why);
 
         if (r != 0)
                 return r;
@@ -172,10 +173,10 @@ int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan
 /* ---- steps that were done together, and the completion ---- */
 
 static int write_and_wait(struct hf__phase_run *run, struct hf_status *why) {
-        struct hf__call *call;
-        int r = start_write(run, &call, why);
+        struct hf__pending_request *pending;
+        int r = start_write(run, &pending, why);
 
-        return r == 0 ? end_write(run, call, why) : r;
+        return r == 0 ? end_write(run, pending, why) : r;
 }
 
 static int add_completion(struct hf__phase_run *run) {

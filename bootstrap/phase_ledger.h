@@ -6,7 +6,7 @@
  * fires. All return 0, an hf_error or -errno, with the reason in `why`.
  */
 #include "bootstrap/phase_run.h"
-#include "client/call.h"
+#include "client/pending_request.h"
 
 /* Reads the ledger. A missing ledger counts as an empty one. HF_E_INVALID: the object is not a
  * ledger, or has a newer format and does not show the phase as complete. */
@@ -14,13 +14,13 @@ int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
 /*
  * Each of the following changes the ledger, writes it at the resourceVersion that was read, and
  * reports the progress that it made. A record is written in two halves: start sends the request and
- * does not block; end waits for the response and frees the call. Between the two, nothing else may
+ * does not block; end waits for the response and frees pending. Between the two, nothing else may
  * use the ledger's object or change run->step.
  */
 int hf__phase_ledger_start_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                                  struct hf__call **ret_call, struct hf_status *why);
+                                  struct hf__pending_request **ret_pending, struct hf_status *why);
 int hf__phase_ledger_end_record(struct hf__phase_run *run, const struct hf__plan *plan,
-                                struct hf__call *call, struct hf_status *why);
+                                struct hf__pending_request *pending, struct hf_status *why);
 /* A step whose object was created, as one of several. */
 struct hf__created {
         size_t step;      /* its index */

@@ -28,22 +28,22 @@ static struct hf_request request_for(const struct hf__step *step, enum hf_verb v
 }
 
 static int start_write(struct hf__phase_run *run, struct hf_request *request,
-                       const struct hf__strbuf *body, struct hf__call **ret_call,
+                       const struct hf__strbuf *body, struct hf__pending_request **ret_pending,
                        struct hf_status *why) {
         request->body = body->data;
         request->n_body = body->n;
-        return hf__call_start(hf_term_client(run->term), request, hf_term_abort(run->term),
-                              ret_call, why);
+        return hf__pending_request_start(hf_term_client(run->term), request,
+                                         hf_term_abort(run->term), ret_pending, why);
 }
 
 /* Waits for the response to a write. On success sets seen.state to `state` and seen.result to the
  * hash of the response's content. */
-static int end_write(struct hf__phase_run *run, struct hf__call *call, enum hf__seen_state state,
-                     struct hf_status *why) {
+static int end_write(struct hf__phase_run *run, struct hf__pending_request *pending,
+                     enum hf__seen_state state, struct hf_status *why) {
         struct hf__content_seen written;
         char *text = NULL;
         size_t n = 0;
-        int r = hf__call_wait(call, hf_term_abort(run->term), &text, &n, why);
+        int r = hf__pending_request_wait(pending, hf_term_abort(run->term), &text, &n, why);
 
         if (r == 0)
                 r = hf__content_inspect(text, n, &written);
@@ -57,20 +57,20 @@ static int end_write(struct hf__phase_run *run, struct hf__call *call, enum hf__
 }
 
 int hf__phase_object_start_create(struct hf__phase_run *run, const struct hf__step *step,
-                                  struct hf__call **ret_call, struct hf_status *why) {
+                                  struct hf__pending_request **ret_pending, struct hf_status *why) {
         struct hf_request request = request_for(step, HF_VERB_CREATE);
         struct hf__strbuf body = {0};
         int r = hf__step_body_new(step, &body);
 
         if (r == 0)
-                r = start_write(run, &request, &body, ret_call, why);
+                r = start_write(run, &request, &body, ret_pending, why);
         hf__strbuf_done(&body);
         return r;
 }
 
-int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__call *call,
+int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__pending_request *pending,
                                 struct hf_status *why) {
-        int r = end_write(run, call, HF__SEEN_CREATED, why);
+        int r = end_write(run, pending, HF__SEEN_CREATED, why);
 
         if (r != HF_E_EXISTS)
                 return r;
@@ -80,10 +80,10 @@ int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__call *call
 }
 
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why) {
-        struct hf__call *call;
-        int r = hf__phase_object_start_create(run, run->step, &call, why);
+        struct hf__pending_request *pending;
+        int r = hf__phase_object_start_create(run, run->step, &pending, why);
 
-        return r == 0 ? hf__phase_object_end_create(run, call, why) : r;
+        return r == 0 ? hf__phase_object_end_create(run, pending, why) : r;
 }
 
 int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
@@ -116,16 +116,16 @@ int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why) {
 int hf__phase_object_replace(struct hf__phase_run *run, bool dry_run, struct hf_status *why) {
         struct hf_request request = request_for(run->step, HF_VERB_UPDATE);
         struct hf__strbuf body = {0};
-        struct hf__call *call;
+        struct hf__pending_request *pending;
 
         assert(run->seen.state == HF__SEEN_PRESENT && run->present);
         int r = hf__step_body_replacement(run->step, run->present, run->n_present, &body);
         if (dry_run)
                 request.query = WRITE_QUERY "&dryRun=All";
         if (r == 0)
-                r = start_write(run, &request, &body, &call, why);
+                r = start_write(run, &request, &body, &pending, why);
         hf__strbuf_done(&body);
         if (r != 0)
                 return r;
-        return end_write(run, call, dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
+        return end_write(run, pending, dry_run ? HF__SEEN_DRY_RUN : HF__SEEN_REPLACED, why);
 }

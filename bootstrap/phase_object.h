@@ -7,14 +7,14 @@
  * object exists, or is absent) counts as success.
  */
 #include "bootstrap/phase_run.h"
-#include "client/call.h"
+#include "client/pending_request.h"
 
 int hf__phase_object_create(struct hf__phase_run *run, struct hf_status *why);
 /* The halves of hf__phase_object_create, for any step. start does not block, and does not touch
- * run->seen; end consumes the call. */
+ * run->seen; end consumes the pending request. */
 int hf__phase_object_start_create(struct hf__phase_run *run, const struct hf__step *step,
-                                  struct hf__call **ret_call, struct hf_status *why);
-int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__call *call,
+                                  struct hf__pending_request **ret_pending, struct hf_status *why);
+int hf__phase_object_end_create(struct hf__phase_run *run, struct hf__pending_request *pending,
                                 struct hf_status *why);
 int hf__phase_object_read(struct hf__phase_run *run, struct hf_status *why);
 /* Replaces the content at the resourceVersion that was read, which run->present contains.

@@ -50,7 +50,7 @@ static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
 static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
                        struct hf_status *why);
 static const struct hf__step *start_next_create(struct hf__phase_run *run,
-                                                struct hf__call **ret_call);
+                                                struct hf__pending_request **ret_pending);
 static void handle_failure(struct hf__phase_run *run, int error, const struct hf_status *from);
 static void give_way(struct hf__phase_run *run);
 static bool wait_until_ledger_is_lost(const struct hf__phase_run *run);
@@ -156,7 +156,7 @@ struct together {
         struct hf_status *why;
 };
 
-static int do_together(void *ctx) {
+static int create_steps_together(void *ctx) {
         const struct together *together = ctx;
 
         return hf__phase_together(together->run, together->plan, together->why);
@@ -171,7 +171,8 @@ static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
         struct together together = {.run = run, .plan = plan, .why = why};
 
         return run->step->any_order && !run->found_object
-                       ? hf__thread_run(run->bootstrap->host, "hf-phase", do_together, &together)
+                       ? hf__thread_run(run->bootstrap->host, "hf-phase", create_steps_together,
+                                        &together)
                        : hf__phase_object_create(run, why);
 }
 
@@ -179,7 +180,7 @@ static int create_object(struct hf__phase_run *run, const struct hf__plan *plan,
  * first, so a leader that dies leaves at most two objects without a record. */
 static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
                        struct hf_status *why) {
-        struct hf__call *recording, *creating = NULL;
+        struct hf__pending_request *recording, *creating = NULL;
         int r = hf__phase_ledger_start_record(run, plan, &recording, why);
 
         if (r != 0)
@@ -190,7 +191,8 @@ static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
                 return r;
         if (r != 0) {
                 /* All known state will be discarded, and the plan finds the object by its stamp. */
-                (void)hf__call_wait(creating, hf_term_abort(run->term), NULL, NULL, NULL);
+                (void)hf__pending_request_wait(creating, hf_term_abort(run->term), NULL, NULL,
+                                               NULL);
                 return r;
         }
         run->step = next;
@@ -201,7 +203,7 @@ static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
  * or NULL if the plan wants something else, or the term drains. If the create cannot be started,
  * the plan repeats it, and reports why. */
 static const struct hf__step *start_next_create(struct hf__phase_run *run,
-                                                struct hf__call **ret_call) {
+                                                struct hf__pending_request **ret_pending) {
         struct hf__phase *phase = run->phase;
         const struct hf__seen nothing = {.state = HF__SEEN_NOTHING};
         struct hf__plan plan;
@@ -213,7 +215,7 @@ static const struct hf__step *start_next_create(struct hf__phase_run *run,
         if (plan.action != HF__PLAN_CREATE)
                 return NULL;
         const struct hf__step *step = &phase->steps.list[plan.step];
-        return hf__phase_object_start_create(run, step, ret_call, NULL) == 0 ? step : NULL;
+        return hf__phase_object_start_create(run, step, ret_pending, NULL) == 0 ? step : NULL;
 }
 
 /* ---- failures ---- */

@@ -23,7 +23,7 @@
 
 struct together {
         size_t steps[TOGETHER_MAX]; /* indices */
-        struct hf__call *calls[TOGETHER_MAX];
+        struct hf__pending_request *pending[TOGETHER_MAX];
         size_t n; /* requests that were started: those of the first n steps */
         struct hf__created created[TOGETHER_MAX];
         size_t n_created;
@@ -41,12 +41,12 @@ static void note_failure(struct together *together, const struct hf__step *step,
 }
 
 /* Starts the requests of the n steps, up to the first that cannot be started. */
-static void start_all(struct hf__phase_run *run, struct together *together, size_t n,
-                      struct hf_status *why) {
+static void start_requests(struct hf__phase_run *run, struct together *together, size_t n,
+                           struct hf_status *why) {
         while (together->n < n && together->error == 0) {
                 const struct hf__step *step = &run->phase->steps.list[together->steps[together->n]];
                 struct hf_status from = {0};
-                int r = hf__phase_object_start_create(run, step, &together->calls[together->n],
+                int r = hf__phase_object_start_create(run, step, &together->pending[together->n],
                                                       &from);
                 if (r == 0)
                         together->n++;
@@ -56,13 +56,13 @@ static void start_all(struct hf__phase_run *run, struct together *together, size
 }
 
 /* Waits for the response to the i-th request. */
-static void end_one(struct hf__phase_run *run, struct together *together, size_t i,
-                    struct hf_status *why) {
+static void end_request(struct hf__phase_run *run, struct together *together, size_t i,
+                        struct hf_status *why) {
         const struct hf__step *step = &run->phase->steps.list[together->steps[i]];
         struct hf_status from = {0};
 
         run->step = step;
-        int r = hf__phase_object_end_create(run, together->calls[i], &from);
+        int r = hf__phase_object_end_create(run, together->pending[i], &from);
         if (r != 0) {
                 note_failure(together, step, r, &from, why);
         } else if (run->seen.state == HF__SEEN_CREATED) {
@@ -83,9 +83,9 @@ int hf__phase_together(struct hf__phase_run *run, const struct hf__plan *plan,
                                      plan->step, together.steps, TOGETHER_MAX);
 
         assert(plan->action == HF__PLAN_CREATE && run->has_ledger);
-        start_all(run, &together, n, why);
+        start_requests(run, &together, n, why);
         for (size_t i = 0; i < together.n; i++)
-                end_one(run, &together, i, why);
+                end_request(run, &together, i, why);
         for (size_t i = 0; i < together.n_created; i++)
                 hf__report_progress(run->phase, HF_BOOTSTRAP_APPLIED,
                                     steps->list[together.created[i].step].id, plan->step);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "cel/values/function.h"
 
 #define COST_OF_LIST   10
@@ -97,15 +98,6 @@ static bool is_scalar(const struct hf__cel_type *type) {
                kind == HF__CEL_DOUBLE || kind == HF__CEL_TIMESTAMP || kind == HF__CEL_DURATION;
 }
 
-/* The number of characters of a literal, without a limit of work: it is as long as its text. */
-static uint64_t characters(struct hf__cel_value text) {
-        uint64_t n = 0;
-
-        for (uint32_t i = 0; i < text.n; i++)
-                n += ((unsigned char)text.as.text[i] & 0xc0) != 0x80;
-        return n;
-}
-
 /* Sets the size of a node that has none yet: that of its declared type, or 1 for a scalar. */
 static void set_size(struct hf__cel_estimate *result) {
         const struct hf__cel_type *type = result->node->type;
@@ -132,7 +124,7 @@ static void estimate_const(struct hf__cel_estimate *result) {
         struct hf__cel_value value = result->node->as.constant;
 
         if (value.kind == HF__CEL_STRING)
-                give_size(result, exact_size(characters(value)));
+                give_size(result, exact_size(hf__utf8_count(value.as.text, value.n)));
         else if (value.kind == HF__CEL_BYTES)
                 give_size(result, exact_size(value.n));
         else if (value.kind != HF__CEL_TYPE)

@@ -4,10 +4,10 @@
  * arguments and call the operation of the implementation; hf_client_do builds the blocking form on
  * top of the asynchronous one.
  *
- * A caller that waits shares a small heap object, the call, with the callback of the request. Both
- * hold a reference: the caller until it has waited, the request until its callback has run. If the
- * token fires first, the caller cancels the request and returns at once, and the callback usually
- * runs later. The last reference frees the object.
+ * A caller that waits shares a small heap object, the pending request, with the callback of the
+ * request. Both hold a reference: the caller until it has waited, the request until its callback
+ * has run. If the token fires first, the caller cancels the request and returns at once, and the
+ * callback usually runs later. The last reference frees the object.
  *
  * Invariant: once the caller has waited, the callback uses none of the caller's memory.
  */
@@ -22,7 +22,7 @@
 
 #include "base/sized_struct.h"
 #include "base/thread.h"
-#include "client/call.h"
+#include "client/pending_request.h"
 
 static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
 static const struct hf__sized sized_spec = HF__SIZED(struct hf_watch_spec, resource);
@@ -30,7 +30,7 @@ static const struct hf__sized sized_ops = HF__SIZED(struct hf_client_ops, watch_
 static const struct hf__sized sized_response = HF__SIZED(struct hf_response, status);
 
 /* A request and the response that its caller waits for. */
-struct hf__call {
+struct hf__pending_request {
         /* immutable once the request is started */
         struct hf_client *client; /* borrowed */
         const struct hf_clock *clock;
@@ -47,39 +47,39 @@ struct hf__call {
         size_t n_body;
 };
 
-static struct hf__call *call_new(struct hf_client *client) {
-        struct hf__call *call = calloc(1, sizeof *call);
+static struct hf__pending_request *pending_new(struct hf_client *client) {
+        struct hf__pending_request *pending = calloc(1, sizeof *pending);
 
-        if (!call)
+        if (!pending)
                 return NULL;
-        call->client = client;
-        call->clock = hf_host_clock(client->host);
-        call->refs = 1;
-        if (hf__mutex_cond_init(&call->mu, &call->cond) < 0) {
-                free(call);
+        pending->client = client;
+        pending->clock = hf_host_clock(client->host);
+        pending->refs = 1;
+        if (hf__mutex_cond_init(&pending->mu, &pending->cond) < 0) {
+                free(pending);
                 return NULL;
         }
-        return call;
+        return pending;
 }
 
 /* Drops a reference. Unlocks mu, which the caller holds, because the last reference frees mu
  * too. */
-static void call_unref_unlock(struct hf__call *call) {
-        assert(call->refs > 0);
-        bool last = --call->refs == 0;
+static void pending_unref_unlock(struct hf__pending_request *pending) {
+        assert(pending->refs > 0);
+        bool last = --pending->refs == 0;
 
-        (void)pthread_mutex_unlock(&call->mu);
+        (void)pthread_mutex_unlock(&pending->mu);
         if (!last)
                 return;
-        (void)pthread_cond_destroy(&call->cond);
-        (void)pthread_mutex_destroy(&call->mu);
-        free(call->body);
-        free(call);
+        (void)pthread_cond_destroy(&pending->cond);
+        (void)pthread_mutex_destroy(&pending->mu);
+        free(pending->body);
+        free(pending);
 }
 
 /* Stores the response, and drops the request's reference. Runs on a thread of the client. */
 static void on_response(void *ctx, const struct hf_response *response) {
-        struct hf__call *call = ctx;
+        struct hf__pending_request *pending = ctx;
         struct hf_status wrong;
         const struct hf_response refused = {.size = sizeof refused, .error = -EINVAL};
         bool is_wrong = hf__sized_check(&sized_response, response, &wrong) != 0;
@@ -95,43 +95,43 @@ static void on_response(void *ctx, const struct hf_response *response) {
                         memcpy(body, response->body, response->n_body);
                 body[response->n_body] = '\0';
         }
-        (void)pthread_mutex_lock(&call->mu);
-        assert(!call->arrived);
-        call->error = response->error;
-        call->status = is_wrong ? wrong : response->status;
+        (void)pthread_mutex_lock(&pending->mu);
+        assert(!pending->arrived);
+        pending->error = response->error;
+        pending->status = is_wrong ? wrong : response->status;
         if (!body && response->error == 0)
-                call->error =
-                        hf_fail(&call->status, -ENOMEM, "out of memory for a response of %zu bytes",
-                                response->n_body);
-        call->body = body;
-        call->n_body = response->n_body;
-        call->arrived = true;
-        (void)pthread_cond_broadcast(&call->cond);
-        call_unref_unlock(call);
+                pending->error =
+                        hf_fail(&pending->status, -ENOMEM,
+                                "out of memory for a response of %zu bytes", response->n_body);
+        pending->body = body;
+        pending->n_body = response->n_body;
+        pending->arrived = true;
+        (void)pthread_cond_broadcast(&pending->cond);
+        pending_unref_unlock(pending);
 }
 
 static void wake_caller(void *ctx) {
-        struct hf__call *call = ctx;
+        struct hf__pending_request *pending = ctx;
 
         /* Broadcast under the lock. Otherwise the caller could miss it between the check of its
          * token and its wait. */
-        (void)pthread_mutex_lock(&call->mu);
-        (void)pthread_cond_broadcast(&call->cond);
-        (void)pthread_mutex_unlock(&call->mu);
+        (void)pthread_mutex_lock(&pending->mu);
+        (void)pthread_cond_broadcast(&pending->cond);
+        (void)pthread_mutex_unlock(&pending->mu);
 }
 
 /* Waits for the response or the token. Returns whether the response has arrived. The deadline of
  * the request needs no check here, because the client reports it as a response. */
-static bool await_response(struct hf__call *call, struct hf_cancel *token) {
+static bool await_response(struct hf__pending_request *pending, struct hf_cancel *token) {
         struct hf_cancel_waker waker = {0};
 
-        hf_cancel_add_waker(token, &waker, wake_caller, call);
-        (void)pthread_mutex_lock(&call->mu);
-        while (!call->arrived && !hf_cancel_fired(token))
-                (void)call->clock->wait(call->clock->ctx, &call->cond, &call->mu,
-                                        hf_cancel_deadline(token));
-        bool arrived = call->arrived;
-        (void)pthread_mutex_unlock(&call->mu);
+        hf_cancel_add_waker(token, &waker, wake_caller, pending);
+        (void)pthread_mutex_lock(&pending->mu);
+        while (!pending->arrived && !hf_cancel_fired(token))
+                (void)pending->clock->wait(pending->clock->ctx, &pending->cond, &pending->mu,
+                                           hf_cancel_deadline(token));
+        bool arrived = pending->arrived;
+        (void)pthread_mutex_unlock(&pending->mu);
         hf_cancel_remove_waker(&waker);
         return arrived;
 }
@@ -140,9 +140,9 @@ static int fail_canceled(struct hf_status *reterr_status) {
         return hf_fail(reterr_status, HF_E_CANCELED, "the request was canceled by its token");
 }
 
-int hf__call_start(struct hf_client *client, const struct hf_request *request,
-                   struct hf_cancel *token, struct hf__call **ret_call,
-                   struct hf_status *reterr_status) {
+int hf__pending_request_start(struct hf_client *client, const struct hf_request *request,
+                              struct hf_cancel *token, struct hf__pending_request **ret_pending,
+                              struct hf_status *reterr_status) {
         struct hf_request copy;
 
         if (!client || !token)
@@ -155,49 +155,50 @@ int hf__call_start(struct hf_client *client, const struct hf_request *request,
                 return r;
         if (hf_cancel_fired(token))
                 return fail_canceled(reterr_status);
-        struct hf__call *call = call_new(client);
-        if (!call)
+        struct hf__pending_request *pending = pending_new(client);
+        if (!pending)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        call->refs++; /* for the request; no other thread has the object yet */
-        r = hf_client_request(client, &copy, on_response, call, &call->id);
+        pending->refs++; /* for the request; no other thread has the object yet */
+        r = hf_client_request(client, &copy, on_response, pending, &pending->id);
         if (r != 0) {
-                (void)pthread_mutex_lock(&call->mu);
-                call->refs--;
-                call_unref_unlock(call);
+                (void)pthread_mutex_lock(&pending->mu);
+                pending->refs--;
+                pending_unref_unlock(pending);
                 return hf_fail(reterr_status, r, "the request could not be started: %s",
                                hf_strerror(r));
         }
-        *ret_call = call;
+        *ret_pending = pending;
         return 0;
 }
 
-int hf__call_wait(struct hf__call *call, struct hf_cancel *token, char **ret_body, size_t *ret_n,
-                  struct hf_status *reterr_status) {
-        bool arrived = await_response(call, token);
+int hf__pending_request_wait(struct hf__pending_request *pending, struct hf_cancel *token,
+                             char **ret_body, size_t *ret_n, struct hf_status *reterr_status) {
+        bool arrived = await_response(pending, token);
 
         if (!arrived)
-                hf_client_cancel(call->client, call->id);
-        (void)pthread_mutex_lock(&call->mu);
-        int r = arrived ? call->error : fail_canceled(reterr_status);
+                hf_client_cancel(pending->client, pending->id);
+        (void)pthread_mutex_lock(&pending->mu);
+        int r = arrived ? pending->error : fail_canceled(reterr_status);
         if (arrived && r != 0 && reterr_status)
-                *reterr_status = call->status;
+                *reterr_status = pending->status;
         if (arrived && r == 0 && ret_body) {
-                *ret_body = call->body;
-                call->body = NULL; /* now owned by the caller */
+                *ret_body = pending->body;
+                pending->body = NULL; /* now owned by the caller */
         }
         if (arrived && r == 0 && ret_n)
-                *ret_n = call->n_body;
-        call_unref_unlock(call);
+                *ret_n = pending->n_body;
+        pending_unref_unlock(pending);
         return r;
 }
 
 int hf_client_do(struct hf_client *client, const struct hf_request *request,
                  struct hf_cancel *token, char **ret_body, size_t *ret_n,
                  struct hf_status *reterr_status) {
-        struct hf__call *call;
-        int r = hf__call_start(client, request, token, &call, reterr_status);
+        struct hf__pending_request *pending;
+        int r = hf__pending_request_start(client, request, token, &pending, reterr_status);
 
-        return r == 0 ? hf__call_wait(call, token, ret_body, ret_n, reterr_status) : r;
+        return r == 0 ? hf__pending_request_wait(pending, token, ret_body, ret_n, reterr_status)
+                      : r;
 }
 
 /* ---- checks, and calls of the implementation ---- */

@@ -41,7 +41,7 @@ static char *grow_and_wipe(char *text, size_t n, size_t space) {
 
 /* Reads until the end of the file. Does not rely on st_size, because another program may write to
  * the file in the meantime. */
-static int read_all(int fd, char **ret_text, size_t *ret_n) {
+static int read_content(int fd, char **ret_text, size_t *ret_n) {
         size_t n = 0, space = INITIAL_SPACE;
         char *text = malloc(space);
         int r = 0;
@@ -90,7 +90,7 @@ int hf__file_text(const char *path, char **ret_text, size_t *ret_n) {
         if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 r = -EINVAL;
         if (r == 0)
-                r = read_all(fd, ret_text, ret_n);
+                r = read_content(fd, ret_text, ret_n);
         (void)close(fd);
         return r;
 }

@@ -32,7 +32,7 @@ int hf_finalizer_check(const char *object, size_t n, const char *finalizer, bool
         return 0;
 }
 
-static void remove_all(struct hf__json *list, const char *finalizer) {
+static void remove_elements(struct hf__json *list, const char *finalizer) {
         for (struct hf__json *next, *m = hf__json_first(list); m; m = next) {
                 next = hf__json_next(m);
                 if (hf__json_is_string(m) && strcmp(hf__json_text(m), finalizer) == 0)
@@ -52,7 +52,7 @@ static int set_finalizer(struct hf__json *object, const char *finalizer, bool pr
         if (!*ret_changed)
                 return 0;
         if (!present) {
-                remove_all(list, finalizer);
+                remove_elements(list, finalizer);
                 return 0;
         }
         if (!hf__json_is_array(list)) {

@@ -140,8 +140,8 @@ static int await_waiter(struct hf_informer *informer, const struct hf__informer_
         return r;
 }
 
-static int wait_for_all(struct hf_informer *const *informers, size_t n_informers, uint64_t revision,
-                        enum need need, struct hf_cancel *token) {
+static int wait_for_informers(struct hf_informer *const *informers, size_t n_informers,
+                              uint64_t revision, enum need need, struct hf_cancel *token) {
         /* A few waiters fit on the stack, so hf_informer_wait cannot fail for lack of memory. */
         struct hf__informer_waiter few[4] = {0}, *waiters = few;
         int r = 0;
@@ -168,7 +168,7 @@ int hf_informer_wait_all(struct hf_informer *const *informers, size_t n_informer
 
         if (!informers || !token || (resource_version && revision == 0))
                 return -EINVAL;
-        return wait_for_all(informers, n_informers, revision, A_REVISION, token);
+        return wait_for_informers(informers, n_informers, revision, A_REVISION, token);
 }
 
 int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informers,
@@ -178,11 +178,11 @@ int hf_informer_wait_term(struct hf_informer *const *informers, size_t n_informe
         if (!informers || !acquired_at || !token)
                 return -EINVAL;
         if (!acquired_at[0])
-                return wait_for_all(informers, n_informers, 0, A_REVISION, token);
+                return wait_for_informers(informers, n_informers, 0, A_REVISION, token);
         for (size_t i = 0; i < n_informers && revision == 0; i++)
                 if (informers[i]->one_revision)
                         return -EINVAL;
-        return wait_for_all(informers, n_informers, revision, A_TERM, token);
+        return wait_for_informers(informers, n_informers, revision, A_TERM, token);
 }
 
 int hf_informer_wait(struct hf_informer *informer, const char *resource_version,

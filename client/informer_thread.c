@@ -10,7 +10,7 @@
  *    gets another one, and no message stays unseen;
  *  - informers whose time has come enter the queue even while others are always ready;
  *  - whenever the lock is free and the queue is not empty, the thread is awake or will be signaled.
- *    A thread that signals later (wake_now) is counted in n_delaying until it has done so;
+ *    A thread that signals later (do_delayed_wake) is counted in n_delaying until it has done so;
  *  - the thread does not use an informer after detaching it, because the informer's owner then
  *    frees it.
  */
@@ -137,7 +137,7 @@ static void *run_thread(void *ctx) {
 /* Does the wake that a thread has delayed. Signals without the lock, so that the informers' thread
  * does not wake only to wait for the lock. The struct still exists then, because n_delaying counts
  * the calling thread. */
-static void wake_now(void *ctx) {
+static void do_delayed_wake(void *ctx) {
         struct hf_informer_thread *thread = ctx;
 
         (void)pthread_mutex_lock(&thread->mu);
@@ -159,7 +159,7 @@ static void wake_now(void *ctx) {
 static bool must_signal_locked(struct hf_informer_thread *thread) {
         if (!thread->sleeps)
                 return false;
-        enum hf__delay delay = hf__mailbox_delay_call(wake_now, thread);
+        enum hf__delay delay = hf__mailbox_delay_call(do_delayed_wake, thread);
         if (delay == HF__DELAYED)
                 thread->n_delaying++;
         if (delay == HF__NOT_DELAYED)
@@ -167,7 +167,7 @@ static bool must_signal_locked(struct hf_informer_thread *thread) {
         return delay == HF__NOT_DELAYED;
 }
 
-/* Signals without the lock, as wake_now does. */
+/* Signals without the lock, as do_delayed_wake does. */
 void hf__informer_thread_wake(struct hf_informer *informer) {
         struct hf_informer_thread *thread = informer->thread;
         bool wakes = false;

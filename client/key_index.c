@@ -20,12 +20,7 @@ struct hf__key_node {
         uint32_t priority;
 };
 
-static _Thread_local uint64_t n_comparisons;
-
-uint64_t hf__key_index_comparisons(void) { return n_comparisons; }
-
 static int compare_keys(const char *key, const struct hf__key_node *node) {
-        n_comparisons++;
         return strcmp(key, node->item->key);
 }
 

@@ -48,6 +48,3 @@ struct hf__key_iter {
 void hf__key_iter_init(struct hf__key_iter *iter, const struct hf__key_index *index);
 /* Returns the next item, or NULL at the end. */
 struct hf__keyed *hf__key_iter_next(struct hf__key_iter *iter);
-
-/* The number of comparisons of keys that this thread has made so far. For tests. */
-uint64_t hf__key_index_comparisons(void);

@@ -315,7 +315,7 @@ static void loop_watch_cancel(struct hf_client *self, uint64_t id) {
 }
 
 /* Each pass cancels one operation, and unlocks before it calls the inner client. */
-static void cancel_all(struct loop_client *client) {
+static void cancel_operations(struct loop_client *client) {
         for (;;) {
                 uint64_t id = 0;
                 pthread_mutex_lock(&client->mu);
@@ -343,7 +343,7 @@ static void loop_free(struct hf_client *self) {
         pthread_mutex_lock(&client->mu);
         client->closing = true;
         pthread_mutex_unlock(&client->mu);
-        cancel_all(client);
+        cancel_operations(client);
         pthread_mutex_lock(&client->mu);
         while (client->n_inner > 0)
                 pthread_cond_wait(&client->ended, &client->mu);

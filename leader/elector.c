@@ -194,8 +194,6 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->change = (struct hf__loop_task){.fn = run_change, .ctx = elector};
 }
 
-void hf__elector_gate_off(struct hf_elector *elector) { elector->gate_off = true; }
-
 /* The texts fit: check_config has limited the lengths. */
 static void copy_text(char *to, size_t max, const char *from) {
         (void)snprintf(to, max, "%s", from);

@@ -46,7 +46,6 @@ struct hf_elector {
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
         bool unfenced;
-        bool gate_off; /* set by hf__elector_gate_off */
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
         void *ctx;                       /* passed to on_change; borrowed */
         struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = here */
@@ -107,9 +106,6 @@ struct hf_elector {
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
-/* Only to test the fence: from now on writes are sent although the gate is shut. Call it before
- * start. */
-void hf__elector_gate_off(struct hf_elector *elector);
 /* Sets how much longer than other standbys this one waits before it takes a free Lease; see rule 15
  * of elector_core.h. 0 or -ENOMEM. Thread: any; never blocks. */
 int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back);

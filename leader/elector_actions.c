@@ -87,7 +87,6 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
                            .fence = {.term = action->term},
                            .unfenced = elector->unfenced,
                            .is_fenced = elector->writes.is_fenced,
-                           .gate_off = elector->gate_off,
                            .stale = on_stale,
                            .settled = on_settled,
                            .ctx = elector},

@@ -235,7 +235,7 @@ static void log_timing(const struct hf_elector *elector) {
 }
 
 /* Starts the loop's thread last, so that after a failure no elector contends for its Lease. */
-static int start_all(struct hf_electors *electors) {
+static int start_electors(struct hf_electors *electors) {
         int r = open_loop(electors);
         for (size_t i = 0; r == 0 && i < electors->n; i++)
                 r = start_instance(electors->list[i]);
@@ -266,7 +266,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
                 return hf_fail(reterr_status, HF_E_CLOSED,
                                "the electors have already been started or stopped");
         hf__taken_names_done(&electors->names);
-        int r = start_all(electors);
+        int r = start_electors(electors);
         if (r != 0) {
                 stop_instances(electors, 0);
                 (void)hf_fail(reterr_status, r, "the electors cannot start: %s", hf_strerror(r));

@@ -10,6 +10,8 @@
 
 #include <assert.h>
 
+#include <holdfast/error.h>
+
 #include "base/process_mark.h"
 
 void hf__gate_open(struct hf__gate *gate, hf_nsec valid_until) {
@@ -41,4 +43,18 @@ bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now) {
 
 hf_nsec hf__gate_valid_until(struct hf__gate *gate) {
         return atomic_load_explicit(&gate->valid_until, memory_order_seq_cst);
+}
+
+int hf__gate_admit(struct hf__gate *gate, hf_nsec now, bool is_over, hf_nsec *deadline,
+                   const char **ret_why) {
+        bool may_act = !is_over && hf__gate_may_act(gate, now);
+        hf_nsec valid_until = may_act ? hf__gate_valid_until(gate) : 0;
+
+        if (valid_until == 0) { /* it may have been shut between the two */
+                *ret_why = is_over ? "the term is over" : "this process does not lead now";
+                return HF_E_NOT_LEADER;
+        }
+        if (*deadline == 0 || *deadline > valid_until)
+                *deadline = valid_until;
+        return 0;
 }

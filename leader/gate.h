@@ -12,7 +12,7 @@
  * Only the actions of the elector's core change it. After a fork it is shut in the child, because
  * the child does not renew the Lease.
  *
- * Thread: open, extend and shut by the elector loop; may_act and valid_until by any. Never blocks.
+ * Thread: open, extend and shut by the elector loop; the others by any. Never blocks.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,3 +32,10 @@ void hf__gate_extend(struct hf__gate *gate, hf_nsec valid_until);
 void hf__gate_shut(struct hf__gate *gate); /* idempotent */
 bool hf__gate_may_act(struct hf__gate *gate, hf_nsec now);
 hf_nsec hf__gate_valid_until(struct hf__gate *gate); /* 0 = shut */
+/*
+ * Decides about a request of a term; is_over: the term has ended. Returns 0 if the request may be
+ * sent, and limits *deadline (boot time; 0 = none) to the validity. Otherwise returns
+ * HF_E_NOT_LEADER, and the reason, which is static, in *ret_why.
+ */
+int hf__gate_admit(struct hf__gate *gate, hf_nsec now, bool is_over, hf_nsec *deadline,
+                   const char **ret_why);

@@ -87,7 +87,7 @@ static void write_unref(struct write *write) {
 }
 
 /* Whether a write without a response may still take effect. */
-static bool has_unanswered_locked(const struct leader_client *client) {
+static bool has_pending_locked(const struct leader_client *client) {
         for (const struct write *write = client->writes; write; write = write->next)
                 if (!write->dry_run)
                         return true;
@@ -104,7 +104,7 @@ static void write_end_locked(struct write *write) {
         if (write->next)
                 write->next->at = write->at;
         /* Called under the lock (see the invariants): it only sets a flag and wakes the loop. */
-        if (client->ended && !client->released && !has_unanswered_locked(client) &&
+        if (client->ended && !client->released && !has_pending_locked(client) &&
             client->config.settled)
                 client->config.settled(client->config.ctx);
 }
@@ -132,7 +132,7 @@ static bool is_in_doubt(const struct hf_response *response) {
 }
 
 /* Ends a write that was sent, and stores what its response says. */
-static void write_answered(struct write *write, const struct hf_response *response) {
+static void write_responded(struct write *write, const struct hf_response *response) {
         struct leader_client *client = write->client;
         hf_nsec ended_at = hf_now(hf_host_clock(client->base.host));
 
@@ -168,7 +168,7 @@ static void on_written(void *ctx, const struct hf_response *from) {
         }
         if (reply.error == HF_E_UNFENCED || reply.error == HF_E_STALE_TERM)
                 report_stale(client, reply.error);
-        write_answered(write, &reply);
+        write_responded(write, &reply);
         write->done(write->ctx, &reply);
         write_unref(write);
 }
@@ -177,23 +177,9 @@ static void on_written(void *ctx, const struct hf_response *from) {
  * returns the error for its response, and the reason in *ret_why. */
 static int admit_locked(struct leader_client *client, struct hf_request *request,
                         const char **ret_why) {
-        bool aborted = client->aborted || client->ended;
-        hf_nsec now = hf_now(hf_host_clock(client->base.host));
-        bool may_act = !aborted && hf__gate_may_act(client->config.gate, now);
-        hf_nsec valid_until = aborted ? 0 : hf__gate_valid_until(client->config.gate);
-
         hf__mutex_assert_held(&client->mu);
-        /* gate_off exists only for tests of the fence. They send late writes, even after the abort,
-         * to check that the server refuses them. */
-        if (client->config.gate_off)
-                return 0;
-        if (!may_act || !valid_until) {
-                *ret_why = aborted ? "the term is over" : "this process does not lead now";
-                return HF_E_NOT_LEADER;
-        }
-        if (request->deadline == 0 || request->deadline > valid_until)
-                request->deadline = valid_until;
-        return 0;
+        return hf__gate_admit(client->config.gate, hf_now(hf_host_clock(client->base.host)),
+                              client->aborted || client->ended, &request->deadline, ret_why);
 }
 
 /* Admits the write and puts it on the list in one step, so that nobody ever waits for a write that
@@ -342,7 +328,7 @@ void hf__leader_client_end(struct hf_client *self) {
 hf_nsec hf__leader_client_doubt_at(struct hf_client *self) {
         struct leader_client *client = (struct leader_client *)self;
         pthread_mutex_lock(&client->mu);
-        hf_nsec doubt_at = has_unanswered_locked(client) ? HF_NSEC_NEVER : client->doubt_at;
+        hf_nsec doubt_at = has_pending_locked(client) ? HF_NSEC_NEVER : client->doubt_at;
         if (client->is_fenced)
                 doubt_at = 0;
         pthread_mutex_unlock(&client->mu);

@@ -20,7 +20,6 @@ struct hf__leader_client_config {
         struct hf_fence fence;   /* sent with each write; fence.term 0 = send none */
         bool unfenced;           /* accept a response that does not confirm the fence */
         bool is_fenced;          /* the server has confirmed a fence before */
-        bool gate_off;           /* only to test the fence: send writes although the gate is shut */
         /* A write of the term was refused by the fence, or the server did not confirm the fence.
          * Not called after hf__leader_client_end. Called on any thread, with a lock held: must only
          * set a flag and wake the loop. */

@@ -85,9 +85,9 @@ static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason
         return true;
 }
 
-static bool check_all(struct hf_electors *electors,
-                      bool (*is_good)(struct hf_elector *, char *, size_t), char *reason,
-                      size_t max_reason) {
+static bool check_electors(struct hf_electors *electors,
+                           bool (*is_good)(struct hf_elector *, char *, size_t), char *reason,
+                           size_t max_reason) {
         for (size_t i = 0; i < electors->n; i++)
                 if (!is_good(electors->list[i], reason, max_reason))
                         return false;
@@ -95,10 +95,10 @@ static bool check_all(struct hf_electors *electors,
 }
 
 static bool check_is_alive(void *ctx, char *reason, size_t max_reason) {
-        return check_all(ctx, is_alive, reason, max_reason);
+        return check_electors(ctx, is_alive, reason, max_reason);
 }
 static bool check_can_lead(void *ctx, char *reason, size_t max_reason) {
-        return check_all(ctx, can_lead, reason, max_reason);
+        return check_electors(ctx, can_lead, reason, max_reason);
 }
 
 /* Sets the metrics that change with time alone. Called before the metrics are written out. */

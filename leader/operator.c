@@ -51,7 +51,7 @@ static int map_owned(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
 
 /* Works on one object. Finalizes it if it is being deleted. Adds the finalizer if it is missing,
  * and returns: the event of that update leads here again. Otherwise reconciles the object. */
-static int work_on(struct hf_operator_work *work, hf_nsec *ret_again) {
+static int process_object(struct hf_operator_work *work, hf_nsec *ret_again) {
         const struct hf_operator_config *config = &work->op->config;
         bool has = false;
         bool is_deleted = false;
@@ -77,7 +77,7 @@ static int reconcile_key(void *ctx, struct hf_term *term, const char *key, hf_ns
         if (r == 0)
                 r = hf_informer_get(w->op->objects, work.ns, work.name, &work.object, &work.n);
         if (r == 0)
-                r = work_on(&work, ret_again);
+                r = process_object(&work, ret_again);
         else if (r == HF_E_NOT_FOUND)
                 r = 0;
         free(work.object);
@@ -178,8 +178,8 @@ static int add_elector(struct hf_operator *op, struct hf_status *status) {
         return r == 0 ? hf_electors_add(op->electors, &elector, NULL, status) : r;
 }
 
-static int set_up(struct hf_operator *op, const struct hf_operator_config *given,
-                  struct hf_status *status) {
+static int init_operator(struct hf_operator *op, const struct hf_operator_config *given,
+                         struct hf_status *status) {
         struct hf_operator_config *config = &op->config;
 
         int r = hf__sized_copy(&sized_config, config, given, status);
@@ -204,7 +204,7 @@ int hf_operator_new(const struct hf_host *host, const struct hf_operator_config 
         if (!op)
                 return -ENOMEM;
         op->host = host;
-        int r = set_up(op, config, reterr_status);
+        int r = init_operator(op, config, reterr_status);
         if (r == 0)
                 *ret_operator = op;
         else

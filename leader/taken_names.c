@@ -23,9 +23,9 @@ struct hf__taken_name {
 
 /* Adds the entry, which the index then owns. HF_E_EXISTS: the name is taken. name: for the
  * message. */
-static int take_one(struct hf__taken_names *names, const struct hf__names_of_elector *elector,
-                    struct hf__taken_name *entry, const char *name,
-                    struct hf_status *reterr_status) {
+static int take_name(struct hf__taken_names *names, const struct hf__names_of_elector *elector,
+                     struct hf__taken_name *entry, const char *name,
+                     struct hf_status *reterr_status) {
         entry->keyed.key = entry->key;
         entry->by = elector->label;
         const struct hf__taken_name *other =
@@ -89,7 +89,7 @@ int hf__taken_names_take(struct hf__taken_names *names, const struct hf__names_o
                 if (!name_at(elector, i, parts))
                         continue;
                 struct hf__taken_name *entry = make_entry(parts);
-                int r = entry ? take_one(names, elector, entry, parts[2], reterr_status) : -ENOMEM;
+                int r = entry ? take_name(names, elector, entry, parts[2], reterr_status) : -ENOMEM;
                 if (r == 0)
                         continue;
                 free(entry);

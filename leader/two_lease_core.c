@@ -222,8 +222,8 @@ static void end_read(struct hf__two_lease *two, struct hf__two_lease_commands *c
 }
 
 /* Releases the old Lease: writes its record without a holder. */
-static void give_back(struct hf__two_lease *two, enum hf__two_lease_stage stage,
-                      struct hf__core_time now, struct hf__two_lease_commands *commands) {
+static void release_old_lease(struct hf__two_lease *two, enum hf__two_lease_stage stage,
+                              struct hf__core_time now, struct hf__two_lease_commands *commands) {
         assert(stage == HF__TWO_LEASE_UNDOING || stage == HF__TWO_LEASE_GIVING_BACK);
         two->stage = stage;
         start_request(two, HF__TWO_LEASE_WRITE, HF__TWO_LEASE_OLD, commands);
@@ -256,7 +256,7 @@ static void on_read(struct hf__two_lease *two, int result, hf_nsec retry_after,
         if (two->part[HF__TWO_LEASE_OLD].request_id || two->part[HF__TWO_LEASE_NEW].request_id)
                 return;
         if (is_half_held_too_long(two, now.boot) && now.boot < two->deadline)
-                give_back(two, HF__TWO_LEASE_GIVING_BACK, now, commands);
+                release_old_lease(two, HF__TWO_LEASE_GIVING_BACK, now, commands);
         else
                 end_read(two, commands);
 }
@@ -366,7 +366,7 @@ static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_
                    now.boot < two->deadline) {
                 two->refusal = result;
                 two->refusal_retry_after = retry_after;
-                give_back(two, HF__TWO_LEASE_UNDOING, now, commands);
+                release_old_lease(two, HF__TWO_LEASE_UNDOING, now, commands);
         } else {
                 reply_to_elector(two, !is_acquire(two) && is_definite ? result : HF_E_TIMEOUT,
                                  retry_after, commands);
@@ -417,7 +417,7 @@ void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side si
          * reads. */
         if (two->stage == HF__TWO_LEASE_IDLE && is_half_held_too_long(two, now.boot)) {
                 two->deadline = now.boot + two->lease_duration / 3;
-                give_back(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);
+                release_old_lease(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);
         }
 }
 

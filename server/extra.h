@@ -19,8 +19,7 @@ struct hfd_extra {
         /* Controllers in addition to those of holdfastd; at most HFD_EXTRA_CONTROLLERS_MAX. */
         const struct hf_controller *controllers;
         size_t n_controllers;
-        bool unsafe_gate_off; /* as hf__elector_gate_off: a shut gate does not block writes */
-        const char *version;  /* hf_bootstrap_config.version; NULL = HFD_VERSION */
+        const char *version; /* hf_bootstrap_config.version; NULL = HFD_VERSION */
         const char *const *phase_0_directories; /* additional manifests of phase 0 */
         size_t n_phase_0_directories;
         /* Observes the bootstrap, on the phase's thread. The phase waits until it returns. */

@@ -24,7 +24,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "client/call.h"
+#include "client/pending_request.h"
 #include "server/server.h"
 
 /* How long to wait after a failed request. */
@@ -36,7 +36,8 @@ enum { N_SYSTEM_NAMESPACES = sizeof system_namespaces / sizeof system_namespaces
 
 /* Starts a read of the namespace, or its creation. */
 static int start_request(struct hf_hook_context *context, enum hf_verb verb, const char *name,
-                         struct hf__call **ret_call, struct hf_status *reterr_status) {
+                         struct hf__pending_request **ret_pending,
+                         struct hf_status *reterr_status) {
         static const char format[] = "{\"kind\":\"Namespace\",\"apiVersion\":\"v1\","
                                      "\"metadata\":{\"name\":\"%s\"}}";
         char body[256];
@@ -50,8 +51,9 @@ static int start_request(struct hf_hook_context *context, enum hf_verb verb, con
                                            .n_body = creates ? (size_t)n : 0};
 
         assert(n > 0 && (size_t)n < sizeof body);
-        return hf__call_start(hf_hook_client(context), &request, hf_hook_shutting_down(context),
-                              ret_call, reterr_status);
+        return hf__pending_request_start(hf_hook_client(context), &request,
+                                         hf_hook_shutting_down(context), ret_pending,
+                                         reterr_status);
 }
 
 /*
@@ -59,18 +61,19 @@ static int start_request(struct hf_hook_context *context, enum hf_verb verb, con
  * a store on a disk makes one commit of them. Replaces these results by those of the requests. A
  * request that cannot be started has the error of that.
  */
-static void request_all(struct hf_hook_context *context, enum hf_verb verb,
-                        int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {
+static void request_namespaces(struct hf_hook_context *context, enum hf_verb verb,
+                               int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {
         struct hf_cancel *token = hf_hook_shutting_down(context);
-        struct hf__call *calls[N_SYSTEM_NAMESPACES] = {NULL};
+        struct hf__pending_request *pending[N_SYSTEM_NAMESPACES] = {NULL};
 
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
                 if (results[i] == HF_E_NOT_FOUND)
-                        results[i] = start_request(context, verb, system_namespaces[i], &calls[i],
+                        results[i] = start_request(context, verb, system_namespaces[i], &pending[i],
                                                    reterr_status);
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
-                if (calls[i])
-                        results[i] = hf__call_wait(calls[i], token, NULL, NULL, reterr_status);
+                if (pending[i])
+                        results[i] = hf__pending_request_wait(pending[i], token, NULL, NULL,
+                                                              reterr_status);
 }
 
 /* Creates the namespaces that do not exist. Several instances may do this at once. */
@@ -79,8 +82,8 @@ static int ensure_namespaces(struct hf_hook_context *context, struct hf_status *
 
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
                 results[i] = HF_E_NOT_FOUND;
-        request_all(context, HF_VERB_GET, results, reterr_status);
-        request_all(context, HF_VERB_CREATE, results, reterr_status);
+        request_namespaces(context, HF_VERB_GET, results, reterr_status);
+        request_namespaces(context, HF_VERB_CREATE, results, reterr_status);
         for (size_t i = 0; i < N_SYSTEM_NAMESPACES; i++)
                 if (results[i] != 0 && results[i] != HF_E_EXISTS)
                         return results[i];

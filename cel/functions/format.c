@@ -286,8 +286,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
         }
         if (clause == 'f' || f->out.error != 0)
                 return;
-        for (size_t i = n; i < f->out.n; i++)
-                width += ((unsigned char)f->out.data[i] & 0xc0) != 0x80;
+        width = hf__utf8_count(f->out.data + n, f->out.n - n);
         if ((size_t)precision > width) {
                 size_t pad = (size_t)precision - width;
                 size_t length = f->out.n - n;
@@ -374,8 +373,8 @@ static size_t take_clause(struct format *f, const char *text, size_t n, int *ret
         return end;
 }
 
-static void put_all(struct format *f, struct hf__cel_value format,
-                    const struct hf__cel_list *args) {
+static void put_clauses(struct format *f, struct hf__cel_value format,
+                        const struct hf__cel_list *args) {
         size_t n_used = 0;
 
         for (size_t i = 0; i < format.n && !hf__cel_is_error(f->error);) {
@@ -413,7 +412,7 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
 
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
-        put_all(&f, args[0], args[1].as.list);
+        put_clauses(&f, args[0], args[1].as.list);
         if (f.out.error == -ENOMEM)
                 run->failed = -ENOMEM;
         else if (f.out.error != 0)

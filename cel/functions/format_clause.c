@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 #define ERROR "could not parse formatting clause: "
 
 /* Reads the digits of a precision. Returns their number. */
@@ -66,12 +68,9 @@ size_t hf__cel_format_clause(const char *text, size_t n, int *ret_precision, cha
         }
         letter = (unsigned char)text[at];
         if (letter == 0 || letter >= 0x80 || !strchr("sdfebxXo", letter)) {
-                char shown[3] = {(char)letter};
+                char shown[HF__UTF8_MAX + 1] = {0};
 
-                if (letter >= 0x80) {
-                        shown[0] = (char)(0xc0 | letter >> 6);
-                        shown[1] = (char)(0x80 | (letter & 0x3f));
-                }
+                (void)hf__utf8_encode(letter, shown);
                 snprintf(reterr_message, max_message, ERROR "unrecognized formatting clause \"%s\"",
                          shown);
                 return 0;

@@ -9,6 +9,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/utf8.h"
 #include "cel/functions/tables.h"
 #include "cel/regex/regex.h"
 
@@ -92,8 +93,7 @@ static size_t collect_matches(struct hf__cel_run *run, const struct hf__cel_rege
                 last_end = end;
                 from = end;
                 if (end == start)
-                        for (from++; from < text.n && (text.as.text[from] & 0xc0) == 0x80;)
-                                from++;
+                        from = end < text.n ? hf__utf8_next(text.as.text, text.n, end) : end + 1;
         }
         return count;
 }

@@ -10,6 +10,8 @@
 
 #include "cel/functions/tables.h"
 
+#include "base/text.h"
+
 struct version {
         struct hf__cel_opaque opaque;
         uint64_t numbers[3];
@@ -17,10 +19,8 @@ struct version {
         size_t n_pre;
 };
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static bool is_identifier(char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+        return hf__is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
 /* Reads a number without leading zeros, unless these are allowed. NULL: malformed. */
@@ -28,7 +28,7 @@ static const char *take_number(const char *at, const char *end, bool zeros, uint
         const char *start = at;
 
         *ret_number = 0;
-        for (; at < end && is_digit(*at); at++)
+        for (; at < end && hf__is_digit(*at); at++)
                 if (__builtin_mul_overflow(*ret_number, 10, ret_number) ||
                     __builtin_add_overflow(*ret_number, (uint64_t)(*at - '0'), ret_number))
                         return NULL;
@@ -45,7 +45,7 @@ static bool is_list(const char *at, const char *end, bool numbers) {
                 bool digits = true;
 
                 for (; at < end && is_identifier(*at); at++)
-                        digits = digits && is_digit(*at);
+                        digits = digits && hf__is_digit(*at);
                 if (at == start || (numbers && digits && at - start > 1 && *start == '0'))
                         return false;
                 if (at == end)
@@ -100,7 +100,7 @@ static size_t first_part_length(const char *list, size_t n) {
 
 static bool is_number(const char *text, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (!is_digit(text[i]))
+                if (!hf__is_digit(text[i]))
                         return false;
         return true;
 }

@@ -247,10 +247,7 @@ static size_t part_end(struct hf__cel_value text, struct hf__cel_value separator
                 end = find_part(text, separator, from);
                 return end == SIZE_MAX ? text.n : end;
         }
-        end = from + 1;
-        while (end < text.n && ((unsigned char)text.as.text[end] & 0xc0) == 0x80)
-                end++;
-        return end < text.n ? end : text.n;
+        return from < text.n ? hf__utf8_next(text.as.text, text.n, from) : text.n;
 }
 
 /* Divides a text at the separators into at most `limit` parts; a negative limit means any number.

@@ -119,8 +119,8 @@ static bool prepare_search(struct search *s) {
 
 /* Advances all ways over the character c, which ends at `after`. Returns whether a way matched
  * before it, at `at`. */
-static bool step_over(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
-                      size_t *ret_start, size_t *ret_end) {
+static bool advance_ways(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
+                         size_t *ret_start, size_t *ret_end) {
         s->round++;
         s->next.n = 0;
         for (uint32_t i = 0; i < s->now.n; i++) {
@@ -163,7 +163,7 @@ bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *r
                 if (!hf__cel_work(run, 1 + (s.steps + s.now.n) / 8))
                         return false;
                 s.steps = 0;
-                if (step_over(&s, c, at >= n, at, at + length, &start, &end))
+                if (advance_ways(&s, c, at >= n, at, at + length, &start, &end))
                         found = true;
                 if (at >= n || (found && (!ret_start || s.next.n == 0)) ||
                     (s.next.n == 0 && regex->anchored))

@@ -15,6 +15,7 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cel/regex/unicode.h"
 
@@ -117,21 +118,14 @@ static struct hf__cel_regex_node *assertion(struct parser *p, enum hf__cel_asser
         return node;
 }
 
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 0x20;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Reads the digits after "\x". false: malformed. */
 static bool take_hex(struct parser *p, uint32_t *ret_c) {
         bool braces = take_text(p, "{");
         unsigned digits = 0;
 
         *ret_c = 0;
-        while (p->at < p->end && hex_digit(*p->at) >= 0 && (braces || digits < 2)) {
-                *ret_c = *ret_c * 16 + (uint32_t)hex_digit(*p->at++);
+        while (p->at < p->end && hf__hex_digit(*p->at) >= 0 && (braces || digits < 2)) {
+                *ret_c = *ret_c * 16 + (uint32_t)hf__hex_digit(*p->at++);
                 digits++;
                 if (*ret_c > 0x10ffff)
                         return false;
@@ -168,7 +162,7 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                         *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
                 return true;
         }
-        if ((unsigned char)c < 0x80 && c > ' ' && hex_digit(c) < 0 &&
+        if ((unsigned char)c < 0x80 && c > ' ' && hf__hex_digit(c) < 0 &&
             !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
                 *ret_c = (unsigned char)c;
                 p->at++;
@@ -334,7 +328,7 @@ static bool skip_group_name(struct parser *p) {
         if (!take_text(p, "P<") && !take_text(p, "<"))
                 return false;
         for (name = p->at; p->at < p->end && *p->at != '>'; p->at++)
-                if (hex_digit(*p->at) < 0 && *p->at != '_' &&
+                if (hf__hex_digit(*p->at) < 0 && *p->at != '_' &&
                     !((*p->at | 0x20) >= 'a' && (*p->at | 0x20) <= 'z'))
                         return refuse_pattern(p, "invalid named capture", start, p->end);
         if (p->at == name || !take_text(p, ">"))

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "cel/values/issues.h"
 
@@ -30,12 +31,6 @@ struct lexer {
 };
 
 static char char_at(const struct lexer *l, size_t i) { return i < l->n ? l->text[i] : 0; }
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_hex(char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 static bool is_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -78,7 +73,7 @@ static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
                 *ret_bad = i + n;
                 return n == 4 ? 4 : 0;
         }
-        for (n = 2; n < 2 + digits && is_hex(char_at(l, i + n));)
+        for (n = 2; n < 2 + digits && hf__hex_digit(char_at(l, i + n)) >= 0;)
                 n++;
         *ret_bad = digits == 0 ? i + 1 : i + n;
         return digits > 0 && n == 2 + digits ? n : 0;
@@ -120,7 +115,7 @@ static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
 }
 
 static size_t digits_end(const struct lexer *l, size_t i) {
-        while (is_digit(char_at(l, i)))
+        while (hf__is_digit(char_at(l, i)))
                 i++;
         return i;
 }
@@ -132,7 +127,7 @@ static size_t exponent_end(const struct lexer *l, size_t i) {
                 return i;
         if (char_at(l, k) == '+' || char_at(l, k) == '-')
                 k++;
-        return is_digit(char_at(l, k)) ? digits_end(l, k) : i;
+        return hf__is_digit(char_at(l, k)) ? digits_end(l, k) : i;
 }
 
 static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
@@ -140,13 +135,14 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t fraction;
 
         *ret_kind = HF__CEL_TOKEN_INT;
-        if (char_at(l, i) == '0' && char_at(l, i + 1) == 'x' && is_hex(char_at(l, i + 2))) {
+        if (char_at(l, i) == '0' && char_at(l, i + 1) == 'x' &&
+            hf__hex_digit(char_at(l, i + 2)) >= 0) {
                 end = i + 2;
-                while (is_hex(char_at(l, end)))
+                while (hf__hex_digit(char_at(l, end)) >= 0)
                         end++;
         } else {
                 fraction = end;
-                if (char_at(l, end) == '.' && is_digit(char_at(l, end + 1)))
+                if (char_at(l, end) == '.' && hf__is_digit(char_at(l, end + 1)))
                         fraction = digits_end(l, end + 1);
                 fraction = exponent_end(l, fraction);
                 if (fraction > end) {
@@ -186,7 +182,7 @@ static bool is_word(const char *text, size_t n) {
 static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t end = i;
 
-        while (is_letter(char_at(l, end)) || is_digit(char_at(l, end)))
+        while (is_letter(char_at(l, end)) || hf__is_digit(char_at(l, end)))
                 end++;
         *ret_kind = is_word(l->text + i, end - i) ? HF__CEL_TOKEN_WORD : HF__CEL_TOKEN_NAME;
         return end;
@@ -195,7 +191,7 @@ static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
         size_t k = i + 1;
 
-        while (is_letter(char_at(l, k)) || is_digit(char_at(l, k)) ||
+        while (is_letter(char_at(l, k)) || hf__is_digit(char_at(l, k)) ||
                (char_at(l, k) != 0 && strchr(".-/ ", char_at(l, k))))
                 k++;
         *ret_bad = k;
@@ -221,7 +217,7 @@ static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *re
         size_t end;
 
         *ret_bad = i;
-        if (is_digit(c) || (c == '.' && is_digit(char_at(l, i + 1)))) {
+        if (hf__is_digit(c) || (c == '.' && hf__is_digit(char_at(l, i + 1)))) {
                 return number(l, i, ret_kind);
         }
         if (c == '`') {

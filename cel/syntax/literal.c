@@ -16,12 +16,8 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
-
-static int hex_digit(char c) {
-        if (c <= '9')
-                return c - '0';
-        return (c | 0x20) - 'a' + 10;
-}
+#include "base/text.h"
+#include "base/utf8.h"
 
 /* Reads a number. false: it does not fit into 64 bits. */
 static bool read_u64(const char *text, size_t n, uint64_t *ret_value) {
@@ -30,7 +26,7 @@ static bool read_u64(const char *text, size_t n, uint64_t *ret_value) {
         uint64_t value = 0;
 
         for (size_t i = is_hex ? 2 : 0; i < n; i++) {
-                uint64_t digit = (uint64_t)hex_digit(text[i]);
+                uint64_t digit = (uint64_t)hf__hex_digit(text[i]);
 
                 if (value > (UINT64_MAX - digit) / base)
                         return false;
@@ -65,29 +61,6 @@ static int read_double(struct hf__arena *arena, const char *text, size_t n, bool
                 return HF_E_INVALID;
         *ret_value = hf__cel_double(negative ? -value : value);
         return 0;
-}
-
-static size_t put_character(char *out, uint32_t c) {
-        if (c < 0x80) {
-                out[0] = (char)c;
-                return 1;
-        }
-        if (c < 0x800) {
-                out[0] = (char)(0xc0 | c >> 6);
-                out[1] = (char)(0x80 | (c & 0x3f));
-                return 2;
-        }
-        if (c < 0x10000) {
-                out[0] = (char)(0xe0 | c >> 12);
-                out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-                out[2] = (char)(0x80 | (c & 0x3f));
-                return 3;
-        }
-        out[0] = (char)(0xf0 | c >> 18);
-        out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-        out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-        out[3] = (char)(0x80 | (c & 0x3f));
-        return 4;
 }
 
 static char simple_escape(char c) {
@@ -125,7 +98,7 @@ static size_t put_escape(const char *text, bool bytes, char **out, const char **
         }
         for (size_t i = first; i < first + digits; i++)
                 value = octal ? value * 8 + (uint32_t)(text[i] - '0')
-                              : value * 16 + (uint32_t)hex_digit(text[i]);
+                              : value * 16 + (uint32_t)hf__hex_digit(text[i]);
         *reterr_message = "unable to unescape string";
         if (bytes && (c == 'u' || c == 'U'))
                 return 0;
@@ -136,7 +109,7 @@ static size_t put_escape(const char *text, bool bytes, char **out, const char **
         *reterr_message = "invalid unicode code point";
         if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
                 return 0;
-        *out += put_character(*out, value);
+        *out += hf__utf8_encode(value, *out);
         return first + digits;
 }
 

@@ -18,6 +18,7 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
+#include "base/utf8.h"
 
 #define EQUAL_DEPTH_MAX 600
 #define INDEX_MIN       8 /* entries from which a map gets an index */
@@ -421,18 +422,10 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         }
 }
 
-static uint64_t characters(const char *text, size_t n) {
-        uint64_t count = 0;
-
-        for (size_t i = 0; i < n; i++)
-                count += ((unsigned char)text[i] & 0xc0) != 0x80;
-        return count;
-}
-
 uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_STRING:
-                return hf__cel_work(run, value.n / 32) ? characters(value.as.text, value.n) : 0;
+                return hf__cel_work(run, value.n / 32) ? hf__utf8_count(value.as.text, value.n) : 0;
         case HF__CEL_BYTES: return value.n;
         case HF__CEL_LIST: return value.as.list->n;
         case HF__CEL_MAP:

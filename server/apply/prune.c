@@ -61,8 +61,8 @@ static void add_emptied(struct walk *w, struct hf__json *container, struct hf__j
 }
 
 /* Removes one member or element, or fields in it, or nothing. named: the schema names it. */
-static void prune_one(struct walk *w, const struct level *level, const struct hfd_schema *schema,
-                      struct hf__json *value, const struct hfd_step *step, bool named) {
+static void prune_child(struct walk *w, const struct level *level, const struct hfd_schema *schema,
+                        struct hf__json *value, const struct hfd_step *step, bool named) {
         const struct hfd_field *was = hfd_fields_find(level->last, step);
         const struct hfd_field *is = hfd_fields_find(level->owned, step);
         bool was_owned = owns_field(was, named);
@@ -96,16 +96,16 @@ static void prune_level(struct walk *w, const struct level *level) {
         if (shape == HFD_SHAPE_LIST &&
             hfd_shape_elements(w->scratch, level->schema, level->container, &elements, NULL) == 0)
                 for (size_t i = 0; i < elements.n; i++)
-                        prune_one(w, level, level->schema->items, elements.in_order[i].value,
-                                  &elements.in_order[i].step, false);
+                        prune_child(w, level, level->schema->items, elements.in_order[i].value,
+                                    &elements.in_order[i].step, false);
         if (shape != HFD_SHAPE_OBJECT)
                 return;
         for (struct hf__json *m = hf__json_first(level->container); m; m = next) {
                 const char *key = hf__json_key(m);
                 const struct hfd_step step = {.kind = HFD_STEP_FIELD, .name = key};
                 next = hf__json_next(m); /* m may be removed */
-                prune_one(w, level, hfd_schema_of_member(level->schema, key), m, &step,
-                          hfd_shape_is_named(level->schema, key));
+                prune_child(w, level, hfd_schema_of_member(level->schema, key), m, &step,
+                            hfd_shape_is_named(level->schema, key));
         }
 }
 

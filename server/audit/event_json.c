@@ -271,19 +271,19 @@ static void put_head(struct hf__strbuf *out, const struct hfd_audit_event *event
 
 void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbuf *out) {
         const struct hfd_audit_record *record = event->record;
-        bool answered = event->stage != HFD_AUDIT_REQUEST_RECEIVED;
+        bool has_response = event->stage != HFD_AUDIT_REQUEST_RECEIVED;
         struct hf__json *request = parse_body(&event->request),
                         *response = parse_body(&event->response);
 
         put_head(out, event);
-        if (answered && record->impersonated)
+        if (has_response && record->impersonated)
                 put_user(out, "impersonatedUser", record->impersonated);
         if (record->source_ips[0])
                 hf__strbuf_printf(out, ",\"sourceIPs\":%s", record->source_ips);
         put_member(out, "userAgent", record->agent);
         /* As in kube-apiserver, the body of a patch adds nothing to the reference. */
         put_object_ref(out, record, strcmp(record->verb, "patch") == 0 ? NULL : request);
-        if (answered)
+        if (has_response)
                 put_status(out, event->code, response);
         if (record->is_resource && record->decision.level >= HFD_AUDIT_REQUEST)
                 put_object(out, record, "requestObject", request);
@@ -291,7 +291,7 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
                 put_object(out, record, "responseObject", response);
         put_time(out, "requestReceivedTimestamp", record->received_at);
         put_time(out, "stageTimestamp", event->at);
-        if (answered)
+        if (has_response)
                 put_annotations(out, event);
         hf__strbuf_puts(out, "}\n");
         hf__json_free(request);

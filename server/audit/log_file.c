@@ -162,7 +162,7 @@ static void remove_old(const struct hfd_audit_file *file) {
 }
 
 /* Moves the file away, if it can. Never overwrites an old file. */
-static void move_away(const struct hfd_audit_file *file) {
+static void move_file_away(const struct hfd_audit_file *file) {
         char name[PATH_MAX];
         int64_t ms = now_ms(file);
 
@@ -179,7 +179,7 @@ static void move_away(const struct hfd_audit_file *file) {
 /* Begins a new file, or continues the file if it cannot be moved away. 0 or -errno. */
 static int rotate_file(struct hfd_audit_file *file) {
         close_file(file);
-        move_away(file);
+        move_file_away(file);
         int r = open_file(file);
         if (r == 0)
                 remove_old(file);

@@ -114,7 +114,7 @@ static void report_lost(struct hfd_audit_writer *writer, bool is_last) {
 }
 
 /* Whether to wait longer for the reader of a pipe: until the time to drain is over. */
-static bool go_on(void *ctx) {
+static bool may_wait_for_reader(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 
         report_lost(writer, false);
@@ -130,8 +130,8 @@ static bool write_lines(struct hfd_audit_writer *writer) {
                 return true;
         int r = writer->lines.error;
         if (r == 0)
-                r = hfd_audit_file_write(writer->file, writer->lines.data, writer->lines.n, go_on,
-                                         writer);
+                r = hfd_audit_file_write(writer->file, writer->lines.data, writer->lines.n,
+                                         may_wait_for_reader, writer);
         if (r == 0) {
                 hf_metric_add(writer->written, (double)writer->n_lines);
         } else {
@@ -207,7 +207,7 @@ static void *run_writer(void *ctx) {
 
 /* ---- the object ---- */
 
-static void count_in(struct hfd_audit_writer *writer) {
+static void register_metrics(struct hfd_audit_writer *writer) {
         struct hf_metrics *metrics = writer->host->metrics;
 
         writer->written = hf_metrics_get(metrics, HF_METRIC_COUNTER, "apiserver_audit_event_total",
@@ -240,7 +240,7 @@ int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file
         writer->host = host;
         writer->budget.max = BUDGET;
         writer->tail = &writer->head;
-        count_in(writer);
+        register_metrics(writer);
         r = hfd_audit_file_new(host, config, &writer->file, reterr_status);
         if (r != 0)
                 return r;

@@ -26,7 +26,7 @@ static int fail_write(const char *path, int r, struct hf_status *reterr_status) 
         return hf_fail(reterr_status, r, "cannot write %.*s: %s", PATH_MAX, path, strerror(-r));
 }
 
-static int write_all(int fd, const char *text, size_t n) {
+static int write_text(int fd, const char *text, size_t n) {
         while (n > 0) {
                 ssize_t written = write(fd, text, n);
                 if (written < 0 && errno == EINTR)
@@ -64,7 +64,7 @@ static int write_temporary(const struct hfd_new_file *file, uid_t owner, gid_t g
                 give_to(temporary->fd, owner, group);
         int r = fchmod(temporary->fd, file->mode) == 0 ? 0 : -errno;
         if (r == 0)
-                r = write_all(temporary->fd, file->text, strlen(file->text));
+                r = write_text(temporary->fd, file->text, strlen(file->text));
         if (r == 0) /* a hint: not every file system knows it */
                 (void)sync_file_range(temporary->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
         return r;

@@ -82,14 +82,6 @@ struct condition {
         bool status;
 };
 
-static struct hf__json *find_condition(const struct hf__json *conditions, const char *type) {
-        struct hf__json *m = hf__json_first(conditions);
-
-        while (m && !hf__json_has_text(m, "type", type))
-                m = hf__json_next(m);
-        return m;
-}
-
 /* Changes lastTransitionTime only if new_status is true. 0 or -ENOMEM. */
 static int fill_condition(struct hf__json *object, const struct condition *condition,
                           const char *now, bool new_status) {
@@ -107,7 +99,7 @@ static int fill_condition(struct hf__json *object, const struct condition *condi
 /* Changes the condition of that type only, so conditions that other programs added remain. */
 static int set_condition(struct hf__json *conditions, const struct condition *condition,
                          const char *now, bool *ret_changed) {
-        struct hf__json *existing = find_condition(conditions, condition->type);
+        struct hf__json *existing = hf__json_element_with(conditions, "type", condition->type);
         bool same_status = existing && hf__json_has_text(existing, "status",
                                                          condition->status ? "True" : "False");
 

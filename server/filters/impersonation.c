@@ -44,8 +44,8 @@ static bool check_right(const struct sender *sender, const char *group, const ch
 /* Whether the sender may impersonate all that is in `requested`. The first n_groups groups are
  * those that the request names. The other groups follow from the name of the user, and need no
  * right. */
-static bool check_all(const struct sender *sender, const struct hfd_user *requested,
-                      size_t n_groups) {
+static bool check_rights(const struct sender *sender, const struct hfd_user *requested,
+                         size_t n_groups) {
         char ns[HFD_NAMESPACE_MAX] = "";
         const char *name = requested->name;
         bool account = hfd_is_service_account(requested->name, ns, sizeof ns, &name);
@@ -80,7 +80,7 @@ bool hfd_impersonation_filter(struct hfd_request_context *context, struct hfd_us
                                       .subject = hfd_user_subject(user, groups)};
         if (!asked)
                 return true;
-        if (!check_all(&sender, &requested, n_groups))
+        if (!check_rights(&sender, &requested, n_groups))
                 return false;
         *user = requested;
         hfd_audit_filter_impersonated(context, user);

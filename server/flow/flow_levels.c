@@ -53,7 +53,7 @@ static hf_nsec look_at_levels(void *ctx, hf_nsec now) {
         struct hfd_flow_levels *levels = ctx;
 
         if (now >= levels->turn) {
-                hfd_flow_levels_turn(levels, now);
+                hfd_flow_levels_end_period(levels, now);
                 levels->turn = now + HFD_FLOW_PERIOD;
         }
         hf_nsec next = hfd_flow_levels_expire(levels, now);
@@ -136,7 +136,7 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
                 if (levels->entries[i].drained)
                         continue;
                 pthread_mutex_lock(&level->mu);
-                hfd_seat_demand_turn(&level->demand, now);
+                hfd_seat_demand_end_period(&level->demand, now);
                 limits[n] = level->limits;
                 limits[n].high_watermark = level->demand.high_watermark;
                 limits[n].smoothed = level->demand.smoothed;
@@ -215,7 +215,7 @@ static bool reap_locked(struct hfd_flow_levels *levels) {
         return changed;
 }
 
-void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now) {
+void hfd_flow_levels_end_period(struct hfd_flow_levels *levels, hf_nsec now) {
         struct hfd_flow_reports reports = {0};
 
         pthread_mutex_lock(&levels->mu);

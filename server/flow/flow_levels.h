@@ -48,7 +48,7 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                           size_t n, struct hfd_flow_level **ret_levels);
 /* Ends a period: reaps levels, and adjusts the limits. The timer calls it; so do tests. */
-void hfd_flow_levels_turn(struct hfd_flow_levels *levels, hf_nsec now);
+void hfd_flow_levels_end_period(struct hfd_flow_levels *levels, hf_nsec now);
 /* Refuses the requests whose deadline has passed. Returns the earliest deadline that is left. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now);
 

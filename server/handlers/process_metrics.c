@@ -73,7 +73,7 @@ static void collect_cpu(struct hfd_process_metrics *metrics) {
 }
 
 /* The collector. Thread: the one that handles the scrape. */
-static void collect_all(void *ctx) {
+static void collect_metrics(void *ctx) {
         struct hfd_process_metrics *metrics = ctx;
         collect_memory(metrics);
         collect_fds(metrics);
@@ -138,7 +138,7 @@ int hfd_process_metrics_new(const struct hf_host *host, struct hfd_process_metri
         metrics->max_fds = hf_metrics_get(host->metrics, HF_METRIC_GAUGE, "process_max_fds",
                                           "Maximum number of open file descriptors.", "");
         set_start_time(host);
-        r = host->metrics ? hf_metrics_add_collector(host->metrics, collect_all, metrics) : 0;
+        r = host->metrics ? hf_metrics_add_collector(host->metrics, collect_metrics, metrics) : 0;
         if (r != 0)
                 return r;
         metrics->registry = host->metrics; /* from here on there is a collector to remove */
@@ -150,7 +150,7 @@ struct hfd_process_metrics *hfd_process_metrics_free(struct hfd_process_metrics 
         if (!metrics)
                 return NULL;
         if (metrics->registry)
-                hf_metrics_remove_collector(metrics->registry, collect_all, metrics);
+                hf_metrics_remove_collector(metrics->registry, collect_metrics, metrics);
         pthread_mutex_destroy(&metrics->mu);
         free(metrics);
         return NULL;

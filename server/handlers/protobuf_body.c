@@ -293,7 +293,8 @@ static int put_json(struct hf__json *object, const struct hfd_schema_field *f,
 }
 
 /* Adds a value of any type: {1: its JSON text}. Without a text it is null. */
-static int put_any(struct hf__json *object, const struct hfd_schema_field *f, struct slice in) {
+static int put_any_value(struct hf__json *object, const struct hfd_schema_field *f,
+                         struct slice in) {
         struct wire wire = {0};
         struct hf__json *value;
         const char *text = "null";
@@ -495,7 +496,7 @@ static int put_field(struct hf__json *object, const struct hfd_schema_field *f,
         if (type == HFD_SCHEMA_MAP)
                 return put_entry(object, f, wire->data);
         if (type == HFD_SCHEMA_ANY)
-                return put_any(object, f, wire->data);
+                return put_any_value(object, f, wire->data);
         if (type == HFD_SCHEMA_EITHER)
                 return put_either(object, f, wire->data);
         if (type == HFD_SCHEMA_INT_OR_STRING)

@@ -167,10 +167,10 @@ static void handle_request_message(struct hfd_worker *worker, struct hfd_http_re
                 request->connection->protocol->response_changed(request->connection, request);
                 hfd_connection_mark_dirty(request->connection);
         }
-        if (request->on_unsent && !request->answered && request->connection) {
-                request->answered = true;
-                request->answered_next = worker->answered; /* with the reference of post_locked */
-                worker->answered = request;
+        if (request->on_unsent && !request->responded && request->connection) {
+                request->responded = true;
+                request->responded_next = worker->responded; /* with the reference of post_locked */
+                worker->responded = request;
                 return;
         }
         hfd_http_request_unref(request); /* the reference that post_locked took */
@@ -232,10 +232,10 @@ static void serve_dirty(struct hfd_worker *worker) {
 
 /* Reports the responses that have begun in this iteration and are not complete. */
 static void report_unsent(struct hfd_worker *worker) {
-        while (worker->answered) {
-                struct hfd_http_request *request = worker->answered;
+        while (worker->responded) {
+                struct hfd_http_request *request = worker->responded;
 
-                worker->answered = request->answered_next;
+                worker->responded = request->responded_next;
                 if (request->connection && !request->response.complete)
                         request->on_unsent(request->on_unsent_ctx,
                                            request->response.content_length);

@@ -140,7 +140,7 @@ int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_k
 }
 
 /* Reads one part of the text. HF_E_EXISTS: it is not a key; call this again for the next part. */
-static int read_next(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *reterr_status) {
+static int read_next_part(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *reterr_status) {
         char *name = NULL, *header = NULL;
         unsigned char *der = NULL;
         long n = 0;
@@ -172,7 +172,7 @@ int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
 
         ERR_clear_error();
         while (r == HF_E_EXISTS)
-                r = read_next(bio, ret_key, reterr_status);
+                r = read_next_part(bio, ret_key, reterr_status);
         *at += n_text - (bio ? BIO_pending(bio) : 0);
         BIO_free(bio);
         ERR_clear_error();

@@ -228,10 +228,7 @@ static int make_elector(struct hfd_server *server, struct hf_status *reterr_stat
                 if (config->migrate_from_ns[0])
                         elector.migrate_from_ns = config->migrate_from_ns;
         }
-        int r = hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
-        if (r == 0 && server->extra->unsafe_gate_off)
-                hf__elector_gate_off(server->elector);
-        return r;
+        return hf_electors_add(server->electors, &elector, &server->elector, reterr_status);
 }
 
 int hfd_election_lock(struct hfd_server *server, struct hf_status *reterr_status) {

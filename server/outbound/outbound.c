@@ -95,7 +95,7 @@ static void end_unsent(struct hfd_outbound_call *call, enum hfd_outbound_end end
 /* ---- sending ---- */
 
 /* Hands a listed call to the module. 0 or the module's error: then the call is still listed. */
-static int hand_over(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
+static int send_to_module(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
         struct hfd_outbound_request request = call->request;
         uint64_t engine_id = 0;
 
@@ -136,7 +136,7 @@ static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char
                         end_unsent(call, HFD_OUTBOUND_CANCELED, "context canceled");
                 else if (!loaded)
                         end_unsent(call, HFD_OUTBOUND_LOCAL, reason);
-                else if (hand_over(outbound, call) != 0)
+                else if (send_to_module(outbound, call) != 0)
                         end_unsent(call, HFD_OUTBOUND_LOCAL, "out of memory");
                 pthread_mutex_lock(&outbound->mu);
         }
@@ -229,7 +229,7 @@ int hfd_outbound_send(struct hfd_outbound *outbound, const struct hfd_outbound_r
                 if (ret_id)
                         *ret_id = call->id;
                 if (ready)
-                        r = hand_over(outbound, call);
+                        r = send_to_module(outbound, call);
                 if (r != 0) {
                         remove_call(outbound, call);
                         hfd_outbound_call_unref(call);

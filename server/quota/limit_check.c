@@ -146,8 +146,8 @@ static int check_resources(const struct hf__json *item, const struct hfd_pod_par
         return r;
 }
 
-static int check_each(const struct hf__json *item, const struct hf__json *containers,
-                      struct findings *findings) {
+static int check_containers(const struct hf__json *item, const struct hf__json *containers,
+                            struct findings *findings) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(containers); m && r == 0;
@@ -173,8 +173,8 @@ static int check_item(const struct hf__json *item, enum hfd_quota_kind kind,
                 return check_resources(item, &all, findings);
         if (!hf__json_has_text(item, "type", "Container"))
                 return 0;
-        r = check_each(item, all.containers, findings);
-        return r == 0 ? check_each(item, all.init_containers, findings) : r;
+        r = check_containers(item, all.containers, findings);
+        return r == 0 ? check_containers(item, all.init_containers, findings) : r;
 }
 
 int hfd_limit_range_check(const struct hf__json *range, enum hfd_quota_kind kind,

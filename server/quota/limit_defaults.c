@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/quota/limit_range.h"
 
 static bool is_of_containers(const struct hf__json *item) {
@@ -57,17 +58,13 @@ static int add_missing(struct hf__json *to, const struct hf__json *defaults, str
         return r;
 }
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static void note_default(const struct names *set, const char *what, const char *kind,
                          const struct hf__json *container, struct hf__strbuf *notes) {
         const char *name = hf__json_string(container, "name");
 
         if (set->n == 0)
                 return;
-        qsort(set->of, set->n, sizeof *set->of, compare_names);
+        qsort(set->of, set->n, sizeof *set->of, hf__text_compare);
         hf__strbuf_puts(notes, notes->n > 0 ? "; " : "LimitRanger plugin set: ");
         for (size_t i = 0; i < set->n; i++)
                 hf__strbuf_printf(notes, "%s%s", i > 0 ? ", " : "", set->of[i]);

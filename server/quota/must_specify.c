@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/quota/usage.h"
 
 /* For each resource of a quota, where a container must say how much it needs. */
@@ -67,11 +68,7 @@ void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name) 
         missing->any = true;
 }
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void print_one(const struct hf__json *pod, const char *name, struct hf__strbuf *out) {
+static void print_resource(const struct hf__json *pod, const char *name, struct hf__strbuf *out) {
         const struct place *place = place_of(name);
         size_t n = find_silent(pod, place, NULL);
         const char **names = calloc(n, sizeof *names), *comma = "";
@@ -80,7 +77,7 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
         if (!names)
                 return; /* out of memory: the refusal names no containers */
         (void)find_silent(pod, place, names);
-        qsort(names, n, sizeof *names, compare_names);
+        qsort(names, n, sizeof *names, hf__text_compare);
         for (size_t i = 0; i < n; i++) {
                 if (i > 0 && strcmp(names[i - 1], names[i]) == 0)
                         continue;
@@ -93,6 +90,6 @@ static void print_one(const struct hf__json *pod, const char *name, struct hf__s
 void hfd_must_specify_print(const struct hfd_must_specify *missing, struct hf__strbuf *out) {
         for (size_t i = 0; i < missing->n; i++) {
                 hf__strbuf_puts(out, i == 0 ? "must specify " : "; ");
-                print_one(missing->pod, missing->names[i], out);
+                print_resource(missing->pod, missing->names[i], out);
         }
 }

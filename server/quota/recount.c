@@ -129,7 +129,7 @@ static int count_total(const struct recount *recount, struct total *total) {
         return r;
 }
 
-static int count_all(struct recount *recount) {
+static int count_usage(struct recount *recount) {
         bool visited[HFD_QUOTA_SERVICES + 1] = {false};
         int r = 0;
 
@@ -176,7 +176,7 @@ int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *sou
         int r = init_totals(&recount);
 
         if (r == 0)
-                r = count_all(&recount);
+                r = count_usage(&recount);
         status = r == 0 ? make_status(&recount) : NULL;
         free(recount.totals);
         if (r != 0 || !status)

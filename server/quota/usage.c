@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 
 #define REQUESTS      "requests."
 #define LIMITS        "limits."
@@ -21,16 +22,6 @@
 #define STORAGE_CLASS ".storageclass.storage.k8s.io/"
 
 /* ---- names ---- */
-
-static bool begins_with(const char *name, const char *prefix) {
-        return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_any(const char *name, const char *const *names) {
-        while (*names && strcmp(*names, name) != 0)
-                names++;
-        return *names != NULL;
-}
 
 /* Whether the resource is one of Kubernetes' own: its name has no domain, or one of Kubernetes. */
 static bool is_native(const char *name) {
@@ -51,9 +42,10 @@ static bool is_of_pods(const char *name) {
                                             "limits.ephemeral-storage",
                                             NULL};
 
-        return is_any(name, names) || begins_with(name, HUGE_PAGES) ||
-               begins_with(name, REQUESTS HUGE_PAGES) || begins_with(name, REQUESTS DEVICE_CLASS) ||
-               (begins_with(name, REQUESTS) && !is_native(name));
+        return hf__text_is_one_of(name, names) || hf__text_begins_with(name, HUGE_PAGES) ||
+               hf__text_begins_with(name, REQUESTS HUGE_PAGES) ||
+               hf__text_begins_with(name, REQUESTS DEVICE_CLASS) ||
+               (hf__text_begins_with(name, REQUESTS) && !is_native(name));
 }
 
 /* Splits "gold.storageclass.storage.k8s.io/requests.storage": returns the resource of the class,
@@ -74,7 +66,8 @@ static bool is_of_claims(const char *name) {
         size_t n;
         const char *resource = of_class(name, &n);
 
-        return strcmp(name, "count/" CLAIMS) == 0 || is_any(resource ? resource : name, names);
+        return strcmp(name, "count/" CLAIMS) == 0 ||
+               hf__text_is_one_of(resource ? resource : name, names);
 }
 
 bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name) {
@@ -85,7 +78,7 @@ bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name) {
         switch (kind) {
         case HFD_QUOTA_PODS: return is_of_pods(name);
         case HFD_QUOTA_CLAIMS: return is_of_claims(name);
-        case HFD_QUOTA_SERVICES: return is_any(name, of_services);
+        case HFD_QUOTA_SERVICES: return hf__text_is_one_of(name, of_services);
         case HFD_QUOTA_OBJECTS: break;
         }
         return false;
@@ -177,17 +170,17 @@ void hfd_usage_done(struct hfd_usage *usage) {
  * such resource. */
 static const struct hfd_pod_sum *sum_of(const struct hfd_usage *usage, const char *name) {
         static const char *const basic[] = {"cpu", "memory", "ephemeral-storage", NULL};
-        bool requests = begins_with(name, REQUESTS);
+        bool requests = hf__text_begins_with(name, REQUESTS);
 
-        if (begins_with(name, LIMITS))
-                return is_any(name + strlen(LIMITS), basic)
+        if (hf__text_begins_with(name, LIMITS))
+                return hf__text_is_one_of(name + strlen(LIMITS), basic)
                                ? hfd_pod_sums_find(&usage->limits, name + strlen(LIMITS))
                                : NULL;
         if (requests)
                 name += strlen(REQUESTS);
-        if (is_any(name, basic) || begins_with(name, HUGE_PAGES) ||
-            (requests && (begins_with(name, DEVICE_CLASS) ||
-                          (!is_native(name) && !begins_with(name, REQUESTS)))))
+        if (hf__text_is_one_of(name, basic) || hf__text_begins_with(name, HUGE_PAGES) ||
+            (requests && (hf__text_begins_with(name, DEVICE_CLASS) ||
+                          (!is_native(name) && !hf__text_begins_with(name, REQUESTS)))))
                 return hfd_pod_sums_find(&usage->requests, name);
         return NULL;
 }

@@ -28,22 +28,23 @@
 static void finish_request(struct hfd_operation *op, const struct hf_response *response) {
         if (!hfd_operation_unlist(op))
                 return;
-        op->call->done(op->ctx, response);
+        op->whole->done(op->ctx, response);
         hfd_operation_unref(op);
 }
 
 static void cancel_request(struct hfd_operation *op) {
         struct hf_response response = {.size = sizeof response, .error = HF_E_CANCELED};
 
-        assert(op->call);
+        assert(op->whole);
         (void)hf_fail(&response.status, HF_E_CANCELED, "the request was canceled");
         finish_request(op, &response);
 }
 
 /* The registry has finished with the request or never got it: drops the registry's reference. */
 static void on_response(struct hfd_request *request, const struct hfd_response *from_registry) {
-        struct hfd_call *call = (void *)((char *)request - offsetof(struct hfd_call, request));
-        struct hfd_operation *op = &call->op;
+        struct hfd_loopback_request *whole =
+                (void *)((char *)request - offsetof(struct hfd_loopback_request, request));
+        struct hfd_operation *op = &whole->op;
         struct hf_response response = {.size = sizeof response,
                                        .error = from_registry->status.error,
                                        .fence_echoed = from_registry->fence_compared,
@@ -63,8 +64,9 @@ static bool is_single_object_verb(enum hf_verb verb) {
 }
 
 /* Copies the request, whose names and verb were checked. NULL: out of memory. */
-static struct hfd_call *call_new(struct hfd_loopback *client, const struct hf_request *request,
-                                 hf_response_fn done, void *ctx) {
+static struct hfd_loopback_request *new_request(struct hfd_loopback *client,
+                                                const struct hf_request *request,
+                                                hf_response_fn done, void *ctx) {
         static const enum hfd_verb verbs[] = {[HF_VERB_GET] = HFD_GET,
                                               [HF_VERB_LIST] = HFD_LIST,
                                               [HF_VERB_CREATE] = HFD_CREATE,
@@ -78,15 +80,15 @@ static struct hfd_call *call_new(struct hfd_loopback *client, const struct hf_re
         hf_nsec timeout = request->verb == HF_VERB_DELETE_COLLECTION
                                   ? HFD_REGISTRY_DELETE_COLLECTION_DEADLINE
                                   : HFD_REGISTRY_DEADLINE;
-        struct hfd_call *call = calloc(1, sizeof *call);
+        struct hfd_loopback_request *whole = calloc(1, sizeof *whole);
 
-        if (!call)
+        if (!whole)
                 return NULL;
-        struct hfd_request *own = &call->request;
-        call->done = done;
-        call->op.call = call;
-        hfd_operation_init(&call->op, client, &request->resource, ctx);
-        hfd_operation_request_init(own, &call->op, request->ns,
+        struct hfd_request *own = &whole->request;
+        whole->done = done;
+        whole->op.whole = whole;
+        hfd_operation_init(&whole->op, client, &request->resource, ctx);
+        hfd_operation_request_init(own, &whole->op, request->ns,
                                    is_single_object_verb(request->verb) ? request->name : NULL);
         own->verb = verbs[request->verb];
         if (request->verb == HF_VERB_PATCH && request->patch != HF_PATCH_APPLY)
@@ -98,20 +100,20 @@ static struct hfd_call *call_new(struct hfd_loopback *client, const struct hf_re
         own->skips_admission = request->lane == HF_LANE_LEASE; /* admit.h */
         own->takes_any_version = true;
         if (request->fence) {
-                call->fence = *request->fence;
-                own->fence = &call->fence;
+                whole->fence = *request->fence;
+                own->fence = &whole->fence;
         }
         if (request->n_body) {
-                call->body = malloc(request->n_body);
-                if (!call->body) {
-                        hfd_operation_free(&call->op);
+                whole->body = malloc(request->n_body);
+                if (!whole->body) {
+                        hfd_operation_free(&whole->op);
                         return NULL;
                 }
-                memcpy(call->body, request->body, request->n_body);
+                memcpy(whole->body, request->body, request->n_body);
         }
-        own->body = call->body;
+        own->body = whole->body;
         own->n_body = request->n_body;
-        return call;
+        return whole;
 }
 
 /*
@@ -155,13 +157,13 @@ static int loopback_request(struct hf_client *self, const struct hf_request *req
             (unsigned)request->verb > HF_VERB_PATCH || (unsigned)request->patch > HF_PATCH_APPLY ||
             (is_single_object_verb(request->verb) && (!request->name || !*request->name)))
                 return -EINVAL;
-        struct hfd_call *call = call_new(client, request, done, ctx);
-        if (!call)
+        struct hfd_loopback_request *whole = new_request(client, request, done, ctx);
+        if (!whole)
                 return -ENOMEM;
-        struct hfd_request *own = &call->request;
-        int r = hfd_operation_list(&call->op, ret_id);
+        struct hfd_request *own = &whole->request;
+        int r = hfd_operation_list(&whole->op, ret_id);
         if (r != 0) {
-                hfd_operation_free(&call->op);
+                hfd_operation_free(&whole->op);
                 return r;
         }
         if (check_request(own, request, &response)) {
@@ -183,7 +185,7 @@ static void loopback_cancel(struct hf_client *self, uint64_t id) {
         pthread_mutex_unlock(&client->mu);
         if (!op)
                 return;
-        if (op->call)
+        if (op->whole)
                 cancel_request(op);
         hfd_operation_unref(op);
 }
@@ -201,7 +203,7 @@ static void cancel_first_locked(struct hfd_loopback *client) {
         pthread_mutex_unlock(&client->mu);
         if (watcher)
                 hfd_watcher_cancel(watcher);
-        else if (op->call)
+        else if (op->whole)
                 cancel_request(op);
         hfd_operation_unref(op);
         pthread_mutex_lock(&client->mu);

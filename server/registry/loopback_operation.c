@@ -45,14 +45,14 @@ void hfd_operation_init(struct hfd_operation *op, struct hfd_loopback *client,
 }
 
 void hfd_operation_free(struct hfd_operation *op) {
-        struct hfd_call *call = op->call;
+        struct hfd_loopback_request *whole = op->whole;
 
         assert(!op->link);
         hfd_watcher_unref(op->watcher);
         hfd_resource_unref(op->resource);
-        if (call) {
-                hfd_operation_request_deinit(&call->request);
-                free(call->body);
+        if (whole) {
+                hfd_operation_request_deinit(&whole->request);
+                free(whole->body);
         }
         free(op);
 }

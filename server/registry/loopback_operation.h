@@ -48,7 +48,7 @@ struct hfd_operation {
         /* Immutable after hfd_operation_list. */
         struct hfd_loopback *client;
         const struct hfd_resource *resource; /* owned reference; NULL = there is none */
-        struct hfd_call *call;               /* the call that contains this; NULL = a watch */
+        struct hfd_loopback_request *whole;  /* the request that contains this; NULL = a watch */
         hf_event_fn on_event;                /* for a watch */
         hf_watch_end_fn on_end;              /* for a watch */
         void *ctx;
@@ -69,8 +69,8 @@ struct hfd_operation {
  * A request. A watch is only an operation, which is much smaller: there are many watches, and they
  * last long.
  */
-struct hfd_call {
-        struct hfd_operation op; /* first member: it is freed with the call */
+struct hfd_loopback_request {
+        struct hfd_operation op; /* first member: the two are freed as one */
         /* Filled before the registry gets it, and then used by the registry only. */
         struct hfd_request request;
 

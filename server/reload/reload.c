@@ -66,7 +66,8 @@ void hfd_reload_request_minor(struct hfd_reload *reload) {
 
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin) {
         if (reload->running && atomic_load(&reload->returned)) {
-                hfd_reload_join(reload);
+                (void)hf__thread_join(reload->thread);
+                reload->running = false;
                 if (!reload->disabled && !reload->is_minor)
                         hfd_notify_ready();
         }
@@ -84,14 +85,4 @@ bool hfd_reload_is_running(const struct hfd_reload *reload) { return reload->run
 
 bool hfd_reload_is_idle(const struct hfd_reload *reload) {
         return !reload->running && !reload->requested && !reload->minor_requested;
-}
-
-void hfd_reload_join(struct hfd_reload *reload) {
-        if (!reload->running)
-                return;
-        /* Main must not block while the server runs, so hfd_reload_step joins only after the work
-         * has returned. */
-        assert(reload->disabled || atomic_load(&reload->returned));
-        (void)hf__thread_join(reload->thread);
-        reload->running = false;
 }

@@ -64,7 +64,3 @@ void hfd_reload_disable(struct hfd_reload *reload);
 bool hfd_reload_is_running(const struct hfd_reload *reload);
 /* Whether neither a reload nor the minor work runs or is requested. */
 bool hfd_reload_is_idle(const struct hfd_reload *reload);
-/* Blocks until the running work, if any, has returned. Call after hfd_reload_disable, and after the
- * token that ends the waits of the work has fired. For tests: holdfastd itself does not wait for a
- * reload that hangs, but exits. */
-void hfd_reload_join(struct hfd_reload *reload);

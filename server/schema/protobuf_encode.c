@@ -145,7 +145,7 @@ static void put_elements(struct hf__strbuf *s, unsigned number, const struct hfd
 }
 
 /* {1: value as JSON}, as in FieldsV1. Null has no text. */
-static void put_any(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
+static void put_any_value(struct hf__strbuf *s, unsigned number, const struct hf__json *value) {
         size_t start = s->n;
 
         if (value && !hf__json_is_null(value)) {
@@ -218,7 +218,7 @@ static void put_value(struct hf__strbuf *s, unsigned number, const struct hfd_sc
                 hfd_protobuf_put_text(s, 1, text ? text : "0");
                 hfd_protobuf_wrap(s, number, start);
                 break;
-        case HFD_SCHEMA_ANY: put_any(s, number, value); break;
+        case HFD_SCHEMA_ANY: put_any_value(s, number, value); break;
         case HFD_SCHEMA_INT_OR_STRING: put_int_or_string(s, number, value); break;
         case HFD_SCHEMA_EITHER: put_either(s, number, schema, value); break;
         case HFD_SCHEMA_NUMBER: put_double(s, number, hf__json_number(value)); break;

@@ -126,8 +126,8 @@ static size_t take_some(struct hfd_account_watches *watches,
 }
 
 /* Puts a watch back into the list if it is valid. True: the watch has to end. */
-static bool put_back(struct hfd_account_watches *watches, struct hfd_account_watch *watch,
-                     bool valid) {
+static bool return_watch(struct hfd_account_watches *watches, struct hfd_account_watch *watch,
+                         bool valid) {
         pthread_mutex_lock(&watches->mu);
         bool tracked = watch->watches != NULL; /* otherwise its owner has let go of it */
         if (tracked && valid)
@@ -137,7 +137,7 @@ static bool put_back(struct hfd_account_watches *watches, struct hfd_account_wat
 }
 
 /* Checks all watches once. */
-static void check_all(struct hfd_account_watches *watches) {
+static void check_watches(struct hfd_account_watches *watches) {
         struct hfd_account_watch *taken[CHECKS];
         size_t n;
 
@@ -146,7 +146,7 @@ static void check_all(struct hfd_account_watches *watches) {
                         struct hfd_http_request *request = taken[i]->request;
                         bool valid = hfd_account_lookup(watches->cacher, taken[i]->credential,
                                                         now_s(watches), NULL) == 0;
-                        if (put_back(watches, taken[i], valid))
+                        if (return_watch(watches, taken[i], valid))
                                 taken[i]->end(taken[i]->ctx);
                         hfd_http_request_unref(request);
                 }
@@ -206,7 +206,7 @@ static void *watches_main(void *ctx) {
 
         while (wait_for_work(watches)) {
                 hf_nsec began = hf_now(clock);
-                check_all(watches);
+                check_watches(watches);
                 hf_nsec ended = hf_now(clock), pause = (ended - began) * PAUSE_FACTOR;
                 pause_until(watches, ended + (pause < PAUSE_MAX ? pause : PAUSE_MAX));
         }

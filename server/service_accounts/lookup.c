@@ -58,8 +58,8 @@ static struct hfd_object *get_object(struct hfd_cacher *cacher, const char *plur
 }
 
 /* Looks an object up. found: its uid, if the state is STATE_OTHER. */
-static enum state look_up(struct hfd_cacher *cacher, const char *plural, const char *ns,
-                          const char *name, const char *uid, int64_t now, char found[64]) {
+static enum state look_up_object(struct hfd_cacher *cacher, const char *plural, const char *ns,
+                                 const char *name, const char *uid, int64_t now, char found[64]) {
         enum state state = STATE_ABSENT;
         struct hf__span metadata;
 
@@ -152,7 +152,8 @@ int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *c
         if (now >= c->expires)
                 return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
                                "service account token has expired");
-        switch (look_up(cacher, "serviceaccounts", c->ns, c->account, c->account_uid, now, found)) {
+        switch (look_up_object(cacher, "serviceaccounts", c->ns, c->account, c->account_uid, now,
+                               found)) {
         case STATE_RIGHT: break;
         case STATE_ABSENT:
                 return hf_fail(reterr_status, HF_E_UNAUTHORIZED,
@@ -167,7 +168,7 @@ int hfd_account_lookup(struct hfd_cacher *cacher, const struct hfd_credential *c
         }
         if (!c->secret)
                 return 0;
-        switch (look_up(cacher, "secrets", c->ns, c->secret, c->secret_uid, now, found)) {
+        switch (look_up_object(cacher, "secrets", c->ns, c->secret, c->secret_uid, now, found)) {
         case STATE_RIGHT: return 0;
         case STATE_ABSENT:
         case STATE_DELETED: break;

@@ -269,7 +269,7 @@ static int copy_batch(struct run *run, const struct hfd_copy_entry *entries, siz
         return r;
 }
 
-static int copy_all(struct run *run) {
+static int copy_entries(struct run *run) {
         const struct hfd_copy *copy = run->copy;
         const struct hfd_copy_source *source = copy->source;
         size_t percent = 0;
@@ -326,7 +326,7 @@ static int run_copy(struct run *run) {
         if (r == 0)
                 r = mark_target(run);
         if (r == 0)
-                r = copy_all(run);
+                r = copy_entries(run);
         if (r == 0)
                 r = check_end(run);
         return r == 0 ? remove_mark(run) : r;

@@ -21,6 +21,7 @@
 #include "server/cacher/requests/store_request.h"
 #include "server/cacher/sync/cache_audit.h"
 #include "store_client.h"
+#include "watched_identity.h"
 
 /* A watch of three workspaces, a0 to a2. */
 static struct client_watch *watch_three(struct faulty_api_fixture *f) {
@@ -126,7 +127,7 @@ static void test_an_old_answer_replaces_no_history(void **state) {
                                                             ignore_reply, &n_replies),
                                  0);
                 f->store.held(f->store.held_ctx, &old);
-                PATIENCE_AWAIT(!hfd_store_identity_is_confirming(f->cacher));
+                PATIENCE_AWAIT(!watched_identity_is_confirming(f->cacher));
         }
         assert_int_equal(atomic_load(&n_replies), 3);
         assert_int_equal(atomic_load(&f->n_replaced), 0);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "counted_object_tree.h"
 #include "server/cacher/history/object_tree.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
@@ -139,14 +140,14 @@ static void test_append_takes_any_order(void **state) {
 /* Comparisons for a page of 100 in the middle, its count included. */
 static uint64_t page_work(const struct hfd_object_tree *tree, const char *after) {
         static const struct hfd_scope all = {"", false};
-        uint64_t before = hfd_object_tree_comparisons();
+        uint64_t before = counted_object_tree_comparisons();
         struct hfd_object_iter iter;
 
         hfd_object_iter_init(&iter, tree, &all, after);
         for (int i = 0; i < 100; i++)
                 assert_non_null(hfd_object_iter_next(&iter));
         assert_true(hfd_object_tree_count(tree, "", after) > 100);
-        return hfd_object_tree_comparisons() - before;
+        return counted_object_tree_comparisons() - before;
 }
 
 /* Filling costs one comparison for each object; a page costs the same at each size. */
@@ -155,19 +156,19 @@ static void test_work_grows_with_what_is_asked_for(void **state) {
                 struct hfd_object_tree tree = {0};
                 struct hfd_object *old;
                 char path[32];
-                uint64_t before = hfd_object_tree_comparisons();
+                uint64_t before = counted_object_tree_comparisons();
 
                 for (unsigned i = 0; i < n; i++) {
                         (void)snprintf(path, sizeof path, "ns/n%08u", i);
                         assert_int_equal(hfd_object_tree_append(&tree, make(path, i + 1), &old), 0);
                 }
-                assert_true(hfd_object_tree_comparisons() - before <= n);
+                assert_true(counted_object_tree_comparisons() - before <= n);
                 (void)snprintf(path, sizeof path, "ns/n%08u", n / 2);
                 assert_true(page_work(&tree, path) < 400);
-                before = hfd_object_tree_comparisons();
+                before = counted_object_tree_comparisons();
                 put(&tree, path, n + 1);
                 take(&tree, path);
-                assert_true(hfd_object_tree_comparisons() - before < 600);
+                assert_true(counted_object_tree_comparisons() - before < 600);
                 hfd_object_tree_clear(&tree);
         }
 }

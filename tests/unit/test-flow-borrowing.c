@@ -115,15 +115,15 @@ static void test_demand_is_measured_over_time(void **state) {
         hfd_seat_demand_init(&demand, 0);
         hfd_seat_demand_set(&demand, 10, 0);
         hfd_seat_demand_set(&demand, 0, 5 * SEC);
-        hfd_seat_demand_turn(&demand, 10 * SEC);
+        hfd_seat_demand_end_period(&demand, 10 * SEC);
         assert_int_equal(demand.high_watermark, 10);
         assert_true(demand.average > 4.99 && demand.average < 5.01);
         assert_true(demand.deviation > 4.99 && demand.deviation < 5.01);
         assert_true(demand.smoothed > 9.99 && demand.smoothed < 10.01);
-        hfd_seat_demand_turn(&demand, 20 * SEC); /* idle: it falls slowly */
+        hfd_seat_demand_end_period(&demand, 20 * SEC); /* idle: it falls slowly */
         assert_int_equal(demand.high_watermark, 0);
         assert_true(demand.smoothed > 9.7 && demand.smoothed < 9.8);
-        hfd_seat_demand_turn(&demand, 20 * SEC); /* no time has passed */
+        hfd_seat_demand_end_period(&demand, 20 * SEC); /* no time has passed */
         assert_true(demand.smoothed > 9.7);
 }
 

@@ -226,7 +226,7 @@ static void test_another_configuration_while_requests_wait(void **state) {
         memcpy(old_classes, classes, sizeof old_classes);
         other.name = "other";
         apply(&other, &rest);
-        hfd_flow_levels_turn(levels, now());
+        hfd_flow_levels_end_period(levels, now());
         hfd_flow_dump_levels(levels, &text);
         assert_non_null(strstr(text.data, "\none,               1,            false,  true,"));
         hf__strbuf_reset(&text);
@@ -235,13 +235,13 @@ static void test_another_configuration_while_requests_wait(void **state) {
         assert_int_equal(c.granted, 1); /* the level still serves its requests */
         (void)hfd_flow_level_leave(&c.place, now());
         /* Only an old index refers to the level, so the others get its share. */
-        hfd_flow_levels_turn(levels, now());
+        hfd_flow_levels_end_period(levels, now());
         hfd_flow_metrics_write(levels, &text);
         assert_non_null(strstr(text.data, "nominal_limit_seats{priority_level=\"rest\"} 9\n"));
         assert_null(strstr(text.data, "priority_level=\"one\""));
         hf__strbuf_reset(&text);
         let_go(old, old_classes);
-        hfd_flow_levels_turn(levels, now());
+        hfd_flow_levels_end_period(levels, now());
         hfd_flow_dump_levels(levels, &text);
         assert_null(strstr(text.data, "\none,"));
         hf__strbuf_done(&text);
@@ -339,7 +339,7 @@ static void test_one_seat_serves_many_threads(void **state) {
                 assert_int_equal(pthread_create(&threads[i], NULL, contend, &n_run), 0);
         for (int i = 0; i < 20; i++) {
                 hfd_flow_metrics_write(levels, &text);
-                hfd_flow_levels_turn(levels, now());
+                hfd_flow_levels_end_period(levels, now());
                 hf__strbuf_reset(&text);
         }
         for (size_t i = 0; i < N_THREADS; i++)

@@ -97,19 +97,32 @@ static void on_reply(void *ctx, const struct hf_response *reply) {
 static void on_event(void *ctx, const struct hf_event *event) { fail(); }
 static void on_end(void *ctx, int error, const struct hf_status *status) { fail(); }
 
-static struct hf_client *make(bool unfenced, bool gate_off) {
+/* While this is set, nothing but the fence stops a write. */
+static bool gate_is_off;
+
+int __real_hf__gate_admit(struct hf__gate *admitting, hf_nsec at, bool is_over, hf_nsec *deadline,
+                          const char **ret_why);
+int __wrap_hf__gate_admit(struct hf__gate *admitting, hf_nsec at, bool is_over, hf_nsec *deadline,
+                          const char **ret_why);
+
+int __wrap_hf__gate_admit(struct hf__gate *admitting, hf_nsec at, bool is_over, hf_nsec *deadline,
+                          const char **ret_why) {
+        return gate_is_off ? 0 : __real_hf__gate_admit(admitting, at, is_over, deadline, ret_why);
+}
+
+static struct hf_client *make(bool unfenced) {
         struct hf__leader_client_config config =
                 {.inner = &inner.base,
                  .gate = &gate,
                  .fence = {.ns = "kube-system", .name = "lead", .term = 17, .identity = "me"},
                  .unfenced = unfenced,
-                 .gate_off = gate_off,
                  .stale = on_stale,
                  .settled = on_settled};
         struct hf_client *client = NULL;
         memset(&inner, 0, sizeof inner);
         inner.base = (struct hf_client){&inner_ops, &host};
         inner.echo = true;
+        gate_is_off = false;
         n_settled = n_stale = n_replies = reply_error = stale_error = 0;
         now = 1000;
         hf__gate_shut(&gate);
@@ -135,7 +148,7 @@ static int send_request(struct hf_client *client, enum hf_verb verb, hf_nsec dea
 }
 
 static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         for (int verb = HF_VERB_CREATE; verb <= HF_VERB_DELETE; verb++) {
                 assert_int_equal(send_request(client, (enum hf_verb)verb, 0), 0);
                 assert_non_null(inner.request.fence);
@@ -158,7 +171,7 @@ static void test_a_write_carries_the_fence_and_ends_with_validity(void **state) 
 
 /* Scenario of docs/parity.md: PN03. */
 static void test_the_gate_is_checked_for_each_write(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         now = 2000; /* the validity ends exactly now */
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(n_replies, 1);
@@ -180,7 +193,8 @@ static void test_the_gate_is_checked_for_each_write(void **state) {
 }
 
 static void test_with_the_gate_off_only_the_fence_remains(void **state) {
-        struct hf_client *client = make(false, true);
+        struct hf_client *client = make(false);
+        gate_is_off = true;
         now = 5000;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(inner.n_calls, 1);
@@ -199,7 +213,7 @@ static void test_with_the_gate_off_only_the_fence_remains(void **state) {
 }
 
 static void test_a_stale_term_is_reported(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(HF_E_STALE_TERM);
         assert_int_equal(n_stale, 1);
@@ -208,7 +222,7 @@ static void test_a_stale_term_is_reported(void **state) {
 }
 
 static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         inner.echo = false;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(0);
@@ -219,7 +233,7 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
         assert_int_equal(reply_error, HF_E_CONFLICT);
         assert_int_equal(n_stale, 1);
         hf__leader_client_release(client);
-        client = make(true, false);
+        client = make(true);
         inner.echo = false;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         response(0);
@@ -235,7 +249,7 @@ static void test_a_missing_echo_ends_the_term_unless_accepted(void **state) {
 static void test_a_dry_run_needs_no_echo(void **state) {
         static const char *const queries[] = {"dryRun=All", "fieldManager=x&dryRun=All"};
         for (size_t i = 0; i < 2; i++) {
-                struct hf_client *client = make(false, false);
+                struct hf_client *client = make(false);
                 struct hf_request request = {.size = sizeof request,
                                              .verb = HF_VERB_UPDATE,
                                              .resource = {"", "v1", "configmaps"},
@@ -275,7 +289,7 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
                 {HF_VERB_CREATE, "{\"dryRun\":[\"All\"]}", HF_E_UNFENCED},
         };
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-                struct hf_client *client = make(false, false);
+                struct hf_client *client = make(false);
                 struct hf_request request = {.size = sizeof request,
                                              .verb = rows[i].verb,
                                              .resource = {"", "v1", "configmaps"},
@@ -292,7 +306,7 @@ static void test_a_dry_run_of_a_delete_needs_no_echo(void **state) {
 
 /* Scenario of docs/parity.md: PN05. */
 static void test_an_abort_cancels_requests_and_refuses_later_ones(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         struct hf_watch_spec spec = {.size = sizeof spec, .resource = {"", "v1", "configmaps"}};
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_abort(client);
@@ -330,7 +344,7 @@ static void test_writes_of_unknown_outcome_are_in_doubt(void **state) {
                 {-5, false, 1100},
         };
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-                struct hf_client *client = make(true, false);
+                struct hf_client *client = make(true);
                 inner.echo = false;
                 inner.not_sent = rows[i].not_sent;
                 assert_int_equal(hf__leader_client_doubt_at(client), 0);
@@ -345,7 +359,7 @@ static void test_writes_of_unknown_outcome_are_in_doubt(void **state) {
                 assert_int_equal(hf__leader_client_doubt_at(client), rows[i].doubt_at);
                 hf__leader_client_release(client);
         }
-        struct hf_client *client = make(true, false);
+        struct hf_client *client = make(true);
         inner.echo = false;
         assert_int_equal(send_request(client, HF_VERB_DELETE, 1500), 0);
         now = 5000;
@@ -355,7 +369,7 @@ static void test_writes_of_unknown_outcome_are_in_doubt(void **state) {
 }
 
 static void test_reads_dry_runs_and_fenced_writes_are_not_in_doubt(void **state) {
-        struct hf_client *client = make(true, false);
+        struct hf_client *client = make(true);
         struct hf_request dry = {.size = sizeof dry,
                                  .verb = HF_VERB_UPDATE,
                                  .resource = {"", "v1", "configmaps"},
@@ -385,7 +399,7 @@ static void test_reads_dry_runs_and_fenced_writes_are_not_in_doubt(void **state)
 }
 
 static void test_the_end_refuses_new_writes_and_reports_the_last_response(void **state) {
-        struct hf_client *client = make(true, false);
+        struct hf_client *client = make(true);
         inner.echo = false;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_end(client);
@@ -405,7 +419,7 @@ static void test_the_end_refuses_new_writes_and_reports_the_last_response(void *
 }
 
 static void test_a_response_after_the_release_is_harmless(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         hf__leader_client_release(client);
         assert_int_equal(n_replies, 0);
@@ -416,7 +430,7 @@ static void test_a_response_after_the_release_is_harmless(void **state) {
 }
 
 static void test_a_response_before_the_call_returns_counts_once(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         inner.respond_at_once = 1;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), 0);
         assert_int_equal(n_replies, 1);
@@ -426,7 +440,7 @@ static void test_a_response_before_the_call_returns_counts_once(void **state) {
 }
 
 static void test_a_request_that_cannot_start_gets_no_response(void **state) {
-        struct hf_client *client = make(false, false);
+        struct hf_client *client = make(false);
         inner.fail = HF_E_CLOSED;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);
         assert_int_equal(n_replies, 0);
@@ -435,7 +449,7 @@ static void test_a_request_that_cannot_start_gets_no_response(void **state) {
 
 /* The client ends while a write is on its way to the inner client, which then fails. */
 static void test_a_write_that_cannot_start_settles(void **state) {
-        struct hf_client *client = make(true, false);
+        struct hf_client *client = make(true);
         inner.fail = HF_E_CLOSED;
         inner.ended_before = client;
         assert_int_equal(send_request(client, HF_VERB_UPDATE, 0), HF_E_CLOSED);

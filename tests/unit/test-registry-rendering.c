@@ -17,6 +17,7 @@
 #include "api_fixture.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "counted_renderings.h"
 #include "server/cacher/watch/snapshot.h"
 #include "server/registry/list/list_body.h"
 #include "server/registry/list/rendering.h"
@@ -74,20 +75,8 @@ static size_t read_all(struct hfd_rendering *rendering, struct hf__strbuf *out) 
         return out->n;
 }
 
-static uint64_t n_chunks(struct api_fixture *f) {
-        size_t n;
-        uint64_t chunks;
-
-        hfd_renderings_count(f->registry->renderings, &n, &chunks);
-        return chunks;
-}
-
 static size_t n_renderings(struct api_fixture *f) {
-        size_t n;
-        uint64_t chunks;
-
-        hfd_renderings_count(f->registry->renderings, &n, &chunks);
-        return n;
+        return counted_renderings_n(f->registry->renderings);
 }
 
 static void test_readers_of_the_same_state_share(void **state) {
@@ -101,10 +90,10 @@ static void test_readers_of_the_same_state_share(void **state) {
         assert_ptr_equal(a, b);
         assert_int_equal(n_renderings(f), 1);
         assert_true(read_all(a, &first) > 300000);
-        uint64_t made = n_chunks(f);
+        uint64_t made = counted_renderings_chunks();
         assert_true(made >= 9);
         assert_int_equal(read_all(b, &second), first.n);
-        assert_int_equal(n_chunks(f), made); /* the second reader has made none */
+        assert_int_equal(counted_renderings_chunks(), made); /* the second reader has made none */
         assert_string_equal(first.data, second.data);
 
         /* Another format or another state has another rendering. */
@@ -245,7 +234,7 @@ static struct hf__buf *read_body(struct api_fixture *f, enum hfd_format format, 
         struct hf__strbuf s = {0};
         struct hfd_list_body *body;
         bool ended = false;
-        uint64_t before = n_chunks(f);
+        uint64_t before = counted_renderings_chunks();
 
         assert_true(hfd_snapshot_take(f->cacher, request.resource, 0, &snapshot));
         assert_int_equal(hfd_rendering_get(f->registry->renderings, &spec, &snapshot, &rendering),
@@ -260,7 +249,7 @@ static struct hf__buf *read_body(struct api_fixture *f, enum hfd_format format, 
                 hf__buf_unref(piece);
         }
         hfd_list_body_free(body);
-        *ret_chunks = n_chunks(f) - before;
+        *ret_chunks = counted_renderings_chunks() - before;
         struct hf__buf *buf = hf__strbuf_to_buf(&s);
         hf__strbuf_done(&s);
         return buf;
@@ -334,7 +323,7 @@ static void test_work_grows_with_the_objects(void **state) {
         for (int n = 256; n <= 1024; n *= 2) {
                 struct hfd_rendering *readers[10];
                 make_workspaces(f, n == 256 ? 0 : n / 2, n == 256 ? n : n / 2, 500);
-                uint64_t begin = n_chunks(f);
+                uint64_t begin = counted_renderings_chunks();
                 for (size_t i = 0; i < 10; i++) {
                         struct hf__strbuf s = {0};
                         readers[i] = get(f, &spec);
@@ -343,7 +332,7 @@ static void test_work_grows_with_the_objects(void **state) {
                 }
                 for (size_t i = 0; i < 10; i++)
                         hfd_rendering_unref(readers[i]);
-                uint64_t made = n_chunks(f) - begin;
+                uint64_t made = counted_renderings_chunks() - begin;
                 assert_true(before == 0 || made * 2 <= before * 5);
                 before = made;
         }

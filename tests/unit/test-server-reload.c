@@ -168,23 +168,9 @@ static void test_a_stop_drops_requested_reloads(void **state) {
         hfd_reload_step(&world.reload, false);
         hfd_reload_request(&world.reload);
         hfd_reload_step(&world.reload, true);
-        hfd_reload_join(&world.reload);
+        assert_false(hfd_reload_is_running(&world.reload));
         expect_heard("");
         assert_int_equal(atomic_load(&world.n_done), 1);
-        end_world(&world);
-}
-
-static void test_joining_waits_for_the_running_reload(void **state) {
-        struct world world;
-
-        make_world(&world);
-        begin_work(&world);
-        expect_heard("RELOADING=1 ");
-        hfd_reload_disable(&world.reload);
-        sem_post(&world.let_go);
-        hfd_reload_join(&world.reload);
-        assert_int_equal(atomic_load(&world.n_done), 1);
-        expect_heard("");
         end_world(&world);
 }
 
@@ -273,7 +259,6 @@ int main(void) {
                 cmocka_unit_test(test_a_reload_waits_until_it_may_begin),
                 cmocka_unit_test(test_requests_during_a_reload_cause_one_more),
                 cmocka_unit_test(test_a_stop_drops_requested_reloads),
-                cmocka_unit_test(test_joining_waits_for_the_running_reload),
                 cmocka_unit_test(test_a_reload_without_a_thread_is_abandoned),
                 cmocka_unit_test(test_the_minor_work_is_silent_and_never_runs_with_a_reload),
                 cmocka_unit_test(test_the_minor_work_is_begun_again_when_there_was_no_thread),

@@ -48,10 +48,10 @@ void hfd_match_progress_done(struct hfd_match_progress *progress) {
 }
 
 /* One condition. MORE: it does not decide. */
-static enum hfd_match check_next(const struct hfd_match_condition *condition,
-                                 struct hfd_expression_run *run,
-                                 struct hfd_match_progress *progress, const char **ret_failed,
-                                 struct hf__strbuf *reterr_message) {
+static enum hfd_match check_condition(const struct hfd_match_condition *condition,
+                                      struct hfd_expression_run *run,
+                                      struct hfd_match_progress *progress, const char **ret_failed,
+                                      struct hf__strbuf *reterr_message) {
         struct hf__strbuf *errors = &progress->errors;
         size_t before = errors->n, start;
         struct hf__cel_value value;
@@ -83,8 +83,8 @@ static enum hfd_match check_next(const struct hfd_match_condition *condition,
 }
 
 /* All conditions are evaluated, and none is false. */
-static enum hfd_match sum_up(const struct hfd_match_progress *progress,
-                             struct hf__strbuf *reterr_message) {
+static enum hfd_match conclude_conditions(const struct hfd_match_progress *progress,
+                                          struct hf__strbuf *reterr_message) {
         const char *errors = progress->errors.data;
 
         if (progress->n_errors == 0)
@@ -109,7 +109,7 @@ enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *con
                 const struct hfd_match_condition *condition = &conditions->items[progress->next];
                 progress->budget = run->budget;
                 enum hfd_match match =
-                        check_next(condition, run, progress, ret_failed, reterr_message);
+                        check_condition(condition, run, progress, ret_failed, reterr_message);
                 if (match != HFD_MATCH_MORE)
                         return match;
                 uint64_t cost = progress->budget - run->budget;
@@ -117,7 +117,7 @@ enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *con
                 progress->budget = run->budget;
                 progress->next++;
         }
-        return sum_up(progress, reterr_message);
+        return conclude_conditions(progress, reterr_message);
 }
 
 enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *conditions,

@@ -142,7 +142,7 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
 /*
  * Replaces the object by the changed one, which has the version of the rules and is converted back.
  */
-static int take_back(struct mutating *m, struct hf__json *changed) {
+static int replace_object(struct mutating *m, struct hf__json *changed) {
         struct hf__json *back = changed;
         int r = 0;
 
@@ -160,8 +160,8 @@ static int take_back(struct mutating *m, struct hf__json *changed) {
 }
 
 /* Applies one mutation. */
-static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mutation,
-                        const struct hf__json *params) {
+static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation *mutation,
+                           const struct hf__json *params) {
         struct hfd_expression_input input = hfd_policy_case_input(m->c, params, true);
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hf__json *changed = NULL;
@@ -180,7 +180,7 @@ static void mutate_once(struct mutating *m, const struct hfd_policy_mutation *mu
         }
         if (r == 0 && !hf__json_equal(changed, m->c->object)) {
                 m->changed = true;
-                r = take_back(m, changed);
+                r = replace_object(m, changed);
                 changed = NULL;
                 if (r == 0)
                         r = hfd_policy_case_see(m->c, m->c->as, current_object(m));
@@ -210,7 +210,7 @@ static void evaluate_mutations(struct mutating *m, const struct hf__json *params
         if (!reinvoked || hf__json_get(m->rounds.again, key)) {
                 m->changed = false;
                 for (size_t i = 0; i < m->policy->n_mutations && !is_over(m); i++)
-                        mutate_once(m, &m->policy->mutations[i], params);
+                        apply_mutation(m, &m->policy->mutations[i], params);
                 if (m->changed)
                         require_others(m);
                 if (m->policy->reinvoked)

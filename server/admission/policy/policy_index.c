@@ -104,8 +104,8 @@ static int add_binding(struct builder *b, const struct hfd_object *object) {
 }
 
 /* Adds all objects of a kind. */
-static int add_all(struct builder *b, const char *plural,
-                   int (*add)(struct builder *b, const struct hfd_object *object)) {
+static int add_objects(struct builder *b, const char *plural,
+                       int (*add)(struct builder *b, const struct hfd_object *object)) {
         static const struct hfd_scope all = {.prefix = ""};
         const struct hfd_resource *row = hfd_resource_find(HFD_ADMISSION_GROUP, "v1", plural);
         struct hfd_object_iter iter;
@@ -185,14 +185,15 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
         if (!b.index)
                 return -ENOMEM;
         atomic_init(&b.index->refs, 1);
-        int r = add_all(&b, mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
-                        add_policy);
+        int r = add_objects(&b,
+                            mutating ? "mutatingadmissionpolicies" : "validatingadmissionpolicies",
+                            add_policy);
         if (r != 0)
                 return r;
-        r = add_all(&b,
-                    mutating ? "mutatingadmissionpolicybindings"
-                             : "validatingadmissionpolicybindings",
-                    add_binding);
+        r = add_objects(&b,
+                        mutating ? "mutatingadmissionpolicybindings"
+                                 : "validatingadmissionpolicybindings",
+                        add_binding);
         if (r != 0)
                 return r;
         r = make_hooks(&b);

@@ -160,8 +160,8 @@ static void resume_request(void *ctx) {
 }
 
 /* Starts over, as the attempt needs it. Consumes the reference to the index. */
-static void start_over(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
-                       struct hfd_admission *a, enum attempt needs) {
+static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
+                            struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;
         struct turn *turn = malloc(sizeof *turn);
         struct hfd_response response = {0};
@@ -193,7 +193,7 @@ static void evaluate_policies(struct hfd_policy_plugin *plugin, struct hfd_polic
         enum attempt result = try_policies(plugin, index, a, task, &response);
 
         if (result != COMPLETE) {
-                start_over(plugin, index, a, result);
+                restart_request(plugin, index, a, result);
                 return;
         }
         hfd_policy_index_unref(index);

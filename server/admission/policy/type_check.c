@@ -169,7 +169,7 @@ static void check_expression(struct checking *c, size_t number, const char *memb
         hf__strbuf_done(&warning);
 }
 
-static void check_all(struct checking *c) {
+static void check_validations(struct checking *c) {
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(c->spec, "validations"));
@@ -196,7 +196,7 @@ int hfd_policy_type_check(const struct hf__json *policy, struct hfd_custom_table
                 qsort((void *)c.rows, c.n_rows, sizeof c.rows[0], compare_rows);
         c.r = checking ? make_sets(&c) : -ENOMEM;
         if (c.r == 0)
-                check_all(&c);
+                check_validations(&c);
         if (c.r == 0 && c.warnings) {
                 c.r = hf__json_add(checking, "expressionWarnings", c.warnings);
                 c.warnings = NULL;

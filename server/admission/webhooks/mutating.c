@@ -124,7 +124,8 @@ static void refuse_form(const struct run *run, int r, struct hfd_response *respo
 
 /* Brings the changed object back into the version of the request. False: response is the error, or
  * a conversion is wanted. */
-static bool convert_back(struct run *run, struct hf__json **object, struct hfd_response *response) {
+static bool convert_object_back(struct run *run, struct hf__json **object,
+                                struct hfd_response *response) {
         struct hf__json *back;
         int r = hfd_admission_form(run->a, run->call.as, run->a->of.resource, *object, &back);
 
@@ -165,7 +166,8 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
                 r = hfd_patch_refuse(&outcome, "the patch of a webhook makes no object");
         if (r == 0)
                 *ret_changed = !hf__json_equal(patched, seen);
-        if (r == 0 && *ret_changed && run->converted && !convert_back(run, &patched, response))
+        if (r == 0 && *ret_changed && run->converted &&
+            !convert_object_back(run, &patched, response))
                 return false;
         if (r != 0 || !*ret_changed) {
                 hf__json_free(patched);
@@ -180,7 +182,7 @@ static bool apply_patch(struct run *run, bool *ret_changed, struct hfd_response 
 
 /* ---- the loop ---- */
 
-static void go_on(struct run *run, const struct hfd_work_task *task);
+static void continue_run(struct run *run, const struct hfd_work_task *task);
 static void resume_response(void *ctx);
 
 /* Handles the result of the call. False: the admission has ended, or the run goes on later. */
@@ -224,14 +226,14 @@ static bool handle_response(struct run *run) {
 
 static void resume_response(void *ctx) {
         if (handle_response(ctx))
-                go_on(ctx, NULL);
+                continue_run(ctx, NULL);
 }
 
 static void on_called(struct hfd_webhook_call *call) {
         struct run *run = (struct run *)call;
 
         if (atomic_exchange(&run->step, STEP_ANSWERED) == STEP_WAITING && handle_response(run))
-                go_on(run, NULL);
+                continue_run(run, NULL);
 }
 
 /* Describes the call of the webhook at run->i, if its rules name the request. False: response is
@@ -298,9 +300,9 @@ static void end_round(struct run *run) {
         hfd_admission_next(a);
 }
 
-static void run_turn(void *ctx, const struct hfd_work_task *task) { go_on(ctx, task); }
+static void run_turn(void *ctx, const struct hfd_work_task *task) { continue_run(ctx, task); }
 
-static void resume_run(void *ctx) { go_on(ctx, NULL); }
+static void resume_run(void *ctx) { continue_run(ctx, NULL); }
 
 /* A webhook could not be prepared. If the allowance is spent, the run goes on in a turn on the
  * pool; if a conversion is wanted, the run goes on after it; otherwise response is the error. */
@@ -323,7 +325,7 @@ static void stop_or_wait(struct run *run, const struct hfd_webhook_effort *effor
 
 /* Calls webhook after webhook, until it must wait for one or the run ends. task: the turn on the
  * pool; NULL = this is another thread. */
-static void go_on(struct run *run, const struct hfd_work_task *task) {
+static void continue_run(struct run *run, const struct hfd_work_task *task) {
         struct hfd_webhook_effort effort = hfd_webhook_effort(task);
         struct hfd_response response = {0};
         size_t n = run->index ? run->index->n : 0;
@@ -366,5 +368,5 @@ void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a) {
         if (a->reinvoked && run->left && !hf__json_equal(run->left, a->object))
                 hfd_reinvocation_object_changed(&run->reinvocation);
         run->i = 0;
-        go_on(run, NULL);
+        continue_run(run, NULL);
 }

@@ -264,8 +264,8 @@ static void contents_cleanup(struct contents *contents) {
 }
 
 /* Loads or makes everything. names as for hfd_pki_load_or_make. */
-static int load_all(const struct directory *dir, const char *const *names,
-                    struct contents *contents) {
+static int load_contents(const struct directory *dir, const char *const *names,
+                         struct contents *contents) {
         struct pair *ca = &contents->ca;
         const char *all[HFD_PKI_NAMES_MAX + 1];
         int r = hfd_pki_names(names, all, dir->reterr_status);
@@ -292,7 +292,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 
         /* The lock is held until this function returns. */
         if (r == 0)
-                r = load_all(&dir, names, &all);
+                r = load_contents(&dir, names, &all);
         if (r == 0)
                 r = write_made(&dir);
         if (r != 0)
@@ -315,7 +315,7 @@ int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_stat
         HF__CLEANUP(fd_cleanup) int fd = -1;
 
         int r = hfd_trusted_open(cert_dir, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, reterr_status);
-        return r == 0 ? load_all(&dir, names, &all) : r;
+        return r == 0 ? load_contents(&dir, names, &all) : r;
 }
 
 /* ---- the CA alone ---- */

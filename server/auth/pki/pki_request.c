@@ -59,7 +59,7 @@ static BIO *open_text(const char *pem, size_t n) {
 
 /* Whether one of the errors that OpenSSL has noted since the queue was cleared is a lack of memory.
  * Clears the queue. */
-static bool ran_out(void) {
+static bool ran_out_of_memory(void) {
         bool found = false;
 
         for (unsigned long error = ERR_get_error(); error != 0; error = ERR_get_error())
@@ -86,7 +86,7 @@ static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault
                         *ret_fault = "asn1: syntax error: trailing data";
                 }
         }
-        if (ran_out() && !request)
+        if (ran_out_of_memory() && !request)
                 *ret_fault = NULL;
         return request;
 }
@@ -125,7 +125,7 @@ const char *hfd_pki_request_fault(const char *pem, size_t n) {
                     : "x509: cannot verify signature: algorithm unimplemented";
         if (!*fault && X509_REQ_verify(request, key) != 1)
                 fault = signature_fault(key);
-        return ran_out() && *fault ? NULL : fault;
+        return ran_out_of_memory() && *fault ? NULL : fault;
 }
 
 int hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
@@ -147,7 +147,7 @@ int hfd_pki_request_in(const char *pem, size_t n, const char *organisation) {
                         memcmp(utf8, organisation, n_organisation) == 0;
                 OPENSSL_free(utf8);
         }
-        return ran_out() && !found ? -ENOMEM : found;
+        return ran_out_of_memory() && !found ? -ENOMEM : found;
 }
 
 /* Why the block is not a certificate; "" when it is. */
@@ -175,7 +175,7 @@ const char *hfd_pki_certificates_fault(const char *pem, size_t n) {
                         break;
         }
         /* A block that cannot be read ends the list. A lack of memory must not end it. */
-        return !bio || ran_out() ? NULL : fault;
+        return !bio || ran_out_of_memory() ? NULL : fault;
 }
 
 /* ---- issuing ---- */

@@ -28,12 +28,7 @@ struct hfd_object_node {
         atomic_uint refs;
 };
 
-static _Thread_local uint64_t n_comparisons;
-
-uint64_t hfd_object_tree_comparisons(void) { return n_comparisons; }
-
 static int compare_paths(const char *path, const struct hfd_object_node *node) {
-        n_comparisons++;
         return strcmp(path, node->object->path);
 }
 

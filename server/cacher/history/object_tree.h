@@ -55,9 +55,6 @@ void hfd_object_tree_clear(struct hfd_object_tree *tree);
 size_t hfd_object_tree_count(const struct hfd_object_tree *tree, const char *prefix,
                              const char *after);
 
-/* The number of comparisons of paths that this thread has made so far. For tests. */
-uint64_t hfd_object_tree_comparisons(void);
-
 #define HFD_OBJECT_ITER_DEPTH 256
 
 /*

@@ -243,13 +243,6 @@ void hfd_store_identity_check(struct hfd_cacher *cacher, struct hfd_store_identi
                 send_confirmation(confirmation, why);
 }
 
-bool hfd_store_identity_is_confirming(struct hfd_cacher *cacher) {
-        pthread_mutex_lock(&cacher->mu);
-        bool confirming = cacher->identity->confirming;
-        pthread_mutex_unlock(&cacher->mu);
-        return confirming;
-}
-
 /* ---- the epoch key ---- */
 
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]) {

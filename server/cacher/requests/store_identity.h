@@ -69,8 +69,6 @@ unsigned long hfd_store_identity_generation_locked(const struct hfd_cacher *cach
 void hfd_store_identity_encryption_keys_replaced_locked(struct hfd_cacher *cacher);
 /* The cache was filled by a listing that began after the newest replacement. */
 void hfd_store_identity_filled_locked(struct hfd_cacher *cacher);
-/* Whether a read that checks a sign of a replacement is running. For tests. */
-bool hfd_store_identity_is_confirming(struct hfd_cacher *cacher);
 
 /*
  * Copies the name of the epoch key to key. A restore procedure changes the value of this key. 0 or

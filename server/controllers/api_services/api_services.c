@@ -160,7 +160,8 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
 }
 
 /* Creates the missing APIServices of the built-in group versions. */
-static int create_all(const struct hfd_controller_context *context, struct hf_term *term) {
+static int create_missing_services(const struct hfd_controller_context *context,
+                                   struct hf_term *term) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < context->n_api_versions; i++) {
@@ -185,7 +186,7 @@ int hfd_api_services_run(struct hf_term *term, void *ctx) {
                 .sources = {{hfd_needed_informer(context->api_services)},
                             {hfd_needed_informer(context->definitions), map_definition}},
         };
-        int r = create_all(context, term);
+        int r = create_missing_services(context, term);
 
         return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);
 }

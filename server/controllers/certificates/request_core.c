@@ -19,11 +19,7 @@
 #define WAITING_KEPT  (24 * 3600)
 
 static const struct hf__json *find_condition(const struct hf__json *request, const char *type) {
-        const struct hf__json *m = hf__json_first(hf__json_path(request, "status.conditions"));
-
-        while (m && !hf__json_has_text(m, "type", type))
-                m = hf__json_next(m);
-        return m;
+        return hf__json_element_with(hf__json_path(request, "status.conditions"), "type", type);
 }
 
 static bool has_certificate(const struct hf__json *request) {

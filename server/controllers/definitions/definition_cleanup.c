@@ -73,8 +73,8 @@ static int list_objects(struct hf_term *term, const struct hfd_kind_row *row, co
         return r;
 }
 
-static int delete_in(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,
-                     struct hf_status *reterr_status) {
+static int delete_in_namespace(struct hf_term *term, const struct hfd_kind_row *row, const char *ns,
+                               struct hf_status *reterr_status) {
         const struct hf_request request = {.size = sizeof request,
                                            .verb = HF_VERB_DELETE_COLLECTION,
                                            .resource = row->resource,
@@ -100,7 +100,7 @@ static int delete_page(struct hf_term *term, const struct hfd_kind_row *row,
                     (found && strcmp(found, ns) == 0))
                         continue;
                 (void)snprintf(ns, HF_NAME_MAX + 1, "%s", found ? found : "");
-                r = delete_in(term, row, ns, reterr_status);
+                r = delete_in_namespace(term, row, ns, reterr_status);
                 if (!found)
                         return r; /* the kind has no namespaces */
         }
@@ -217,8 +217,8 @@ static bool has_begun(const struct hf__json *definition) {
 }
 
 /* Deletes the objects, and removes the finalizer if none remains. */
-static int clean_up(struct hf_term *term, struct hf__json *definition,
-                    const struct hfd_kind_row *row, hf_nsec *ret_again) {
+static int clean_up_definition(struct hf_term *term, struct hf__json *definition,
+                               const struct hfd_kind_row *row, hf_nsec *ret_again) {
         struct objects objects = {0};
         int64_t seconds = marked_for(term, definition);
         bool written;
@@ -262,7 +262,7 @@ static int do_next_step(const struct hfd_controller_context *context, struct hf_
         /* The event of this write leads to the next step. */
         if (!has_begun(definition))
                 return write_condition(term, definition, HFD_DEFINITION_DELETES, NULL, &written);
-        return clean_up(term, definition, &row, ret_again);
+        return clean_up_definition(term, definition, &row, ret_again);
 }
 
 /* ---- the controller ---- */

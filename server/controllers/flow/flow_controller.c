@@ -140,7 +140,7 @@ static void add_name(void *ctx, const char *ns, const char *name, const char *ob
         hf__strbuf_putc(names, '\0');
 }
 
-static int reconcile_all(struct hf_term *term, const struct hfd_controller_context *context) {
+static int reconcile_schemas(struct hf_term *term, const struct hfd_controller_context *context) {
         struct hf__strbuf names = {0};
         int r;
 
@@ -157,7 +157,7 @@ static int reconcile_flow(void *ctx, struct hf_term *term, const char *key, hf_n
 
         return slash ? reconcile_object(term, ctx, strncmp(key, LEVELS "/", sizeof LEVELS) == 0,
                                         slash + 1)
-                     : reconcile_all(term, ctx);
+                     : reconcile_schemas(term, ctx);
 }
 
 static int map_schema(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
@@ -178,7 +178,7 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
 }
 
 /* Creates the default objects that are missing. */
-static int create_all(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
+static int create_missing_defaults(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < defaults->n; i++) {
@@ -211,7 +211,7 @@ int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile_flow,
                 .ctx = context,
         };
-        int r = create_all(term, &context->flow_defaults);
+        int r = create_missing_defaults(term, &context->flow_defaults);
 
         return r != 0 ? r : hf_reconciler_run(&reconciler, term);
 }

@@ -70,7 +70,8 @@ struct each {
         const struct hfd_kind *kind;
 };
 
-static void call_each(void *ctx, const char *ns, const char *name, const char *object, size_t n) {
+static void visit_object(void *ctx, const char *ns, const char *name, const char *object,
+                         size_t n) {
         struct each *each = ctx;
         each->fn(each->ctx, each->kind, ns, name, object, n);
 }
@@ -80,7 +81,7 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
         for (size_t i = 0; i < graph->n; i++) {
                 struct each call = {.fn = each, .ctx = ctx, .kind = graph->members[i]};
                 /* Fails only if the index does not exist; hfd_kinds_init created it. */
-                (void)hf_informer_by_index(graph->informers[i], HFD_OWNER_INDEX, uid, call_each,
+                (void)hf_informer_by_index(graph->informers[i], HFD_OWNER_INDEX, uid, visit_object,
                                            &call);
         }
 }

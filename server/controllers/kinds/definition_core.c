@@ -26,11 +26,7 @@ struct condition {
 };
 
 static const struct hf__json *find_condition(const struct hf__json *definition, const char *type) {
-        const struct hf__json *m = hf__json_first(hf__json_path(definition, "status.conditions"));
-
-        while (m && !hf__json_has_text(m, "type", type))
-                m = hf__json_next(m);
-        return m;
+        return hf__json_element_with(hf__json_path(definition, "status.conditions"), "type", type);
 }
 
 bool hfd_definition_is(const struct hf__json *definition, const char *condition) {

@@ -188,8 +188,8 @@ static int bring_up_to_date(struct hf_term *term, const struct hf_resource *reso
 }
 
 /* HF_E_CONFLICT, HF_E_NOT_FOUND, HF_E_EXISTS: another client was faster; try again. */
-static int apply_once(struct hf_term *term, const struct hf_resource *resource,
-                      const struct hf__json *wanted) {
+static int try_to_apply_default(struct hf_term *term, const struct hf_resource *resource,
+                                const struct hf__json *wanted) {
         const char *ns = hf__json_string(wanted, "metadata.namespace"),
                    *name = hf__json_string(wanted, "metadata.name");
         struct hf__json *object = NULL;
@@ -211,7 +211,7 @@ static int apply_default(struct hf_term *term, const struct hf__json *wanted) {
                 return 0;
         for (int i = 0;
              i < ATTEMPTS && (r == HF_E_CONFLICT || r == HF_E_NOT_FOUND || r == HF_E_EXISTS); i++)
-                r = apply_once(term, &resource, wanted);
+                r = try_to_apply_default(term, &resource, wanted);
         return r;
 }
 

@@ -41,13 +41,13 @@ struct walk {
         const char *at, *end;
 };
 
-static bool walk_more(const struct walk *walk) { return walk->at < walk->end; }
+static bool has_segments(const struct walk *walk) { return walk->at < walk->end; }
 
 /* Decodes the next segment, and moves past it. At the end of the path the segment is "". 0 or
  * HF_E_INVALID. */
-static int walk_next(struct walk *walk, char *ret_text, size_t max) {
+static int next_segment(struct walk *walk, char *ret_text, size_t max) {
         ret_text[0] = '\0';
-        if (!walk_more(walk))
+        if (!has_segments(walk))
                 return 0;
         const char *start = walk->at + 1; /* at a '/' */
         const char *slash = memchr(start, '/', (size_t)(walk->end - start));
@@ -58,17 +58,17 @@ static int walk_next(struct walk *walk, char *ret_text, size_t max) {
 /* Decodes the next segment, and does not move: `walk` is a copy. False: there is no next segment,
  * or it is invalid. */
 static bool walk_peek(struct walk walk, char *ret_text, size_t max) {
-        return walk_more(&walk) && walk_next(&walk, ret_text, max) == 0;
+        return has_segments(&walk) && next_segment(&walk, ret_text, max) == 0;
 }
 
 /* Decodes all remaining segments, and joins them with slashes. 0 or HF_E_INVALID. */
-static int walk_rest(struct walk *walk, char *ret_text, size_t max) {
+static int join_segments(struct walk *walk, char *ret_text, size_t max) {
         size_t n = 0;
         ret_text[0] = '\0';
-        while (walk_more(walk)) {
+        while (has_segments(walk)) {
                 if (n > 0)
                         ret_text[n++] = '/';
-                if (n + 1 >= max || walk_next(walk, ret_text + n, max - n) != 0)
+                if (n + 1 >= max || next_segment(walk, ret_text + n, max - n) != 0)
                         return HF_E_INVALID;
                 n += strlen(ret_text + n);
         }
@@ -84,28 +84,28 @@ static bool is_namespace_subresource(const char *text) {
  * itself. */
 static int parse_resource(struct walk *walk, struct hfd_request_path *path) {
         char next[HF_NAME_MAX + 1];
-        int r = walk_next(walk, path->resource, sizeof path->resource);
+        int r = next_segment(walk, path->resource, sizeof path->resource);
         if (r == 0)
-                r = walk_next(walk, path->name, sizeof path->name);
-        if (r == 0 && strcmp(path->resource, "namespaces") == 0 && walk_more(walk)) {
+                r = next_segment(walk, path->name, sizeof path->name);
+        if (r == 0 && strcmp(path->resource, "namespaces") == 0 && has_segments(walk)) {
                 if (!walk_peek(*walk, next, sizeof next))
                         return HF_E_INVALID;
                 if (!is_namespace_subresource(next)) {
                         memcpy(path->ns, path->name, strlen(path->name) + 1);
-                        r = walk_next(walk, path->resource, sizeof path->resource);
+                        r = next_segment(walk, path->resource, sizeof path->resource);
                         if (r == 0)
-                                r = walk_next(walk, path->name, sizeof path->name);
+                                r = next_segment(walk, path->name, sizeof path->name);
                 }
         }
-        return r == 0 ? walk_rest(walk, path->subresource, sizeof path->subresource) : r;
+        return r == 0 ? join_segments(walk, path->subresource, sizeof path->subresource) : r;
 }
 
 /* Checks the segments of a non-resource path, so that invalid ones are refused before any handler
  * runs. */
 static int check_segments(struct walk walk) {
         char segment[1024];
-        while (walk_more(&walk))
-                if (walk_next(&walk, segment, sizeof segment) != 0)
+        while (has_segments(&walk))
+                if (next_segment(&walk, segment, sizeof segment) != 0)
                         return HF_E_INVALID;
         return 0;
 }
@@ -125,11 +125,11 @@ static int parse_path(struct walk walk, struct hfd_request_path *path) {
         bool valid = walk_peek(walk, root, sizeof root), core = valid && strcmp(root, "api") == 0;
         if (!core && (!valid || strcmp(root, "apis") != 0))
                 return check_segments(walk);
-        (void)walk_next(&walk, root, sizeof root);
-        int r = core ? 0 : walk_next(&walk, path->group, sizeof path->group);
+        (void)next_segment(&walk, root, sizeof root);
+        int r = core ? 0 : next_segment(&walk, path->group, sizeof path->group);
         if (r == 0)
-                r = walk_next(&walk, path->version, sizeof path->version);
-        if (r != 0 || !walk_more(&walk))
+                r = next_segment(&walk, path->version, sizeof path->version);
+        if (r != 0 || !has_segments(&walk))
                 return r;
         path->is_resource = true;
         return parse_resource(&walk, path);

@@ -233,7 +233,7 @@ static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
 static void clear_seats(struct hfd_seats *seats) { *seats = (struct hfd_seats){0}; }
 
 /* A waiting request leaves without a seat. */
-static void give_up(struct hfd_queue_set *set, struct hfd_seats *seats) {
+static void reject_waiting_request(struct hfd_queue_set *set, struct hfd_seats *seats) {
         struct hfd_seat_queue *queue = seats->queue;
 
         dequeue_seats(set, seats);
@@ -417,7 +417,7 @@ enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_s
                 return state;
         advance_time(set, now);
         if (state == HFD_SEATS_WAITING) {
-                give_up(set, seats);
+                reject_waiting_request(set, seats);
                 set->n_cancelled++;
         } else {
                 finish_seats(set, seats, now);
@@ -432,7 +432,7 @@ void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_dec
                 struct hfd_seats *seats = SEATS_OF(set->deadlines.first);
                 hf_nsec arrived = seats->arrived;
 
-                give_up(set, seats);
+                reject_waiting_request(set, seats);
                 seats->arrived = arrived; /* for the caller's metrics */
                 set->n_timed_out++;
                 append_decided(&decisions->expired, &decisions->expired_end, seats);

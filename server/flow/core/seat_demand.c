@@ -39,7 +39,7 @@ static double square_root(double x) {
         return x > 0 ? y : 0;
 }
 
-void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now) {
+void hfd_seat_demand_end_period(struct hfd_seat_demand *demand, hf_nsec now) {
         integrate_demand(demand, now);
         demand->high_watermark = demand->highest;
         if (demand->seconds > 0) {

@@ -23,4 +23,4 @@ void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now);
 /* The demand is `seats` from now on. */
 void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec now);
 /* Ends the period: computes the values of the last one, and begins the next. */
-void hfd_seat_demand_turn(struct hfd_seat_demand *demand, hf_nsec now);
+void hfd_seat_demand_end_period(struct hfd_seat_demand *demand, hf_nsec now);

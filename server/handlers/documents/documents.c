@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/filters/media_type.h"
 #include "server/handlers/documents/aggregated_discovery.h"
 #include "server/handlers/documents/discovery.h"
@@ -143,10 +144,6 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
 
 /* ---- the list of paths ---- */
 
-static int compare_paths(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Adds the path of the group or, if with_version, of the version that begins with row. */
 static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bool with_version,
                      const char *prefix) {
@@ -200,7 +197,7 @@ static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
                 ok = paths[n] != NULL;
                 n += ok;
         }
-        qsort(paths, n, sizeof paths[0], compare_paths);
+        qsort(paths, n, sizeof paths[0], hf__text_compare);
         hf__strbuf_puts(&s, "{\n  \"paths\": [\n");
         for (size_t i = 0; i < n; i++) {
                 hf__strbuf_printf(&s, "    \"%s\"%s\n", paths[i], i + 1 < n ? "," : "");

@@ -64,7 +64,7 @@ fail:
 }
 
 void hfd_worker_done(struct hfd_worker *worker) {
-        assert(!worker->running && !worker->connections && !worker->dirty && !worker->answered);
+        assert(!worker->running && !worker->connections && !worker->dirty && !worker->responded);
         hfd_strangers_done(&worker->handshakes);
         hfd_strangers_done(&worker->strangers);
         hfd_worker_mailbox_done(&worker->mailbox);

@@ -52,7 +52,7 @@ struct hfd_worker {
         struct hfd_connection *dirty, **dirty_tail; /* served in this iteration or a later one */
         /* List, with references: the requests with on_unsent whose response has begun in this
          * iteration. */
-        struct hfd_http_request *answered;
+        struct hfd_http_request *responded;
         char *in, *out;         /* owned; HFD_IN_SPACE, HFD_OUT_SPACE + HFD_OUT_SLACK bytes */
         hf_nsec now, next_tick; /* boot time; now is read once per iteration */
         hf_nsec draining_since; /* boot time */

@@ -7,7 +7,7 @@
  * any thread may respond. A request that is refused gets its response from the worker and is never
  * dispatched. At the end the worker detaches it from the connection; it is freed with the last
  * reference. References: one for the connection until the request is detached, one for the handler,
- * one for a message on its way to the worker; the worker's list `answered` may take this reference
+ * one for a message on its way to the worker; the worker's list `responded` may take this reference
  * over.
  *
  * Invariants:

@@ -71,8 +71,8 @@ struct hfd_http_request {
         void *on_finished_ctx;
         void (*on_unsent)(void *ctx, size_t n_bytes);
         void *on_unsent_ctx;
-        struct hfd_http_request *answered_next; /* in the worker's list `answered` */
-        bool answered;                          /* it is in that list, or was */
+        struct hfd_http_request *responded_next; /* in the worker's list `responded` */
+        bool responded;                          /* it is in that list, or was */
         void *context;
         void (*context_free)(void *context);
         void *handler_context;

@@ -59,8 +59,8 @@ void hfd_quota_charges_confirm(struct hfd_quota_charges *charges) {
 }
 
 /* kv NULL: the quota was deleted. False: no object can be made from kv. */
-static bool update_one(struct hfd_quota_charge *charge, struct hfd_cacher *cacher,
-                       const struct hfd_kv *kv) {
+static bool update_charge(struct hfd_quota_charge *charge, struct hfd_cacher *cacher,
+                          const struct hfd_kv *kv) {
         struct hfd_object *object = NULL;
 
         if (kv) {
@@ -88,7 +88,7 @@ const struct hfd_kv *hfd_quota_charges_update(struct hfd_quota_charges *charges,
                 for (size_t k = 0; k < n && !found; k++)
                         if (strcmp(kvs[k].key, charge->key) == 0)
                                 found = &kvs[k];
-                if (!update_one(charge, cacher, found))
+                if (!update_charge(charge, cacher, found))
                         return found;
         }
         return NULL;

@@ -8,10 +8,10 @@
 
 #include <holdfast/metrics.h>
 
-static const char *failure_type(const char *why, bool answered) {
+static const char *failure_type(const char *why, bool responded) {
         if (!why)
                 return "";
-        if (!answered)
+        if (!responded)
                 return "conversion_webhook_call_failure";
         if (strncmp(why, "failed", 6) == 0)
                 return "conversion_webhook_malformed_response_failure";
@@ -20,14 +20,14 @@ static const char *failure_type(const char *why, bool answered) {
         return "conversion_webhook_partial_response_failure";
 }
 
-void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool answered,
+void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool responded,
                                 hf_nsec took) {
         char labels[128];
 
         if (!host->metrics)
                 return;
         (void)snprintf(labels, sizeof labels, "failure_type=\"%s\",result=\"%s\"",
-                       failure_type(why, answered), why ? "failure" : "success");
+                       failure_type(why, responded), why ? "failure" : "success");
         hf_metric_add(hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
                                      "apiserver_conversion_webhook_request_total",
                                      "Calls of conversion webhooks.", labels),

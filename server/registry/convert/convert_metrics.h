@@ -7,8 +7,8 @@
 
 /*
  * A call has ended after `took`. why: NULL = success; otherwise the message for the client
- * (conversion_review.h), which identifies the type of failure. answered: the webhook has responded,
- * with a status code of success.
+ * (conversion_review.h), which identifies the type of failure. responded: the webhook has
+ * responded, with a status code of success.
  */
-void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool answered,
+void hfd_convert_metrics_called(const struct hf_host *host, const char *why, bool responded,
                                 hf_nsec took);

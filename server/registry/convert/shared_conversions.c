@@ -175,10 +175,10 @@ static void end_conversion_locked(struct hfd_shared_table *shared, struct hfd_sh
         }
 }
 
-static void go_on(struct hfd_shared_job *job);
+static void continue_job(struct hfd_shared_job *job);
 
 static enum hfd_work_result run_woken(struct hfd_work_task *task) {
-        go_on((struct hfd_shared_job *)task);
+        continue_job((struct hfd_shared_job *)task);
         return HFD_WORK_DONE;
 }
 
@@ -189,7 +189,7 @@ static void wake_job(struct hfd_shared_job *woken) {
                 woken = job->next_waiter;
                 job->task = (struct hfd_work_task){.step = run_woken, .owner = job->convert.owner};
                 if (!hfd_work_submit(job->registry->work, &job->task))
-                        go_on(job);
+                        continue_job(job);
         }
 }
 
@@ -226,7 +226,7 @@ static void on_mine(void *ctx, const struct hfd_response *failure) {
         if (failure)
                 end_job(job, failure);
         else
-                go_on(job);
+                continue_job(job);
 }
 
 /* Calls the webhook for what the job has claimed. False: the job goes on or ends in on_mine. */
@@ -300,7 +300,7 @@ static void end_failed(struct hfd_shared_job *job, struct hfd_response *failure)
 }
 
 /* Runs the steps of a job, until it has ended, or waits and another thread will continue it. */
-static void go_on(struct hfd_shared_job *job) {
+static void continue_job(struct hfd_shared_job *job) {
         struct hfd_response *failure = NULL, no_memory = {0};
         enum outcome outcome = AGAIN;
 
@@ -347,7 +347,7 @@ bool hfd_shared_convert(struct hfd_registry *registry, const struct hfd_convert 
         for (size_t i = 0; i < convert->n; i++)
                 job->places[i].is_pending =
                         hfd_conversion_is_pending(convert->row, convert->objects[i]);
-        go_on(job);
+        continue_job(job);
         return false;
 }
 

@@ -31,7 +31,7 @@ void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const 
 }
 
 /* Whether a part of the path is "..". */
-static bool leads_up(const char *path) {
+static bool has_dot_dot_segment(const char *path) {
         for (size_t n; *path; path += n + (path[n] == '/')) {
                 n = strcspn(path, "/");
                 if (n == 2 && memcmp(path, "..", 2) == 0)
@@ -62,7 +62,7 @@ bool hfd_continue_token_parse(const char *token, uint64_t *ret_revision, char *p
         const char *start = hf__json_string(tree, "start"), *version = hf__json_string(tree, "v");
         bool good = version && strcmp(version, "meta.k8s.io/v1") == 0 &&
                     hf__json_i64(tree, "rv", &revision) && start && strlen(start) < space &&
-                    !leads_up(start) && *start != '/';
+                    !has_dot_dot_segment(start) && *start != '/';
         if (good) {
                 (void)snprintf(path, space, "%s", start);
                 *ret_revision = revision > 0 ? (uint64_t)revision : 0;

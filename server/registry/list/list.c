@@ -453,16 +453,7 @@ static void list_from_cacher(struct hfd_read *read) {
 /* ---- start ---- */
 
 static void on_list_ready(struct hfd_consistent_read *wait) {
-        struct hfd_read *read = (struct hfd_read *)wait;
-
-        if (wait->outcome == 0)
-                list_from_cacher(read);
-        else if (wait->outcome != HF_E_TIMEOUT)
-                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
-        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
-                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
-        else
-                list_from_store(read);
+        hfd_read_continue((struct hfd_read *)wait, list_from_cacher, list_from_store);
 }
 
 void hfd_list(struct hfd_registry *registry, struct hfd_request *request) {

@@ -69,8 +69,8 @@ static void set_last(struct hfd_list_page *page, const char *path) {
 }
 
 /* The page is full, and there are more objects. */
-static void set_more(struct hfd_list_page *page, const struct hfd_read *read,
-                     const struct hfd_snapshot *snapshot) {
+static void set_continuation(struct hfd_list_page *page, const struct hfd_read *read,
+                             const struct hfd_snapshot *snapshot) {
         const struct hfd_options *o = &read->request->options;
 
         page->more = true;
@@ -94,7 +94,7 @@ bool hfd_list_page_walk(struct hfd_list_page *page, const struct hfd_read *read,
                 struct hfd_object *object = hfd_object_iter_next(&iter);
                 complete = !object || is_full(page, read);
                 if (complete && object)
-                        set_more(page, read, snapshot);
+                        set_continuation(page, read, snapshot);
                 if (complete)
                         break;
                 complete = !add_if_selected(page, read, object); /* out of memory */

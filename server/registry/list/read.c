@@ -148,6 +148,20 @@ void hfd_read_start(struct hfd_read *read) {
         hfd_consistent_read_after(read->registry->cacher, &read->wait, o->revision, NOT_OLDER_WAIT);
 }
 
+void hfd_read_continue(struct hfd_read *read, void (*from_cacher)(struct hfd_read *read),
+                       void (*from_store)(struct hfd_read *read)) {
+        const struct hfd_consistent_read *wait = &read->wait;
+
+        if (wait->outcome == 0)
+                from_cacher(read);
+        else if (wait->outcome != HF_E_TIMEOUT)
+                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
+        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
+                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
+        else
+                from_store(read);
+}
+
 /* ---- get ---- */
 
 /* The bytes of the object in the version of the resource. NULL = out of memory. */
@@ -283,16 +297,7 @@ static void get_from_cacher(struct hfd_read *read) {
 }
 
 static void on_get_ready(struct hfd_consistent_read *wait) {
-        struct hfd_read *read = (struct hfd_read *)wait;
-
-        if (wait->outcome == 0)
-                get_from_cacher(read);
-        else if (wait->outcome != HF_E_TIMEOUT)
-                hfd_read_finish_store_error(read, wait->outcome, &wait->status);
-        else if (read->too_large_if_late && hfd_cacher_synced(read->registry->cacher))
-                hfd_read_finish_too_large(read, hfd_cacher_revision(read->registry->cacher));
-        else
-                get_from_store(read);
+        hfd_read_continue((struct hfd_read *)wait, get_from_cacher, get_from_store);
 }
 
 void hfd_read_get(struct hfd_registry *registry, struct hfd_request *request) {

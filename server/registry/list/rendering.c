@@ -70,7 +70,6 @@ struct hfd_renderings {
         /* guarded by mu */
         struct hfd_rendering *buckets[N_BUCKETS]; /* hashed by the snapshot's root */
         size_t n, kept_bytes;
-        uint64_t n_chunks;
 };
 
 int hfd_renderings_new(struct hfd_registry *registry, struct hfd_renderings **ret_renderings) {
@@ -95,14 +94,6 @@ struct hfd_renderings *hfd_renderings_free(struct hfd_renderings *all) {
         pthread_mutex_destroy(&all->mu);
         free(all);
         return NULL;
-}
-
-void hfd_renderings_count(struct hfd_renderings *all, size_t *ret_renderings,
-                          uint64_t *ret_chunks) {
-        pthread_mutex_lock(&all->mu);
-        *ret_renderings = all->n;
-        *ret_chunks = all->n_chunks;
-        pthread_mutex_unlock(&all->mu);
 }
 
 /* ---- bytes ---- */
@@ -295,7 +286,6 @@ static void keep_chunk(struct hfd_rendering *rendering, const struct chunk *chun
         size_t n = chunk->bytes ? chunk->bytes->n : 0;
 
         pthread_mutex_lock(&all->mu);
-        all->n_chunks++;
         bool full = all->kept_bytes + n > KEPT_BYTES;
         if (rendering->n_kept == KEPT_CHUNKS || (full && rendering->n_kept > 0))
                 dropped = drop_kept_locked(rendering);

@@ -82,7 +82,3 @@ bool hfd_rendering_put_item(struct hf__strbuf *s, const struct hfd_request *requ
                             struct hfd_object *object, int64_t now_s);
 /* The time for put_item, in seconds since 1970. */
 int64_t hfd_rendering_now(const struct hfd_registry *registry);
-
-/* How many renderings exist, and how many chunks were made since the start. For tests. */
-void hfd_renderings_count(struct hfd_renderings *renderings, size_t *ret_renderings,
-                          uint64_t *ret_chunks);

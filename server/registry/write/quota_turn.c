@@ -48,7 +48,7 @@ struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w) {
 }
 
 /* The turn has come. */
-static void resume_one(struct hfd_write *w) {
+static void resume_write(struct hfd_write *w) {
         struct hfd_response response = {0};
 
         if (hfd_registry_now(w->registry) < w->request->deadline) {
@@ -77,7 +77,7 @@ void hfd_write_quota_turn_resume(struct hfd_write *w) {
         while (first) {
                 struct hfd_write *next = first;
                 first = next->quota->waiting;
-                resume_one(next);
+                resume_write(next);
         }
         running = false;
 }

@@ -85,8 +85,8 @@ static bool passes_filter(const struct hf__json *element, const char *filter, si
 /* ---- steps ---- */
 
 /* Tries the elements; filter NULL = all of them. */
-static const struct hf__json *evaluate_each(const struct hf__json *json, const char *filter,
-                                            size_t n_filter, const char *rest, int n_steps) {
+static const struct hf__json *evaluate_elements(const struct hf__json *json, const char *filter,
+                                                size_t n_filter, const char *rest, int n_steps) {
         for (const struct hf__json *e = hf__json_first(json); e; e = hf__json_next(e)) {
                 if (filter && !passes_filter(e, filter, n_filter))
                         continue;
@@ -121,12 +121,13 @@ static const struct hf__json *evaluate_bracket(const struct hf__json *json, cons
                 return evaluate_path(hf__json_get(json, name), at + 2, n_steps);
         }
         if (strncmp(at, "*]", 2) == 0)
-                return evaluate_each(json, NULL, 0, at + 2, n_steps);
+                return evaluate_elements(json, NULL, 0, at + 2, n_steps);
         if (strncmp(at, "?(", 2) == 0) {
                 const char *close = strstr(at, ")]");
                 if (!close || !hf__json_is_array(json))
                         return NULL;
-                return evaluate_each(json, at + 2, (size_t)(close - at - 2), close + 2, n_steps);
+                return evaluate_elements(json, at + 2, (size_t)(close - at - 2), close + 2,
+                                         n_steps);
         }
         long index = strtol(at, &end, 10);
         if (end == at || *end != ']')
@@ -150,7 +151,7 @@ static const struct hf__json *evaluate_path(const struct hf__json *json, const c
         if (path[1] == '[') /* ".[0]" is "[0]" */
                 return evaluate_bracket(json, path + 2, n_steps + 1);
         if (path[1] == '*')
-                return evaluate_each(json, NULL, 0, path + 2, n_steps + 1);
+                return evaluate_elements(json, NULL, 0, path + 2, n_steps + 1);
         path = read_name(path + 1, ".[", name);
         if (!path || !hf__json_is_object(json))
                 return NULL;

@@ -213,10 +213,10 @@ static bool check_map(const struct hf__json *map, const struct hf__json *old, co
  * 0, HF_E_INVALID or -ENOMEM. */
 static int restore_metadata(const struct pair *pair, struct hf__strbuf *why) {
         static const char *const own[] = {"labels", "annotations"};
-        struct hf__json *answered = hf__json_get(pair->converted, "metadata"), *meta;
+        struct hf__json *received = hf__json_get(pair->converted, "metadata"), *meta;
         int r = 0;
 
-        if (!hf__json_is_object(answered)) {
+        if (!hf__json_is_object(received)) {
                 hf__strbuf_puts(why, "returned invalid metadata: missing metadata in converted "
                                      "object");
                 return HF_E_INVALID;
@@ -225,14 +225,14 @@ static int restore_metadata(const struct pair *pair, struct hf__strbuf *why) {
         if (!meta)
                 return -ENOMEM;
         for (size_t i = 0; i < 2 && r == 0; i++) {
-                struct hf__json *map = hf__json_get(answered, own[i]);
+                struct hf__json *map = hf__json_get(received, own[i]);
                 const struct hf__json *old = hf__json_get(meta, own[i]);
                 if (map && hf__json_is_null(map))
                         map = NULL;
                 if (map && !check_map(map, old, own[i], why))
                         r = HF_E_INVALID;
                 else if (map)
-                        r = hf__json_put(meta, own[i], hf__json_detach(answered, map));
+                        r = hf__json_put(meta, own[i], hf__json_detach(received, map));
                 else
                         hf__json_drop(meta, own[i]);
         }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
@@ -62,17 +63,11 @@ static const char *text_of(const struct hf__json *object, const char *path) {
 
 /* ---- overhead ---- */
 
-static bool is_one_of(const char *text, const char *const *list) {
-        while (*list && strcmp(text, *list) != 0)
-                list++;
-        return *list != NULL;
-}
-
 /* Whether Kubernetes knows a name without a slash as a resource of containers. */
 static bool is_container_resource(const char *name) {
         static const char *const names[] = {"cpu", "memory", "ephemeral-storage", NULL};
 
-        return is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0;
+        return hf__text_is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0;
 }
 
 /* Whether Kubernetes knows such a name at all, of containers or of quotas. */
@@ -99,7 +94,7 @@ static bool is_standard_resource(const char *name) {
                                             "services.loadbalancers",
                                             NULL};
 
-        return is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0 ||
+        return hf__text_is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0 ||
                strncmp(name, "requests.hugepages-", 19) == 0;
 }
 

@@ -39,15 +39,5 @@ const struct hfd_schema hfd_workspace_schema =
          .description = "Workspace is a tenant. Each has a namespace of its own."};
 
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old) {
-        struct hf__json *list = hf__json_path(object, "metadata.finalizers");
-
-        if (old || hf__json_has_element(list, FINALIZER))
-                return 0;
-        if (!hf__json_is_array(list)) {
-                int r = hf__json_set(object, "metadata.finalizers", hf__json_array());
-                if (r != 0)
-                        return r;
-                list = hf__json_path(object, "metadata.finalizers");
-        }
-        return hf__json_append_string(list, FINALIZER);
+        return old ? 0 : hf__json_add_element(object, "metadata.finalizers", FINALIZER);
 }

@@ -15,6 +15,7 @@
 #include "base/json_index.h"
 #include "base/quote.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/resources/validation/names.h"
 
 #define ANNOTATIONS_MAX  (256u << 10) /* bytes of all keys and values */
@@ -229,10 +230,6 @@ static void validate_owners(const struct hf__json *meta, struct hfd_causes *caus
         }
 }
 
-static int compare_texts(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /*
  * For an object that is being deleted: refuses finalizers that the stored object does not have,
  * because with new ones the deletion might never end. The message has the first SHOWN_FINALIZERS of
@@ -253,7 +250,7 @@ static void forbid_new_finalizers(const struct hf__json *list, const struct hf__
         hf__json_index_done(&old);
         if (n == 0)
                 return;
-        qsort(found, n, sizeof found[0], compare_texts);
+        qsort(found, n, sizeof found[0], hf__text_compare);
         int at = snprintf(text, sizeof text,
                           "no new finalizers can be added if the object is being deleted, found "
                           "new finalizers []string{");

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "server/resources/causes.h"
 #include "server/resources/validation/names.h"
 
@@ -53,10 +54,6 @@ static const struct {
 
 /* ---- classes of names ---- */
 
-static bool begins_with(const char *text, const char *prefix) {
-        return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
 /* Whether the name is a standard one. *ret_flags: its flags, or 0. */
 static bool is_standard(const char *name, unsigned *ret_flags) {
         *ret_flags = 0;
@@ -65,9 +62,9 @@ static bool is_standard(const char *name, unsigned *ret_flags) {
                         *ret_flags = standard[i].flags;
                         return true;
                 }
-        if (begins_with(name, "hugepages-"))
+        if (hf__text_begins_with(name, "hugepages-"))
                 *ret_flags = IN_QUOTA | IN_CONTAINER;
-        else if (begins_with(name, "requests.hugepages-"))
+        else if (hf__text_begins_with(name, "requests.hugepages-"))
                 *ret_flags = IN_QUOTA;
         return *ret_flags != 0;
 }
@@ -82,14 +79,14 @@ static bool is_native(const char *name) {
 static bool is_extended(const char *name) {
         char in_quota[400];
 
-        if (is_native(name) || begins_with(name, "requests."))
+        if (is_native(name) || hf__text_begins_with(name, "requests."))
                 return false;
         int n = snprintf(in_quota, sizeof in_quota, "requests.%s", name);
         return n > 0 && (size_t)n < sizeof in_quota && hfd_is_qualified_name(in_quota);
 }
 
 bool hfd_resource_name_may_overcommit(const char *name) {
-        return is_native(name) && !begins_with(name, "hugepages-");
+        return is_native(name) && !hf__text_begins_with(name, "hugepages-");
 }
 
 /* ---- scopes ---- */

@@ -16,8 +16,8 @@
 
 #include "base/thread.h"
 
-static int look_up(const struct hfd_grpc_endpoint *endpoint, int flags,
-                   struct addrinfo **ret_addresses) {
+static int look_up_host(const struct hfd_grpc_endpoint *endpoint, int flags,
+                        struct addrinfo **ret_addresses) {
         const struct addrinfo hints = {.ai_family = AF_UNSPEC,
                                        .ai_socktype = SOCK_STREAM,
                                        .ai_flags = flags | AI_NUMERICSERV};
@@ -30,12 +30,12 @@ static int look_up(const struct hfd_grpc_endpoint *endpoint, int flags,
 
 int hfd_grpc_resolve_numeric(const struct hfd_grpc_endpoint *endpoint,
                              struct addrinfo **ret_addresses) {
-        return look_up(endpoint, AI_NUMERICHOST, ret_addresses) == 0 ? 0 : HF_E_NOT_FOUND;
+        return look_up_host(endpoint, AI_NUMERICHOST, ret_addresses) == 0 ? 0 : HF_E_NOT_FOUND;
 }
 
 static void *run_look_up(void *ctx) {
         struct hfd_grpc_resolver *resolver = ctx;
-        int r = look_up(resolver->endpoint, 0, &resolver->addresses);
+        int r = look_up_host(resolver->endpoint, 0, &resolver->addresses);
 
         if (r != 0) {
                 resolver->addresses = NULL;

@@ -23,6 +23,7 @@
 #include <holdfast/error.h>
 
 #include "base/blocks.h"
+#include "base/text.h"
 #include "server/storage/grpc/prefix.h"
 
 _Static_assert(sizeof((struct hfd_grpc_stream *)0)->prefix == HFD_GRPC_PREFIX, "the prefix fits");
@@ -142,13 +143,6 @@ int hfd_grpc_stream_add_data(struct hfd_grpc_stream *stream, const char *data, s
         return end;
 }
 
-static int hex_digit(char c) {
-        if (c >= '0' && c <= '9')
-                return c - '0';
-        c |= 32;
-        return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* A copy of a grpc-message, which is percent-encoded. NULL = out of memory; the status is valid
  * even then. */
 static char *decode_text(const char *value, size_t n) {
@@ -157,9 +151,10 @@ static char *decode_text(const char *value, size_t n) {
         if (!text)
                 return NULL;
         for (size_t i = 0; i < n; i++) {
-                if (value[i] == '%' && i + 2 < n && hex_digit(value[i + 1]) >= 0 &&
-                    hex_digit(value[i + 2]) >= 0) {
-                        *to++ = (char)(hex_digit(value[i + 1]) << 4 | hex_digit(value[i + 2]));
+                if (value[i] == '%' && i + 2 < n && hf__hex_digit(value[i + 1]) >= 0 &&
+                    hf__hex_digit(value[i + 2]) >= 0) {
+                        *to++ = (char)(hf__hex_digit(value[i + 1]) << 4 |
+                                       hf__hex_digit(value[i + 2]));
                         i += 2;
                 } else {
                         *to++ = value[i];

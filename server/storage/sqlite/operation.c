@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts, queues and answers operations.
+ * Starts and queues operations, and responds to them.
  *
  * Invariants:
- *  - an operation is in the heap of deadlines from its start until it is answered;
- *  - `answered` is set under mu by the thread that then calls the callback, so it is called once;
- *  - the thread that took the operation from its queue frees it, after it was answered.
+ *  - an operation is in the heap of deadlines from its start until it has responded;
+ *  - `responded` is set under mu by the thread that then calls the callback, so it is called once;
+ *  - the thread that took the operation from its queue frees it, after its callback.
  */
 #include "server/storage/sqlite/operation.h"
 
@@ -190,7 +190,7 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
         return start_op(store, op, HFD_SQLITE_WRITES, deadline);
 }
 
-/* ---- taking and answering ---- */
+/* ---- taking and responding ---- */
 
 static struct hfd_sqlite_op *take_first(struct hfd_sqlite_op **first,
                                         struct hfd_sqlite_op ***last) {
@@ -219,7 +219,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
                 if (!op)
                         break;
                 queue->n--;
-                if (atomic_load(&op->answered)) {
+                if (atomic_load(&op->responded)) {
                         free_op(op);
                         continue;
                 }
@@ -234,7 +234,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
 
 void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op) {
         pthread_mutex_lock(&sqlite->mu);
-        bool mine = !atomic_exchange(&op->answered, true);
+        bool mine = !atomic_exchange(&op->responded, true);
 
         if (mine)
                 hf__timer_heap_remove(&sqlite->deadlines, &op->deadline);
@@ -279,7 +279,7 @@ hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite) {
                 fail_late(&reply, op->kind == HFD_SQLITE_TXN || op->kind == HFD_SQLITE_COMPACT,
                           op->running);
                 /* From here on its own thread may free it at any time. */
-                atomic_store(&op->answered, true);
+                atomic_store(&op->responded, true);
                 pthread_mutex_unlock(&sqlite->mu);
                 done(ctx, &reply);
                 pthread_mutex_lock(&sqlite->mu);

@@ -6,10 +6,10 @@
  *
  *      queued    in the queue of its thread; the taker owns it from then on
  *      running   its thread works on it
- *      answered  its callback was called, or is being called: nobody calls it again
+ *      responded its callback was called, or is being called: nobody calls it again
  *
- * The watcher answers an operation whose deadline has passed, in either of the first two states.
- * The thread that owns it then only frees it.
+ * The watcher responds to an operation whose deadline has passed, in either of the first two
+ * states. The thread that owns it then only frees it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,9 +34,9 @@ struct hfd_sqlite_op {
         void *ctx;
         struct hfd_sqlite_op *next;
         /* Guarded by the store's mu. */
-        struct hf__timer deadline; /* in the store's heap until it is answered */
+        struct hf__timer deadline; /* in the store's heap until it has responded */
         bool running;
-        atomic_bool answered; /* set under mu; the read of a list looks at it without mu */
+        atomic_bool responded; /* set under mu; the read of a list looks at it without mu */
         /* The arguments; immutable. The pointers refer to copies in the operation's own block of
          * memory, except for the values of txn's ops, which are references. */
         const char *key, *start; /* get: key; list: the prefix, and where to begin */
@@ -65,12 +65,12 @@ int hfd_sqlite_start_revision(struct hfd_store *store, hf_nsec deadline, hfd_sto
 
 /*
  * Takes up to max operations from a queue, the urgent ones first, and marks them as running. Takes
- * no more when those taken have max_bytes. Operations that were answered meanwhile are freed
+ * no more when those taken have max_bytes. Operations that have responded meanwhile are freed
  * instead. NULL: none. The list is linked by next.
  */
 struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int queue, size_t max,
                                              size_t max_bytes);
-/* Calls the callback unless the operation was answered, and frees it. Thread: its own, without
+/* Calls the callback unless the operation has responded, and frees it. Thread: its own, without
  * mu. */
 void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op);
 /* Answers the operations whose deadline has passed. Releases mu during each callback. Returns when

@@ -24,12 +24,12 @@ struct reading {
         unsigned n_rows;
 };
 
-static bool go_on(void *ctx) {
+static bool may_continue_reading(void *ctx) {
         struct reading *reading = ctx;
 
         if (++reading->n_rows % ROWS_BETWEEN_NOTES == 0)
                 hfd_sqlite_set_busy(reading->sqlite, HFD_SQLITE_LISTS, true);
-        return !atomic_load(&reading->sqlite->canceled) && !atomic_load(&reading->op->answered);
+        return !atomic_load(&reading->sqlite->canceled) && !atomic_load(&reading->op->responded);
 }
 
 static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
@@ -41,7 +41,7 @@ static int read_list(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db, struct
                                                  op->revision ? op->revision : op->reply.revision,
                                          .limit = op->limit,
                                          .keys_only = op->keys_only,
-                                         .go_on = go_on,
+                                         .go_on = may_continue_reading,
                                          .ctx = &reading};
         uint64_t compacted;
         int r = hfd_sqlite_db_meta(db, "compacted", &compacted, reterr_status);
@@ -86,8 +86,8 @@ static void run_read(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
         hfd_sqlite_respond(sqlite, op);
 }
 
-static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
-                      enum hfd_sqlite_queue_kind queue) {
+static void *run_reads(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
+                       enum hfd_sqlite_queue_kind queue) {
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
         bool has_pages = false;
 
@@ -121,11 +121,11 @@ static void *read_all(struct hfd_sqlite *sqlite, struct hfd_sqlite_db *db,
 void *hfd_sqlite_reader_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
 
-        return read_all(sqlite, &sqlite->read_db, HFD_SQLITE_READS);
+        return run_reads(sqlite, &sqlite->read_db, HFD_SQLITE_READS);
 }
 
 void *hfd_sqlite_lister_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
 
-        return read_all(sqlite, &sqlite->list_db, HFD_SQLITE_LISTS);
+        return run_reads(sqlite, &sqlite->list_db, HFD_SQLITE_LISTS);
 }

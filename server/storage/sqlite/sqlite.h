@@ -61,7 +61,7 @@ struct hfd_sqlite {
         pthread_mutex_t mu;
         /* Guarded by mu. */
         struct hfd_sqlite_queue queues[HFD_SQLITE_QUEUES];
-        struct hf__timer_heap deadlines;   /* of all operations that are not answered */
+        struct hf__timer_heap deadlines;   /* of all operations that have not responded */
         struct hfd_sqlite_watch *watches;  /* owned */
         struct hfd_sqlite_commits commits; /* for the watcher */
         uint64_t last_watch_id;

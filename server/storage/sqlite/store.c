@@ -87,7 +87,7 @@ static void close_connections(struct hfd_sqlite *sqlite) {
         hfd_sqlite_file_lock_release(&sqlite->file_lock);
 }
 
-static void close_all(struct hfd_sqlite *sqlite) {
+static void free_store(struct hfd_sqlite *sqlite) {
         close_connections(sqlite);
         hfd_sqlite_file_lock_deinit(&sqlite->file_lock);
         if (sqlite->wake_fd >= 0)
@@ -117,8 +117,8 @@ static int open_first(struct hfd_sqlite *sqlite, const char *path, bool create,
         return r;
 }
 
-static int open_all(struct hfd_sqlite *sqlite, const char *path, bool create,
-                    struct hf_status *reterr_status) {
+static int open_files(struct hfd_sqlite *sqlite, const char *path, bool create,
+                      struct hf_status *reterr_status) {
         struct hfd_sqlite_db *readers[] = {&sqlite->read_db, &sqlite->list_db, &sqlite->watch_db};
         int r = open_first(sqlite, path, create, reterr_status);
 
@@ -210,7 +210,7 @@ static void sqlite_free(struct hfd_store *store) {
         assert(!sqlite->watches && !sqlite->deadlines.first);
         hfd_sqlite_commits_deinit(&sqlite->commits);
         destroy_locks(sqlite);
-        close_all(sqlite);
+        free_store(sqlite);
 }
 
 static const struct hfd_store_ops sqlite_ops = {
@@ -235,7 +235,7 @@ int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool crea
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         sqlite->store = (struct hfd_store){.ops = &sqlite_ops, .host = host};
         sqlite->wake_fd = sqlite->file_lock.fd = -1;
-        int r = open_all(sqlite, path, create, reterr_status);
+        int r = open_files(sqlite, path, create, reterr_status);
         if (r != 0)
                 goto fail;
         r = init_locks(sqlite);
@@ -251,6 +251,6 @@ int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool crea
         *ret_store = &sqlite->store;
         return 0;
 fail:
-        close_all(sqlite);
+        free_store(sqlite);
         return r;
 }

@@ -284,8 +284,9 @@ static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite
 }
 
 /* *ret_current: the newest row; without a key if it was not read. */
-static int compare_one(struct hfd_sqlite_db *db, const struct hfd_compare *compare, bool *ret_holds,
-                       struct hfd_sqlite_current *ret_current, struct hf_status *reterr_status) {
+static int evaluate_compare(struct hfd_sqlite_db *db, const struct hfd_compare *compare,
+                            bool *ret_holds, struct hfd_sqlite_current *ret_current,
+                            struct hf_status *reterr_status) {
         struct hfd_sqlite_kvs found = {0};
         int r;
 
@@ -310,8 +311,8 @@ int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool
         *ret_holds = true;
         *ret_first = (struct hfd_sqlite_current){0};
         for (size_t i = 0; i < txn->n_compares && *ret_holds && r == 0; i++)
-                r = compare_one(db, &txn->compares[i], ret_holds, i == 0 ? ret_first : &further,
-                                reterr_status);
+                r = evaluate_compare(db, &txn->compares[i], ret_holds,
+                                     i == 0 ? ret_first : &further, reterr_status);
         return r;
 }
 

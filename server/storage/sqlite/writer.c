@@ -322,7 +322,7 @@ static size_t count_ops(const struct hfd_sqlite_op *ops) {
 
 /* How many writes the next batch waits for, after a batch of n writes: most of the clients that
  * wrote in that batch, or have sent a write meanwhile, are expected to write again. */
-static size_t expect_more(struct hfd_sqlite *sqlite, size_t n) {
+static size_t expected_writes(struct hfd_sqlite *sqlite, size_t n) {
         pthread_mutex_lock(&sqlite->mu);
         n += sqlite->queues[HFD_SQLITE_WRITES].n;
         pthread_mutex_unlock(&sqlite->mu);
@@ -338,7 +338,7 @@ static void write_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         hf_nsec end = hf_now(clock), took = end - begin;
         writer->n_writes += n;
         writer->release_at = end + IDLE_AFTER;
-        writer->gathers = n < GATHERS_AFTER ? 0 : expect_more(writer->sqlite, n);
+        writer->gathers = n < GATHERS_AFTER ? 0 : expected_writes(writer->sqlite, n);
         writer->gathers_until = end + (took < GATHER_MAX ? took : GATHER_MAX);
 }
 

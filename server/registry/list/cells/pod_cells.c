@@ -28,11 +28,7 @@ static int64_t number_of(const struct hf__json *object, const char *path) {
 }
 
 static const struct hf__json *find_condition(const struct hf__json *object, const char *type) {
-        const struct hf__json *m = hf__json_first(hf__json_path(object, "status.conditions"));
-
-        while (m && !hf__json_has_text(m, "type", type))
-                m = hf__json_next(m);
-        return m;
+        return hf__json_element_with(hf__json_path(object, "status.conditions"), "type", type);
 }
 
 /* ---- pods ---- */

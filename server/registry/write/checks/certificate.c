@@ -213,8 +213,8 @@ static int decode_member(const struct hf__json *object, const char *path, char *
 }
 
 /* Calls fault_of for the decoded member, and returns its result. NULL: out of memory. */
-static const char *fault_in(const struct hf__json *object, const char *path,
-                            const char *(*fault_of)(const char *pem, size_t n)) {
+static const char *fault_of_member(const struct hf__json *object, const char *path,
+                                   const char *(*fault_of)(const char *pem, size_t n)) {
         size_t n;
         char *pem;
         int r = decode_member(object, path, &pem, &n);
@@ -225,7 +225,7 @@ static const char *fault_in(const struct hf__json *object, const char *path,
 }
 
 static void validate_request(const struct hf__json *object, struct hfd_causes *causes) {
-        const char *fault = fault_in(object, "spec.request", hfd_pki_request_fault);
+        const char *fault = fault_of_member(object, "spec.request", hfd_pki_request_fault);
 
         if (!fault)
                 hfd_causes_no_memory(causes);
@@ -241,7 +241,7 @@ static void validate_certificate(const struct hf__json *object, const struct hf_
 
         if (strcmp(text, before) == 0)
                 return;
-        const char *fault = *text ? fault_in(object, field, hfd_pki_certificates_fault) : "";
+        const char *fault = *text ? fault_of_member(object, field, hfd_pki_certificates_fault) : "";
         if (!fault)
                 hfd_causes_no_memory(causes);
         else if (*fault)

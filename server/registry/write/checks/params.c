@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/admission/admission.h"
 #include "server/admission/policy/param_kind.h"
 #include "server/authorization/authorizer.h"
@@ -32,10 +33,6 @@ static enum what what_of(const struct hfd_resource *resource) {
 
 /* ---- the user ---- */
 
-static int compare_keys(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* A map, as Go prints it: sorted by its keys, each with the list of its values. */
 static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
         const char *keys[HFD_USER_EXTRA / 2], *end = user->extra + user->n_extra;
@@ -47,7 +44,7 @@ static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) 
                 at += strlen(at) + 1;
         }
         if (n > 0)
-                qsort(keys, n, sizeof keys[0], compare_keys);
+                qsort(keys, n, sizeof keys[0], hf__text_compare);
         hf__strbuf_puts(out, "map[");
         for (size_t i = 0; i < n; i++) {
                 bool again = i > 0 && strcmp(keys[i - 1], keys[i]) == 0,

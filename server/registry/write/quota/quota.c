@@ -62,7 +62,7 @@ static bool collect_quotas(struct hfd_write *w) {
 }
 
 /* Decides again, with the versions that the quotas have now, and commits if they accept. */
-static void decide_again(struct hfd_write *w) {
+static void repeat_decision(struct hfd_write *w) {
         void (*commit)(struct hfd_write * w) = w->quota->commit;
 
         if (hfd_write_quota_admit(w, commit))
@@ -92,7 +92,7 @@ static void on_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         } else {
                 hfd_quota_charges_confirm(&w->quota->charges);
         }
-        decide_again(w);
+        repeat_decision(w);
 }
 
 /* Asks the store whether the quota that refuses still has that version. */
@@ -120,7 +120,7 @@ static void confirm_refusal(struct hfd_write *w, const struct hfd_quota_charge *
 /* The turn has come. Other writes have changed the quotas meanwhile. */
 static void on_turn(struct hfd_write *w) {
         if (collect_quotas(w))
-                decide_again(w);
+                repeat_decision(w);
 }
 
 /* ---- before the transaction ---- */

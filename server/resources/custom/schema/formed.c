@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/json_plain.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
@@ -66,13 +67,11 @@ static bool take_string(struct scan *scan) {
         }
 }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 static bool take_number(struct scan *scan) {
         bool is_negative = take_char(scan, '-');
         const char *digits = scan->at;
 
-        while (scan->at < scan->end && is_digit(*scan->at))
+        while (scan->at < scan->end && hf__is_digit(*scan->at))
                 scan->at++;
         size_t n = (size_t)(scan->at - digits);
         if (n == 0 || n > DIGITS_MAX || (*digits == '0' && (n > 1 || is_negative)))

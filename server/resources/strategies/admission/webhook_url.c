@@ -8,15 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "server/resources/causes.h"
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static bool is_hex(char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 /* Writes the error of Go's url.Parse. Returns false. */
 static bool refuse_url(const char *text, const char *why, char error[HFD_URL_ERROR_MAX]) {
@@ -32,7 +27,7 @@ static size_t scheme_length(const char *text) {
         size_t n = 0;
 
         while (is_letter(text[n]) ||
-               (n > 0 && (is_digit(text[n]) || (text[n] && strchr("+-.", text[n])))))
+               (n > 0 && (hf__is_digit(text[n]) || (text[n] && strchr("+-.", text[n])))))
                 n++;
         return text[n] == ':' ? n : 0;
 }
@@ -40,7 +35,8 @@ static size_t scheme_length(const char *text) {
 /* Returns the first bad escape among n bytes; NULL = none. */
 static const char *bad_escape(const char *text, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if (text[i] == '%' && (i + 2 >= n || !is_hex(text[i + 1]) || !is_hex(text[i + 2])))
+                if (text[i] == '%' && (i + 2 >= n || hf__hex_digit(text[i + 1]) < 0 ||
+                                       hf__hex_digit(text[i + 2]) < 0))
                         return text + i;
         return NULL;
 }
@@ -77,7 +73,7 @@ static bool check_host(const char *text, const struct hfd_url_part *host,
                         colon = host->n;
         }
         for (size_t i = colon + 1; i < host->n; i++)
-                if (!is_digit(host->at[i])) {
+                if (!hf__is_digit(host->at[i])) {
                         (void)snprintf(why, sizeof why, "invalid port \"%.*s\" after host",
                                        (int)(host->n - colon < 100 ? host->n - colon : 100),
                                        host->at + colon);

@@ -103,17 +103,8 @@ static int reset_status(struct hf__json *object) {
 
 static int add_stored_version(struct hf__json *object) {
         const char *name = storage_version(object);
-        struct hf__json *list = hf__json_path(object, "status.storedVersions");
 
-        if (!name || hf__json_has_element(list, name))
-                return 0;
-        if (!hf__json_is_array(list)) {
-                int r = hf__json_set(object, "status.storedVersions", hf__json_array());
-                if (r != 0)
-                        return r;
-                list = hf__json_path(object, "status.storedVersions");
-        }
-        return hf__json_append_string(list, name);
+        return name ? hf__json_add_element(object, "status.storedVersions", name) : 0;
 }
 
 int hfd_definition_prepare(struct hf__json *object, const struct hf__json *old) {

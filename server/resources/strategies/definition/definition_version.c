@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/quote.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/definition/definition_rules.h"
@@ -67,10 +68,6 @@ static bool check_simple_path(const char *path, const char *field, struct hfd_ca
         return false;
 }
 
-static bool starts_with(const char *text, const char *start) {
-        return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* The path of a number of replicas, which must be below `start`. */
 static void check_replicas_path(const struct hf__json *scale, const char *key, const char *start,
                                 const char *detail, const char *path, struct hfd_causes *causes) {
@@ -80,7 +77,7 @@ static void check_replicas_path(const struct hf__json *scale, const char *key, c
         (void)snprintf(field, sizeof field, "%s.scale.%s", path, key);
         if (!*found)
                 hfd_cause_required(causes, field, "");
-        else if (check_simple_path(found, field, causes) && !starts_with(found, start))
+        else if (check_simple_path(found, field, causes) && !hf__text_begins_with(found, start))
                 hfd_cause_invalid_text(causes, field, found, detail);
 }
 
@@ -98,19 +95,13 @@ void hfd_definition_check_subresources(const struct hf__json *subresources, cons
                             "should be a json path under .status", path, causes);
         (void)snprintf(field, sizeof field, "%s.scale.labelSelectorPath", path);
         if (*selector && check_simple_path(selector, field, causes) &&
-            !starts_with(selector, ".spec.") && !starts_with(selector, ".status."))
+            !hf__text_begins_with(selector, ".spec.") &&
+            !hf__text_begins_with(selector, ".status."))
                 hfd_cause_invalid_text(causes, field, selector,
                                        "should be a json path under either .spec or .status");
 }
 
 /* ---- columns ---- */
-
-static bool is_one_of(const char *text, const char *const *list) {
-        for (; *list; list++)
-                if (strcmp(text, *list) == 0)
-                        return true;
-        return false;
-}
 
 static void check_column(const struct hf__json *column, const char *path,
                          struct hfd_causes *causes) {
@@ -129,10 +120,10 @@ static void check_column(const struct hf__json *column, const char *path,
         (void)snprintf(field, sizeof field, "%s.type", path);
         if (!*type)
                 hfd_cause_required(causes, field, of_type);
-        else if (!is_one_of(type, types))
+        else if (!hf__text_is_one_of(type, types))
                 hfd_cause_invalid_text(causes, field, type, of_type);
         (void)snprintf(field, sizeof field, "%s.format", path);
-        if (*format && !is_one_of(format, formats))
+        if (*format && !hf__text_is_one_of(format, formats))
                 hfd_cause_invalid_text(causes, field, format,
                                        "must be one of "
                                        "byte,date,date-time,double,float,int32,int64,password");

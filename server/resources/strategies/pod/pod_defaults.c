@@ -74,7 +74,7 @@ static int set_members(struct hf__json *object, const struct member *members, si
 }
 
 /* The same for all elements of a list. */
-static int set_in_all(struct hf__json *list, const struct member *members, size_t n) {
+static int set_in_elements(struct hf__json *list, const struct member *members, size_t n) {
         int r = 0;
 
         for (struct hf__json *m = hf__json_first(list); m && r == 0; m = hf__json_next(m))
@@ -136,8 +136,8 @@ static int set_container(struct hf__json *container) {
         if (r == 0)
                 r = set_members(container, container_members, N_MEMBERS(container_members));
         if (r == 0)
-                r = set_in_all(hf__json_get(container, "ports"), port_members,
-                               N_MEMBERS(port_members));
+                r = set_in_elements(hf__json_get(container, "ports"), port_members,
+                                    N_MEMBERS(port_members));
         for (struct hf__json *m = hf__json_first(hf__json_get(container, "env")); m && r == 0;
              m = hf__json_next(m))
                 r = set_references(hf__json_get(m, "valueFrom"));

@@ -64,7 +64,7 @@ static int add_mount(struct hf__json *container, const char *volume) {
         return append_object(array_of(container, "volumeMounts"), added, r);
 }
 
-static int mount_in_all(struct hf__json *containers, const char *volume, bool *mounted) {
+static int mount_in_containers(struct hf__json *containers, const char *volume, bool *mounted) {
         int r = 0;
 
         for (struct hf__json *m = hf__json_first(containers); m && r == 0; m = hf__json_next(m)) {
@@ -105,8 +105,8 @@ int hfd_pod_mount_token(struct hf__json *spec) {
         int r = found ? 0 : hfd_meta_make_name(VOLUME_PREFIX, generated);
 
         if (r == 0)
-                r = mount_in_all(hf__json_get(spec, "initContainers"), name, &mounted);
+                r = mount_in_containers(hf__json_get(spec, "initContainers"), name, &mounted);
         if (r == 0)
-                r = mount_in_all(hf__json_get(spec, "containers"), name, &mounted);
+                r = mount_in_containers(hf__json_get(spec, "containers"), name, &mounted);
         return r == 0 && mounted && !found ? add_volume(spec, name) : r;
 }

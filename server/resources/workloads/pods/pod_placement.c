@@ -132,7 +132,7 @@ static bool is_redundant(const struct hf__json *kept, const struct hf__json *t) 
         return false;
 }
 
-static int append_all(struct hf__json *list, const struct hf__json *from) {
+static int append_elements(struct hf__json *list, const struct hf__json *from) {
         int r = 0;
 
         for (const struct hf__json *m = hf__json_first(from); m && r == 0; m = hf__json_next(m))
@@ -151,9 +151,9 @@ int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more
         if (n == 0)
                 return 0;
         HF__CLEANUP(json_cleanup) struct hf__json *all = hf__json_array(), *kept = hf__json_array();
-        int r = all && kept ? append_all(all, own) : -ENOMEM;
+        int r = all && kept ? append_elements(all, own) : -ENOMEM;
         if (r == 0)
-                r = append_all(all, more);
+                r = append_elements(all, more);
         for (const struct hf__json *m = hf__json_first(all); m && r == 0; m = hf__json_next(m))
                 if (!is_redundant(kept, m))
                         r = hf__json_append(kept, hf__json_dup(m));

@@ -172,8 +172,8 @@ static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
                         hf__json_drop(m, "image");
 }
 
-static void validate_rest(const struct hf__json *spec, const struct hf__json *old, bool gated,
-                          struct hfd_causes *causes) {
+static void validate_other_fields(const struct hf__json *spec, const struct hf__json *old,
+                                  bool gated, struct hfd_causes *causes) {
         struct hf__json *rest = hf__json_dup(spec), *old_rest = hf__json_dup(old);
         bool grace = mends_grace(spec, old);
 
@@ -222,7 +222,7 @@ static void validate_update(const struct hf__json *spec, const struct hf__json *
         if (gated)
                 validate_selector(hf__json_get(spec, "nodeSelector"),
                                   hf__json_get(old, "nodeSelector"), causes);
-        validate_rest(spec, old, gated, causes);
+        validate_other_fields(spec, old, gated, causes);
 }
 
 /* ---- the kind ---- */

@@ -41,7 +41,7 @@ static void validate_share(const struct hf__json *spec, const char *member,
 }
 
 /* Shows the spec with the names of Kubernetes' internal type. */
-static void refuse_both(const struct hf__json *spec, struct hfd_causes *causes) {
+static void refuse_both_members(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const members[][2] = {{"{\"MinAvailable\":", "minAvailable"},
                                                  {",\"Selector\":", "selector"},
                                                  {",\"MaxUnavailable\":", "maxUnavailable"},
@@ -71,7 +71,7 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
         if (hfd_spec_is_kept(object, old, causes))
                 return;
         if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
-                refuse_both(spec, causes);
+                refuse_both_members(spec, causes);
         validate_share(spec, "minAvailable", causes);
         validate_share(spec, "maxUnavailable", causes);
         if (hf__json_get(spec, "selector"))

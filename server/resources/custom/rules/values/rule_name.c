@@ -10,19 +10,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "cel/syntax/names.h"
 
-bool hfd_rule_name_is_reserved(const char *name) {
-        static const char *const words[] = {
-                "true", "false", "null",   "in",  "as",      "break",     "const",
-                "else", "for",   "import", "let", "package", "namespace", "continue",
-                "if",   "loop",  "return", "var", "void",    "while",     "function",
-        };
-
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-                if (strcmp(words[i], name) == 0)
-                        return true;
-        return false;
-}
+/* Kubernetes escapes the words that are reserved in an expression, and no others. */
+bool hfd_rule_name_is_reserved(const char *name) { return hf__cel_name_is_reserved(name); }
 
 static bool is_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

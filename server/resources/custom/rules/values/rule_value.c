@@ -261,7 +261,8 @@ static struct hf__cel_value convert_number(const struct hf__json *json) {
 }
 
 /* A value whose type nobody declares. */
-static struct hf__cel_value convert_any(struct hf__arena *arena, const struct hf__json *json) {
+static struct hf__cel_value convert_untyped_value(struct hf__arena *arena,
+                                                  const struct hf__json *json) {
         if (hf__json_is_object(json))
                 return convert_map(arena, NULL, json);
         if (hf__json_is_array(json))
@@ -311,7 +312,7 @@ static struct hf__cel_value convert_json(struct hf__arena *arena,
         if (arena->failed)
                 return hf__cel_null();
         if (!declared)
-                return convert_any(arena, json);
+                return convert_untyped_value(arena, json);
         if (hf__json_is_null(json))
                 return declared->nullable ? hf__cel_null()
                                           : hf__cel_error_text("invalid data, got null for schema "

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "cel/values/run.h"
 
 #define PAIRS_MAX 1000 /* of a query; further ones are left out */
@@ -62,23 +63,13 @@ static size_t first_index(struct text t, char c) {
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-static int hex_digit(char c) {
-        if (is_digit(c))
-                return c - '0';
-        if (c >= 'a' && c <= 'f')
-                return c - 'a' + 10;
-        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Whether each % begins an escape. host: it must stand for a byte that is not ASCII. */
 static bool has_escapes(struct text t, bool host) {
         for (size_t i = 0; i < t.n; i++) {
                 if (t.at[i] != '%')
                         continue;
-                if (t.n - i < 3 || hex_digit(t.at[i + 1]) < 0 || hex_digit(t.at[i + 2]) < 0 ||
-                    (host && hex_digit(t.at[i + 1]) < 8))
+                if (t.n - i < 3 || hf__hex_digit(t.at[i + 1]) < 0 ||
+                    hf__hex_digit(t.at[i + 2]) < 0 || (host && hf__hex_digit(t.at[i + 1]) < 8))
                         return false;
                 i += 2;
         }
@@ -89,7 +80,7 @@ static bool are_host_characters(struct text t) {
         for (size_t i = 0; i < t.n; i++) {
                 char c = t.at[i];
 
-                if (!((unsigned char)c >= 0x80 || is_letter(c) || is_digit(c) ||
+                if (!((unsigned char)c >= 0x80 || is_letter(c) || hf__is_digit(c) ||
                       strchr("-_.~!$&'()*+,;=:[]<>\"%", c)))
                         return false;
         }
@@ -101,7 +92,7 @@ static bool is_port(struct text t) {
         if (t.n > 0 && t.at[0] != ':')
                 return false;
         for (size_t i = 1; i < t.n; i++)
-                if (!is_digit(t.at[i]))
+                if (!hf__is_digit(t.at[i]))
                         return false;
         return true;
 }
@@ -125,7 +116,7 @@ static const char *check_host(struct text host) {
 
 static bool is_user(struct text t) {
         for (size_t i = 0; i < t.n; i++)
-                if (!is_letter(t.at[i]) && !is_digit(t.at[i]) &&
+                if (!is_letter(t.at[i]) && !hf__is_digit(t.at[i]) &&
                     !strchr("-._:~!$&'()*+,;=%@", t.at[i]))
                         return false;
         return has_escapes(t, false);
@@ -136,8 +127,8 @@ static bool take_scheme(struct text *rest, struct text *ret_scheme) {
         size_t n = 0;
 
         *ret_scheme = (struct text){rest->at, 0};
-        while (n < rest->n && (is_letter(rest->at[n]) ||
-                               (n > 0 && (is_digit(rest->at[n]) || strchr("+-.", rest->at[n])))))
+        while (n < rest->n && (is_letter(rest->at[n]) || (n > 0 && (hf__is_digit(rest->at[n]) ||
+                                                                    strchr("+-.", rest->at[n])))))
                 n++;
         if (n == rest->n || rest->at[n] != ':')
                 return true;
@@ -294,7 +285,8 @@ static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t
         for (size_t i = 0; i < t.n; i++) {
                 out[n] = t.at[i] == '+' ? ' ' : t.at[i];
                 if (t.at[i] == '%') {
-                        out[n] = (char)(hex_digit(t.at[i + 1]) * 16 + hex_digit(t.at[i + 2]));
+                        out[n] = (char)(hf__hex_digit(t.at[i + 1]) * 16 +
+                                        hf__hex_digit(t.at[i + 2]));
                         i += 2;
                 }
                 n++;

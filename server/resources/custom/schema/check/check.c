@@ -69,8 +69,8 @@ struct trials {
         size_t n_best;
 };
 
-static struct trials try_all(const struct scope *scope, const struct hfd_custom_limit *limit,
-                             const struct hfd_checked *checked, bool stops_at_first) {
+static struct trials try_schemas(const struct scope *scope, const struct hfd_custom_limit *limit,
+                                 const struct hfd_checked *checked, bool stops_at_first) {
         struct trials trials = {0};
 
         for (uint32_t i = 0; i < limit->n; i++) {
@@ -101,7 +101,7 @@ static void report_best(const struct scope *scope, const struct trials *trials,
 
 static bool check_any_of(const struct scope *scope, const struct hfd_custom_limit *limit,
                          struct hfd_checked *checked) {
-        const struct trials trials = try_all(scope, limit, checked, true);
+        const struct trials trials = try_schemas(scope, limit, checked, true);
 
         if (trials.n_valid > 0) {
                 checked->n_matched += trials.n_first;
@@ -114,7 +114,7 @@ static bool check_any_of(const struct scope *scope, const struct hfd_custom_limi
 
 static bool check_one_of(const struct scope *scope, const struct hfd_custom_limit *limit,
                          struct hfd_checked *checked) {
-        const struct trials trials = try_all(scope, limit, checked, false);
+        const struct trials trials = try_schemas(scope, limit, checked, false);
         char text[120];
 
         if (trials.n_valid == 1) {

@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/schema/common.h"
 
 static const struct hfd_schema schema_of_numbers = {.type = HFD_SCHEMA_NUMBER};
@@ -106,10 +107,6 @@ void hfd_compile_values_done(struct hfd_schema_compiler *compiler) {
 
 /* ---- the fields for the rest of the server ---- */
 
-static int compare_texts(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* The names of keys sorted, with a NULL at the end. */
 static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
                                          const struct hf__json *keys) {
@@ -128,7 +125,7 @@ static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
         if (n == 0)
                 hfd_compile_fail(compiler, HF_E_INVALID);
         if (compiler->error == 0) {
-                qsort(names, n, sizeof *names, compare_texts);
+                qsort(names, n, sizeof *names, hf__text_compare);
                 kept = hfd_compile_keep(compiler, names, (n + 1) * sizeof *names);
         }
         free(names);

@@ -136,8 +136,8 @@ static void check_properties(struct hfd_structure *structure, const struct hf__j
         }
 }
 
-static void check_one(struct hfd_structure *structure, const struct hf__json *props,
-                      const char *key, const struct place *place) {
+static void check_member(struct hfd_structure *structure, const struct hf__json *props,
+                         const char *key, const struct place *place) {
         const struct hfd_structure_path step = hfd_step(place->path, key);
         struct place below = *place;
 
@@ -147,8 +147,8 @@ static void check_one(struct hfd_structure *structure, const struct hf__json *pr
                 check_keywords(structure, hf__json_get(props, key), &below);
 }
 
-static void check_each(struct hfd_structure *structure, const struct hf__json *props,
-                       const char *key, const struct place *place) {
+static void check_elements(struct hfd_structure *structure, const struct hf__json *props,
+                           const char *key, const struct place *place) {
         size_t i = 0;
 
         for (const struct hf__json *m = hf__json_first(hf__json_get(props, key)); m;
@@ -167,14 +167,14 @@ static void check_keywords(struct hfd_structure *structure, const struct hf__jso
         check_single(structure, props, place);
         check_values(structure, props, place);
         check_properties(structure, props, place);
-        check_one(structure, props, "not", place);
-        check_each(structure, props, "allOf", place);
-        check_each(structure, props, "oneOf", place);
-        check_each(structure, props, "anyOf", place);
+        check_member(structure, props, "not", place);
+        check_elements(structure, props, "allOf", place);
+        check_elements(structure, props, "oneOf", place);
+        check_elements(structure, props, "anyOf", place);
         if (hf__json_is_array(hf__json_get(props, "items")))
-                check_each(structure, props, "items", place);
+                check_elements(structure, props, "items", place);
         else
-                check_one(structure, props, "items", place);
+                check_member(structure, props, "items", place);
         hfd_structure_check_lists(structure, props, place->path);
 }
 

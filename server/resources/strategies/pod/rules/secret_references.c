@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
 static const struct hf__json *annotation(const struct hf__json *object, const char *key) {
@@ -112,10 +113,6 @@ struct names {
         size_t n;
 };
 
-static int compare_names(const void *a, const void *b) {
-        return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* 0 or -ENOMEM. */
 static int collect_names(const struct hf__json *list, struct names *ret_names) {
         size_t n = hf__json_count(list);
@@ -125,12 +122,12 @@ static int collect_names(const struct hf__json *list, struct names *ret_names) {
                 return -ENOMEM;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m))
                 ret_names->of[ret_names->n++] = hfd_text_of(m, "name");
-        qsort(ret_names->of, n, sizeof(char *), compare_names);
+        qsort(ret_names->of, n, sizeof(char *), hf__text_compare);
         return 0;
 }
 
 static bool contains_name(const struct names *names, const char *name) {
-        return bsearch(&name, names->of, names->n, sizeof(char *), compare_names) != NULL;
+        return bsearch(&name, names->of, names->n, sizeof(char *), hf__text_compare) != NULL;
 }
 
 /* What the checks share. A check returns false after it has written a message to why. */

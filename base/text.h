@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Small questions about characters and strings. Locale and case are those of ASCII: protocols and
+ * file formats define them so. Pure. Thread: any. */
+#include <stdbool.h>
+#include <string.h>
+
+static inline bool hf__is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* The value of a hexadecimal digit; -1: it is none. */
+static inline int hf__hex_digit(char c) {
+        if (hf__is_digit(c))
+                return c - '0';
+        if (c >= 'a' && c <= 'f')
+                return c - 'a' + 10;
+        return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static inline bool hf__text_begins_with(const char *text, const char *prefix) {
+        return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether the list, which ends with NULL, contains the text. */
+static inline bool hf__text_is_one_of(const char *text, const char *const *list) {
+        while (*list && strcmp(*list, text) != 0)
+                list++;
+        return *list != NULL;
+}
+
+/* For qsort and bsearch: compares two elements of an array of strings. */
+static inline int hf__text_compare(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
