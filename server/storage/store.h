@@ -20,9 +20,9 @@
  *
  * Compaction. compact(R) removes the versions that no read at R or later can return. Reads below R
  * then end with HF_E_GONE; the current state is never lost. A watch that needs a revision below R
- * ends with HF_E_GONE: list again, and watch from the list's revision + 1. A watch from an old
- * revision that is not compacted gets every event since; a watch from a revision that is not
- * reached yet waits for it.
+ * ends with HF_E_GONE: list again, and watch from the list's revision + 1. One that needs R itself
+ * gets it, or ends in the same way. A watch from an old revision above R gets every event since; a
+ * watch from a revision that is not reached yet waits for it.
  *
  * Threads. Any thread may start an operation; starting one does not wait for the store. The store
  * runs the callback of a started operation exactly once, on one of its threads, perhaps before the

@@ -104,6 +104,40 @@ static void test_only_progress_of_etcd_itself_is_passed_on(void **state) {
         held_etcd_close();
 }
 
+/* The watch asks etcd for the revision before its first one (watch.c says why). The user gets only
+ * what it asked for. */
+static void test_events_before_the_first_revision_are_dropped(void **state) {
+        static const struct {
+                int64_t revisions[2];
+                unsigned n_delivered;
+                uint64_t first;
+        } rows[] = {{{2, 2}, 0, 0}, {{2, 3}, 1, 3}, {{3, 4}, 2, 3}};
+        Hfd__ResponseHeader header;
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                Hfd__WatchResponse response = watch_response(&header);
+                Hfd__KeyValue kvs[2] = {HFD__KEY_VALUE__INIT, HFD__KEY_VALUE__INIT};
+                Hfd__Event events[2] = {HFD__EVENT__INIT, HFD__EVENT__INIT};
+
+                for (size_t k = 0; k < 2; k++) {
+                        kvs[k].key = (ProtobufCBinaryData){.len = 3, .data = (uint8_t *)"/ab"};
+                        kvs[k].mod_revision = rows[i].revisions[k];
+                        events[k].type = HFD__EVENT__TYPE__DELETE;
+                        events[k].kv = &kvs[k];
+                }
+                response.n_events = 2;
+                response.events = (Hfd__Event *[]){&events[0], &events[1]};
+                open_store(1);
+                (void)watch();
+                assert_int_equal(send_watch(&response), 0);
+                assert_int_equal(f.n_events, rows[i].n_delivered);
+                if (f.n_events > 0)
+                        assert_int_equal(f.event.kv.mod_revision, rows[i].first);
+                end_watch(0, HF_E_CANCELED);
+                held_etcd_close();
+        }
+}
+
 static void test_the_end_of_a_watch_says_how_to_go_on(void **state) {
         static const struct {
                 int64_t compacted;
@@ -245,6 +279,7 @@ static void test_a_store_that_closes_opens_no_watch(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_only_progress_of_etcd_itself_is_passed_on),
+                cmocka_unit_test(test_events_before_the_first_revision_are_dropped),
                 cmocka_unit_test(test_the_end_of_a_watch_says_how_to_go_on),
                 cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
                 cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),

@@ -50,6 +50,45 @@ static void test_a_compacted_revision_is_gone(void **state) {
         watch_recorder_stop(&recorder);
 }
 
+/* The compaction removes the deletion itself. A store that keeps it delivers it; another one must
+ * say that it is gone. etcd 3.4.23 by itself does neither. */
+static void test_a_deletion_at_the_compacted_revision_is_not_left_out(void **state) {
+        struct store_fixture *f = *state;
+        static struct watch_recorder recorder;
+        uint64_t deleted;
+
+        store_client_put(f->store, store_fixture_key(f, "a"), "1");
+        deleted = store_client_delete(f->store, store_fixture_key(f, "a"));
+        assert_int_equal(store_client_compact(f->store, deleted), 0);
+        store_client_put(f->store, store_fixture_key(f, "b"), "1");
+        assert_int_equal(watch_recorder_start(&recorder, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), deleted),
+                         0);
+        watch_recorder_await(&recorder, 1);
+        if (recorder.n == 0)
+                assert_int_equal(watch_recorder_await_end(&recorder), HF_E_GONE);
+        else
+                assert_int_equal(recorder.events[0].mod_revision, deleted);
+        watch_recorder_stop(&recorder);
+}
+
+/* After a compaction just before its first revision, a watch goes on as if there had been none. */
+static void test_a_watch_goes_on_after_the_compacted_revision(void **state) {
+        struct store_fixture *f = *state;
+        static struct watch_recorder recorder;
+        uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"), deleted;
+
+        deleted = store_client_delete(f->store, store_fixture_key(f, "a"));
+        assert_int_equal(store_client_compact(f->store, first), 0);
+        assert_int_equal(watch_recorder_start(&recorder, f->store, f->prefix,
+                                              store_fixture_prefix_end(f), deleted),
+                         0);
+        watch_recorder_await(&recorder, 1);
+        assert_int_equal(recorder.n, 1);
+        assert_int_equal(recorder.events[0].mod_revision, deleted);
+        watch_recorder_stop(&recorder);
+}
+
 static void test_a_watch_from_the_past_continues_with_new_events(void **state) {
         struct store_fixture *f = *state;
         uint64_t first = store_client_put(f->store, store_fixture_key(f, "a"), "1"), deleted, third;
@@ -177,6 +216,8 @@ static void test_a_watch_from_now_can_be_canceled(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 STORE_TEST(test_a_compacted_revision_is_gone),
+                STORE_TEST(test_a_deletion_at_the_compacted_revision_is_not_left_out),
+                STORE_TEST(test_a_watch_goes_on_after_the_compacted_revision),
                 STORE_TEST(test_a_watch_from_the_past_continues_with_new_events),
                 STORE_TEST(test_a_watch_sees_only_its_range),
                 STORE_TEST(test_events_of_one_revision_arrive_together),

@@ -19,6 +19,11 @@
  * The response to a progress request is only a sign of life here. etcd before 3.4.25 and 3.5.8 may
  * send it ahead of events of older revisions (etcd issue 15220), so it must not become
  * HFD_WATCH_PROGRESS. The notifications that etcd sends by itself keep the order.
+ *
+ * etcd 3.4.23 loses a deletion if its revision is the compacted one and a watch begins there (etcd
+ * issue 18089): it has removed the deletion, but says nothing. So each watch asks etcd for one
+ * revision more, and drops the events before its own first revision. After such a compaction etcd
+ * says that the additional revision is compacted.
  */
 #include "server/storage/etcd/watch.h"
 
@@ -42,6 +47,7 @@ struct hfd_etcd_watch {
         size_t endpoint;
         struct hfd_watch_handler handler;
         void *ctx;
+        uint64_t from;                  /* the first revision that the user gets; 0 = any */
         struct hf__buf *create, *probe; /* owned */
         struct hf_status end;           /* end.error != 0: why the watch ends */
         /* guarded by etcd->mu */
@@ -68,7 +74,14 @@ static int deliver_response(struct hfd_etcd_watch *watch,
         if (response->is_probed)
                 return 0;
         if (response->n_events > 0) {
-                watch->handler.event(watch->ctx, response->events, response->n_events);
+                size_t n_before = 0; /* events that the user has already, in order of revisions */
+
+                while (n_before < response->n_events &&
+                       response->events[n_before].revision < watch->from)
+                        n_before++;
+                if (n_before < response->n_events)
+                        watch->handler.event(watch->ctx, response->events + n_before,
+                                             response->n_events - n_before);
         } else if (!response->created) {
                 struct hfd_watch_event progress = {.type = HFD_WATCH_PROGRESS,
                                                    .revision = response->revision};
@@ -159,7 +172,8 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         watch->endpoint = hfd_etcd_watch_endpoint(etcd);
         watch->handler = *handler;
         watch->ctx = ctx;
-        watch->create = hfd_etcd_pack_watch(begin, end, revision);
+        watch->from = revision;
+        watch->create = hfd_etcd_pack_watch(begin, end, revision > 1 ? revision - 1 : revision);
         watch->probe = hfd_etcd_pack_watch_progress();
         if (!watch->create || !watch->probe) {
                 free_watch(watch);
