@@ -19,7 +19,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -273,32 +272,6 @@ static void migration_life(int n) {
         fake_api_free(api);
 }
 
-/* The process's lock file, which the electors keep open. */
-static void lock_file_life(int n) {
-        static const struct hf_host host = {.size = sizeof host};
-        struct hf_electors *electors = NULL;
-        struct hf_status status = {0};
-        char path[] = "/tmp/lock-XXXXXX";
-        int fd = mkstemp(path);
-
-        assert_true(fd >= 0);
-        failing_memory_arm(n);
-        int r = hf_electors_new(&host, &electors);
-        assert_true((r == 0) == (electors != NULL));
-        if (r == 0)
-                r = hf_electors_use_lock_file(electors, path, &status);
-        failing_memory_disarm();
-        assert_true(r == 0 || is_shortage(r));
-        assert_true(r == 0 || !electors || status.message[0]);
-        hf_electors_free(electors);
-        assert_int_equal(close(fd), 0);
-        assert_int_equal(unlink(path), 0);
-}
-
-static void test_a_lock_file_is_held_or_the_failure_is_reported(void **state) {
-        failing_memory_try_all(lock_file_life, 4);
-}
-
 /* Only the creation: later failures are retried after a time, and test-leader-candidate-times has
  * those. */
 static void candidate_life(int n) {
@@ -515,7 +488,6 @@ int main(void) {
                 cmocka_unit_test(test_shards_are_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_operator_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_a_migration_is_added_or_the_failure_is_reported),
-                cmocka_unit_test(test_a_lock_file_is_held_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
                 cmocka_unit_test(test_a_request_to_the_loop_is_made_or_refused),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
