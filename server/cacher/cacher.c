@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/cacher/requests/store_identity.h"
 #include "server/cacher/requests/store_lag.h"
@@ -35,7 +36,7 @@ static void init_observers(struct hfd_cacher *cacher, const struct hfd_cacher_co
                 cacher->observers[i] = config->observers(hfd_resource_at(i));
 }
 
-/* 0 or -ENOMEM; free_parts follows in either case. */
+/* 0 or -ENOMEM; free_parts accepts what was made before a failure. */
 static int make_parts(struct hfd_cacher *cacher, const struct hfd_cacher_config *config) {
         const struct hf_host *host = cacher->host;
 
@@ -68,13 +69,26 @@ static void free_parts(struct hfd_cacher *cacher) {
         cacher->requests = hfd_store_requests_free(cacher->requests);
 }
 
+static void destroy_cacher(struct hfd_cacher *cacher) {
+        free_parts(cacher);
+        pthread_cond_destroy(&cacher->cond);
+        pthread_mutex_destroy(&cacher->mu);
+        free(cacher);
+}
+
+HF__CLEANUP_DEFINE(cacher_cleanup, struct hfd_cacher *, destroy_cacher)
+
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher) {
         if (!config->prefix || strlen(config->prefix) >= HFD_CACHER_PREFIX_MAX || !config->store)
                 return -EINVAL;
-        struct hfd_cacher *cacher = calloc(1, sizeof *cacher);
-        if (!cacher)
+        HF__CLEANUP(hf__free_cleanup) struct hfd_cacher *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
+        int r = hf__mutex_cond_init(&memory->mu, &memory->cond);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(cacher_cleanup) struct hfd_cacher *cacher = HF__TAKE(memory);
         cacher->host = host;
         cacher->store = config->store;
         cacher->table = config->table;
@@ -85,21 +99,11 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         init_observers(cacher, config);
         cacher->watch.relist = true;
         hfd_event_histories_init(&cacher->histories);
-        int r = hf__mutex_cond_init(&cacher->mu, &cacher->cond);
-        if (r != 0)
-                goto fail;
         r = make_parts(cacher, config);
         if (r != 0)
-                goto fail_parts;
-        *ret_cacher = cacher;
+                return r;
+        *ret_cacher = HF__TAKE(cacher);
         return 0;
-fail_parts:
-        free_parts(cacher);
-        pthread_cond_destroy(&cacher->cond);
-        pthread_mutex_destroy(&cacher->mu);
-fail:
-        free(cacher);
-        return r;
 }
 
 int hfd_cacher_start(struct hfd_cacher *cacher) {
@@ -143,10 +147,7 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 hfd_object_tree_clear(&cacher->newer[i]);
         }
         hfd_object_tree_clear(&cacher->unreadable);
-        free_parts(cacher);
-        pthread_cond_destroy(&cacher->cond);
-        pthread_mutex_destroy(&cacher->mu);
-        free(cacher);
+        destroy_cacher(cacher);
         return NULL;
 }
 

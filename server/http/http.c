@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/http/connection/http_private.h"
 #include "server/http/connection/tls.h"
@@ -184,18 +185,6 @@ static int make_workers(struct hfd_http *http, unsigned n, struct hf_status *ret
         return 0;
 }
 
-/* 0 or -errno; on an error there is nothing to destroy. */
-static int init_sync(struct hfd_http *http) {
-        int r = hf__mutex_init(&http->mu);
-
-        if (r != 0)
-                return r;
-        r = hf_cond_init(&http->all_closed);
-        if (r != 0)
-                pthread_mutex_destroy(&http->mu);
-        return r;
-}
-
 /* Copies the members that are still needed when hfd_http_new has returned. */
 static void copy_config(struct hfd_http *http, const struct hfd_http_config *config) {
         http->max_body = config->max_body ? config->max_body : DEFAULT_BODY;
@@ -208,20 +197,18 @@ static void copy_config(struct hfd_http *http, const struct hfd_http_config *con
         http->ctx = config->ctx;
 }
 
+HF__CLEANUP_DEFINE(http_cleanup, struct hfd_http *, hfd_http_free)
+
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status) {
-        struct hfd_http *http;
-        int r;
-
         if (!host || !config || !config->handler || config->n_workers > MAX_WORKERS)
                 return hf_fail(reterr_status, -EINVAL, "http: no handler, or more than %d workers",
                                MAX_WORKERS);
-        http = calloc(1, sizeof *http);
-        r = http ? init_sync(http) : -ENOMEM;
-        if (r != 0) {
-                free(http);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_http *memory = calloc(1, sizeof *memory);
+        int r = memory ? hf__mutex_cond_init(&memory->mu, &memory->all_closed) : -ENOMEM;
+        if (r != 0)
                 return hf_fail(reterr_status, r, "http: %s", hf_strerror(r));
-        }
+        HF__CLEANUP(http_cleanup) struct hfd_http *http = HF__TAKE(memory);
         http->listen_fd = http->spare_fd = -1;
         http->host = host;
         http->clock = hf_host_clock(host);
@@ -235,21 +222,20 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
-        /* Descriptor 0 is standard input and never an inherited listener. */
-        if (r == 0)
-                r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
-                                          : bind_listener(http, config, reterr_status);
-        if (r == 0)
-                r = make_workers(http, config->n_workers ? config->n_workers : DEFAULT_WORKERS,
-                                 reterr_status);
-        if (r != 0) {
-                if (http->inherited)
-                        http->listen_fd = -1; /* after a failure the caller still owns it */
-                hfd_http_free(http);
+        if (r != 0)
                 return r;
-        }
+        r = make_workers(http, config->n_workers ? config->n_workers : DEFAULT_WORKERS,
+                         reterr_status);
+        if (r != 0)
+                return r;
+        /* Last, because after a failure the caller still owns an inherited listener. Descriptor 0
+         * is standard input and never one. */
+        r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
+                                  : bind_listener(http, config, reterr_status);
+        if (r != 0)
+                return r;
         read_port(http);
-        *ret_http = http;
+        *ret_http = HF__TAKE(http);
         return 0;
 }
 

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -258,6 +259,54 @@ static void test_every_accepted_request_gets_a_reply(void **state) {
         failing_memory_try_all(rest_life, 10);
 }
 
+/* ---- a client in a cluster ---- */
+
+static char account_dir[] = "/tmp/account-XXXXXX";
+
+static void write_account(const char *name, const char *text) {
+        char path[64];
+
+        (void)snprintf(path, sizeof path, "%s/%s", account_dir, name);
+        FILE *file = fopen(path, "we");
+        assert(file);
+        assert(fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void in_cluster_life(int n) {
+        static const struct hf_host host = {.size = sizeof host};
+        const struct hf_in_cluster_config config = {.size = sizeof config,
+                                                    .directory = account_dir};
+        struct hf_client *client = NULL;
+        struct hf_status status = {0};
+        char ns[HF_NAME_MAX + 1];
+
+        failing_memory_arm(n);
+        int r = hf_rest_client_in_cluster(&host, &config, &client, ns, &status);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (client != NULL));
+        assert_int_equal(status.error, r);
+        hf_client_free(client);
+}
+
+static void test_a_client_in_a_cluster_is_made_or_the_failure_is_reported(void **state) {
+        static const char *const names[] = {"ca.crt", "token", "namespace"};
+        char path[64];
+
+        assert_non_null(mkdtemp(account_dir));
+        write_account("ca.crt", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n");
+        write_account("token", "secret\n");
+        write_account("namespace", "team-a\n");
+        assert_int_equal(setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1", 1), 0);
+        assert_int_equal(setenv("KUBERNETES_SERVICE_PORT", "1", 1), 0);
+        failing_memory_try_all(in_cluster_life, 10);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+                (void)snprintf(path, sizeof path, "%s/%s", account_dir, names[i]);
+                assert_int_equal(unlink(path), 0);
+        }
+        assert_int_equal(rmdir(account_dir), 0);
+}
+
 /* ---- an informer ---- */
 
 static void cache_life(int n) {
@@ -302,6 +351,7 @@ int main(void) {
                 cmocka_unit_test(test_a_retry_needs_no_memory),
                 cmocka_unit_test(test_helpers_do_their_work_or_report_the_failure),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
+                cmocka_unit_test(test_a_client_in_a_cluster_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Constructors of the server that fail at each of their steps: an allocation, a thread or a lock
- * that cannot be made. Then everything that was made is released once, and nothing that was not
- * made.
- */
+/* Constructors of the server that fail at each of their steps. */
 #undef NDEBUG
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/json_blocks.h"
+#include "failing_constructor.h"
 #include "failing_memory.h"
 #include "server/admission/policy/compiled_policy.h"
 #include "server/audit/audit.h"
@@ -57,53 +50,7 @@
 static struct hf_host host = {.size = sizeof host};
 static char directory[64], tokens_path[128], policy_path[128], log_path[128], config_path[128];
 
-/* ---- locks ---- */
-
-/* The linker redirects these here. A lock cannot be made when an allocation cannot. */
-static atomic_int n_locks; /* made and not destroyed */
-
-static int count_made(int error) {
-        atomic_fetch_add(&n_locks, error == 0);
-        return error;
-}
-
-static bool fails(void) {
-        void *volatile block = malloc(1);
-        bool failed = !block;
-
-        free(block);
-        return failed;
-}
-
-#define WRAP(type)                                                                                 \
-        int __real_pthread_##type##_init(pthread_##type##_t *, const pthread_##type##attr_t *);    \
-        int __wrap_pthread_##type##_init(pthread_##type##_t *, const pthread_##type##attr_t *);    \
-        int __wrap_pthread_##type##_init(pthread_##type##_t *lock,                                 \
-                                         const pthread_##type##attr_t *attr) {                     \
-                return fails() ? ENOMEM : count_made(__real_pthread_##type##_init(lock, attr));    \
-        }                                                                                          \
-        int __real_pthread_##type##_destroy(pthread_##type##_t *);                                 \
-        int __wrap_pthread_##type##_destroy(pthread_##type##_t *);                                 \
-        int __wrap_pthread_##type##_destroy(pthread_##type##_t *lock) {                            \
-                atomic_fetch_sub(&n_locks, 1);                                                     \
-                return __real_pthread_##type##_destroy(lock);                                      \
-        }
-WRAP(mutex)
-WRAP(cond)
-WRAP(rwlock)
-
-static int next_fd(void) {
-        int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-        assert_true(fd >= 0);
-        (void)close(fd);
-        return fd;
-}
-
 /* ---- the constructors ---- */
-
-/* Makes an object and frees it. */
-typedef int (*make_fn)(void);
 
 static int make_flow(void) {
         struct hfd_flow_control *flow = NULL;
@@ -393,32 +340,16 @@ static int make_objects(void) {
 
 /* ---- the tests ---- */
 
-static make_fn current;
-
-static void life(int n) {
-        int locks = atomic_load(&n_locks), fd = next_fd();
-
-        failing_memory_arm(n);
-        int r = current();
-        failing_memory_disarm();
-        assert_true(r == 0 || failing_memory_hit());
-        assert_int_equal(atomic_load(&n_locks), locks);
-        assert_int_equal(next_fd(), fd);
-}
-
 static void test_constructors_release_what_they_have_made(void **state) {
-        static const make_fn all[] = {
+        static const failing_constructor_fn all[] = {
                 make_flow,        make_pool,   make_oidc,     make_accounts,        make_auth,
                 make_audit,       make_record, make_filters,  make_process_metrics, make_collector,
                 make_server,      make_zone,   copy_selector, peek_token,           make_pki,
                 make_custom_kind, make_policy, seal_value,    make_objects,         make_kind_set,
         };
 
-        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-                current = all[i];
-                assert_int_equal(current(), 0); /* what it makes once stays */
-                failing_memory_try_all(life, 0);
-        }
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+                failing_constructor_try_all(all[i]);
 }
 
 static int set_up(void **state) {

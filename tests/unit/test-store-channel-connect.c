@@ -26,6 +26,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "failing_memory.h"
 #include "grpc_server.h"
 #include "patience.h"
 #include "server/storage/grpc/channel.h"
@@ -326,6 +327,27 @@ static void test_a_response_must_begin_in_time(void **state) {
         close_channel();
 }
 
+static void channel_life(int n) {
+        const struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
+                                                       .host = &host,
+                                                       .endpoints = &f.endpoint,
+                                                       .n_endpoints = 1};
+        struct hfd_grpc_channel *channel = NULL;
+
+        failing_memory_arm(n);
+        int r = hfd_grpc_channel_new(&config, &channel);
+        failing_memory_disarm();
+        assert_true(r == 0 || is_shortage(r));
+        assert_true((r == 0) == (channel != NULL));
+        hfd_grpc_channel_stop(channel);
+        hfd_grpc_channel_join(channel);
+        hfd_grpc_channel_free(channel);
+}
+
+static void test_a_channel_is_made_whole_or_not_at_all(void **state) {
+        failing_memory_try_all(channel_life, 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -338,6 +360,7 @@ int main(void) {
                 TEST(test_a_look_up_may_outlast_its_connection),
                 TEST(test_a_socket_that_nobody_can_watch_ends_its_calls),
                 TEST(test_a_response_must_begin_in_time),
+                TEST(test_a_channel_is_made_whole_or_not_at_all),
         };
 
         signal(SIGPIPE, SIG_IGN);

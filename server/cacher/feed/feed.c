@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/thread.h"
 #include "server/cacher/cacher.h"
@@ -124,27 +125,30 @@ static void *feed_main(void *ctx) {
         return NULL;
 }
 
-int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
-                 struct hfd_feed **ret_feed) {
-        struct hfd_feed *feed = calloc(1, sizeof *feed);
-
-        if (!feed)
-                return -ENOMEM;
-        *feed = (struct hfd_feed){.host = host, .config = *config, .changed = true};
-        int r = hf__mutex_cond_init(&feed->mu, &feed->cond);
-        if (r != 0)
-                goto fail;
-        r = hf__thread_start(host, config->thread, feed_main, feed, &feed->thread);
-        if (r != 0)
-                goto fail_lock;
-        *ret_feed = feed;
-        return 0;
-fail_lock:
+static void destroy_feed(struct hfd_feed *feed) {
         pthread_cond_destroy(&feed->cond);
         pthread_mutex_destroy(&feed->mu);
-fail:
         free(feed);
-        return r;
+}
+
+HF__CLEANUP_DEFINE(feed_cleanup, struct hfd_feed *, destroy_feed)
+
+int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
+                 struct hfd_feed **ret_feed) {
+        HF__CLEANUP(hf__free_cleanup) struct hfd_feed *memory = calloc(1, sizeof *memory);
+
+        if (!memory)
+                return -ENOMEM;
+        *memory = (struct hfd_feed){.host = host, .config = *config, .changed = true};
+        int r = hf__mutex_cond_init(&memory->mu, &memory->cond);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(feed_cleanup) struct hfd_feed *feed = HF__TAKE(memory);
+        r = hf__thread_start(host, config->thread, feed_main, feed, &feed->thread);
+        if (r != 0)
+                return r;
+        *ret_feed = HF__TAKE(feed);
+        return 0;
 }
 
 void hfd_feed_stop(struct hfd_feed *feed) {
@@ -163,9 +167,7 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
         if (!feed)
                 return NULL;
         hfd_feed_stop(feed);
-        pthread_cond_destroy(&feed->cond);
-        pthread_mutex_destroy(&feed->mu);
-        free(feed);
+        destroy_feed(feed);
         return NULL;
 }
 

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "server/cacher/cacher.h"
 #include "server/cacher/feed/feed.h"
@@ -120,6 +121,8 @@ static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
         return r;
 }
 
+HF__CLEANUP_DEFINE(set_cleanup, struct hfd_custom_set *, hfd_custom_set_unref)
+
 /* 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet, and will wake the feed. */
 static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
                     uint64_t *ret_fill, struct hfd_custom_set **ret_set) {
@@ -131,6 +134,7 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
 
         if (r != 0)
                 return r;
+        HF__CLEANUP(set_cleanup)
         struct hfd_custom_set *set = hfd_custom_set_new(hfd_object_tree_size(&snapshot.objects));
         if (!set)
                 r = -ENOMEM;
@@ -139,12 +143,10 @@ static int make_set(struct hfd_kind_feed *feed, const struct hfd_custom_set *old
                 r = add_kind(feed, old, object, set);
         *ret_fill = snapshot.fill;
         hfd_snapshot_done(&snapshot);
-        if (r != 0) {
-                hfd_custom_set_unref(set);
+        if (r != 0)
                 return r;
-        }
         hfd_custom_set_sort(set);
-        *ret_set = set;
+        *ret_set = HF__TAKE(set);
         return 0;
 }
 

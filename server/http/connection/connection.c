@@ -39,6 +39,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/http/connection/tls.h"
 
@@ -133,8 +134,17 @@ static int make_room_for_new(struct hfd_worker *worker, const struct hfd_strange
         return r;
 }
 
+/* For a connection that is not linked yet. The caller closes the socket. */
+static void discard_new(struct hfd_connection *connection) {
+        hfd_strangers_remove(&connection->stranger);
+        SSL_free(connection->ssl);
+        hfd_origin_unref(connection->origin);
+        free(connection);
+}
+
+HF__CLEANUP_DEFINE(new_cleanup, struct hfd_connection *, discard_new)
+
 int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_storage *address) {
-        struct hfd_connection *connection;
         struct epoll_event event = {.events = EPOLLIN};
         const struct hfd_stranger_key key = hfd_stranger_key(address);
         SSL_CTX *tls;
@@ -144,7 +154,8 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         r = make_room_for_new(worker, &key);
         if (r != 0)
                 return r;
-        connection = calloc(1, sizeof *connection);
+        HF__CLEANUP(new_cleanup)
+        struct hfd_connection *connection = calloc(1, sizeof *connection);
         if (!connection)
                 return -ENOMEM;
         event.data.ptr = connection;
@@ -152,25 +163,22 @@ int hfd_connection_new(struct hfd_worker *worker, int fd, const struct sockaddr_
         tls = ref_tls(worker->http);
         connection->ssl = hfd_tls_accept(tls, fd, &connection->bad_cert);
         SSL_CTX_free(tls);
-        r = connection->ssl ? hfd_origin_new(address, &connection->origin) : -ENOMEM;
-        if (r == 0)
-                r = hfd_strangers_add(&worker->handshakes, &connection->stranger, &key,
-                                      worker->now);
-        if (r == 0 && epoll_ctl(worker->stranger_epoll, EPOLL_CTL_ADD, fd, &event) != 0)
-                r = -errno;
-        if (r != 0) {
-                hfd_strangers_remove(&connection->stranger);
-                SSL_free(connection->ssl);
-                hfd_origin_unref(connection->origin);
-                free(connection);
+        if (!connection->ssl)
+                return -ENOMEM;
+        r = hfd_origin_new(address, &connection->origin);
+        if (r != 0)
                 return r;
-        }
+        r = hfd_strangers_add(&worker->handshakes, &connection->stranger, &key, worker->now);
+        if (r != 0)
+                return r;
+        if (epoll_ctl(worker->stranger_epoll, EPOLL_CTL_ADD, fd, &event) != 0)
+                return -errno;
         connection->fd = fd;
         connection->worker = worker;
         connection->events = EPOLLIN;
         connection->epoll = worker->stranger_epoll;
         connection->since = worker->now;
-        link_connection(worker, connection);
+        link_connection(worker, HF__TAKE(connection));
         return 0;
 }
 

@@ -22,6 +22,7 @@
 #include <openssl/err.h>
 #include <openssl/x509.h>
 
+#include "base/cleanup.h"
 #include "server/http/request/origin.h"
 #include "server/tls/pem.h"
 #include "server/tls/reasons.h"
@@ -118,13 +119,12 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *n
         return SSL_TLSEXT_ERR_OK;
 }
 
+HF__CLEANUP_DEFINE(ctx_cleanup, SSL_CTX *, SSL_CTX_free)
+
 int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca_pem,
                 SSL_CTX **ret_ctx, struct hf_status *reterr_status) {
-        SSL_CTX *ctx;
-        int r = 0;
-
         ERR_clear_error();
-        ctx = SSL_CTX_new(TLS_server_method());
+        HF__CLEANUP(ctx_cleanup) SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
         if (!ctx)
                 return hf_fail(reterr_status, -ENOMEM, "cannot set up TLS: out of memory");
         SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
@@ -141,20 +141,17 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
         SSL_CTX_set_read_ahead(ctx, 1);
         SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
         if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
-                r = fail_tls(reterr_status, "OpenSSL does not accept the cipher list",
-                             "allow ECDHE with AES-GCM or ChaCha20");
-        if (r == 0 && !hfd_pem_use_chain(ctx, cert_pem))
-                r = fail_tls(reterr_status, "the server certificate is not usable",
-                             "give a PEM file that begins with the server's certificate");
-        if (r == 0)
-                r = load_key(ctx, key_pem, reterr_status);
+                return fail_tls(reterr_status, "OpenSSL does not accept the cipher list",
+                                "allow ECDHE with AES-GCM or ChaCha20");
+        if (!hfd_pem_use_chain(ctx, cert_pem))
+                return fail_tls(reterr_status, "the server certificate is not usable",
+                                "give a PEM file that begins with the server's certificate");
+        int r = load_key(ctx, key_pem, reterr_status);
         if (r == 0 && client_ca_pem)
                 r = load_client_ca(ctx, client_ca_pem, reterr_status);
-        if (r != 0) {
-                SSL_CTX_free(ctx);
+        if (r != 0)
                 return r;
-        }
-        *ret_ctx = ctx;
+        *ret_ctx = HF__TAKE(ctx);
         return 0;
 }
 

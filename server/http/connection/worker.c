@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "server/http/connection/http_private.h"
 
 /* 0 or -errno. Call close_epolls in any case. */
@@ -47,20 +48,22 @@ int hfd_worker_init(struct hfd_worker *worker, struct hfd_http *http, unsigned i
         worker->dirty_tail = &worker->dirty;
         hfd_strangers_init(&worker->handshakes, http->seed);
         hfd_strangers_init(&worker->strangers, http->seed);
-        worker->in = malloc(HFD_IN_SPACE);
-        worker->out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
-        r = worker->in && worker->out ? hfd_worker_mailbox_init(&worker->mailbox) : -ENOMEM;
+        HF__CLEANUP(hf__free_cleanup) char *in = malloc(HFD_IN_SPACE);
+        HF__CLEANUP(hf__free_cleanup) char *out = malloc(HFD_OUT_SPACE + HFD_OUT_SLACK);
+        if (!in || !out)
+                return -ENOMEM;
+        r = hfd_worker_mailbox_init(&worker->mailbox);
         if (r != 0)
-                goto fail;
+                return r;
         r = open_epolls(worker);
-        if (r == 0)
-                return 0;
-        close_epolls(worker);
-        hfd_worker_mailbox_done(&worker->mailbox);
-fail:
-        free(worker->in);
-        free(worker->out);
-        return r;
+        if (r != 0) {
+                close_epolls(worker);
+                hfd_worker_mailbox_done(&worker->mailbox);
+                return r;
+        }
+        worker->in = HF__TAKE(in);
+        worker->out = HF__TAKE(out);
+        return 0;
 }
 
 void hfd_worker_done(struct hfd_worker *worker) {

@@ -38,6 +38,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/blocks.h"
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "server/http/connection/connection.h"
 
@@ -466,17 +467,19 @@ static void release_memory(void *memory, void *ctx) { hf__blocks_put(memory); }
 static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
 static void *reallocate_memory(void *memory, size_t n, void *ctx) { return realloc(memory, n); }
 
+HF__CLEANUP_DEFINE(callbacks_cleanup, nghttp2_session_callbacks *, nghttp2_session_callbacks_del)
+HF__CLEANUP_DEFINE(option_cleanup, nghttp2_option *, nghttp2_option_del)
+
 static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         static nghttp2_mem memory = {.malloc = allocate_memory,
                                      .free = release_memory,
                                      .calloc = allocate_zeroed,
                                      .realloc = reallocate_memory};
-        nghttp2_session_callbacks *callbacks = NULL;
-        nghttp2_option *option = NULL;
-        int r = -ENOMEM;
+        HF__CLEANUP(callbacks_cleanup) nghttp2_session_callbacks *callbacks = NULL;
+        HF__CLEANUP(option_cleanup) nghttp2_option *option = NULL;
 
         if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&option) != 0)
-                goto out;
+                return -ENOMEM;
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
         nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
@@ -490,12 +493,9 @@ static int make_session(struct hfd_connection *connection, struct h2 *h2) {
         nghttp2_option_set_max_settings(option, MAX_SETTINGS);
         nghttp2_option_set_max_continuations(option, MAX_CONTINUATIONS);
         nghttp2_option_set_stream_reset_rate_limit(option, RESET_BURST, RESETS_PER_S);
-        if (nghttp2_session_server_new3(&h2->session, callbacks, connection, option, &memory) == 0)
-                r = 0;
-out:
-        nghttp2_option_del(option);
-        nghttp2_session_callbacks_del(callbacks);
-        return r;
+        if (nghttp2_session_server_new3(&h2->session, callbacks, connection, option, &memory) != 0)
+                return -ENOMEM;
+        return 0;
 }
 
 static int h2_open(struct hfd_connection *connection) {

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/etcd/grpc_status.h"
 #include "server/storage/etcd/pack.h"
@@ -160,16 +161,16 @@ static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
         hf__arena_deinit(&arena);
 }
 
+HF__CLEANUP_DEFINE(body_cleanup, struct hf__buf *, hf__buf_unref)
+
 /* Takes over body, which is NULL if the request could not be packed. */
 static int start_call(struct hfd_store *store, const struct target *target, struct hf__buf *body,
                       hf_nsec deadline, hfd_store_fn done, void *ctx) {
-        struct call *call = body ? malloc(sizeof *call) : NULL;
-        int r;
+        HF__CLEANUP(body_cleanup) struct hf__buf *own_body = body;
+        HF__CLEANUP(hf__free_cleanup) struct call *call = body ? malloc(sizeof *call) : NULL;
 
-        if (!call) {
-                hf__buf_unref(body);
+        if (!call)
                 return -ENOMEM;
-        }
         call->etcd = hfd_etcd_of(store);
         call->target = *target;
         call->attempts = 0;
@@ -177,12 +178,12 @@ static int start_call(struct hfd_store *store, const struct target *target, stru
         call->body = body;
         call->done = done;
         call->ctx = ctx;
-        r = start_attempt(call);
-        if (r != 0) {
-                hf__buf_unref(call->body);
-                free(call);
-        }
-        return r;
+        int r = start_attempt(call);
+        if (r != 0)
+                return r;
+        (void)HF__TAKE(own_body); /* finish_call releases both */
+        (void)HF__TAKE(call);
+        return 0;
 }
 
 /* Sets the channel and the lane of a get or a transaction. */

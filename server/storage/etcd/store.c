@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/etcd/call.h"
 #include "server/storage/etcd/etcd.h"
@@ -134,26 +135,24 @@ static const struct hfd_store_ops etcd_ops = {
         .iterations = etcd_iterations,
 };
 
+static void release_etcd(struct hfd_etcd *etcd) { etcd_free(&etcd->store); }
+HF__CLEANUP_DEFINE(etcd_cleanup, struct hfd_etcd *, release_etcd)
+
 int hfd_etcd_store_new(const struct hf_host *host, const struct hfd_etcd_config *config,
                        struct hfd_store **ret_store, struct hf_status *reterr_status) {
-        struct hfd_etcd *etcd = calloc(1, sizeof *etcd);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_etcd *memory = calloc(1, sizeof *memory);
         int r;
 
         assert(host && config);
-        if (!etcd)
-                return hf_fail(reterr_status, -ENOMEM, "out of memory");
+        r = memory ? hf__mutex_init(&memory->mu) : -ENOMEM;
+        if (r != 0)
+                return hf_fail(reterr_status, r, "out of memory");
+        HF__CLEANUP(etcd_cleanup) struct hfd_etcd *etcd = HF__TAKE(memory);
         etcd->store = (struct hfd_store){.ops = &etcd_ops, .host = host};
         atomic_init(&etcd->watch_endpoint, HFD_ETCD_NO_ENDPOINT);
-        r = hf__mutex_init(&etcd->mu);
-        if (r != 0) {
-                free(etcd);
-                return hf_fail(reterr_status, r, "out of memory");
-        }
         r = init_etcd(etcd, config, reterr_status);
-        if (r != 0) {
-                etcd_free(&etcd->store);
+        if (r != 0)
                 return r;
-        }
-        *ret_store = &etcd->store;
+        *ret_store = &HF__TAKE(etcd)->store;
         return 0;
 }

@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/etcd/etcd.h"
 #include "server/storage/etcd/grpc_status.h"
@@ -158,10 +159,12 @@ static void on_watch_done(void *ctx, const struct hfd_grpc_result *result) {
 
 static void on_watch_release(void *ctx) { free_watch(ctx); }
 
+HF__CLEANUP_DEFINE(watch_cleanup, struct hfd_etcd_watch *, free_watch)
+
 int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                    const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
-        struct hfd_etcd_watch *watch = calloc(1, sizeof *watch);
+        HF__CLEANUP(watch_cleanup) struct hfd_etcd_watch *watch = calloc(1, sizeof *watch);
         struct hfd_grpc_request request;
         int r;
 
@@ -175,10 +178,8 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         watch->from = revision;
         watch->create = hfd_etcd_pack_watch(begin, end, revision > 1 ? revision - 1 : revision);
         watch->probe = hfd_etcd_pack_watch_progress();
-        if (!watch->create || !watch->probe) {
-                free_watch(watch);
+        if (!watch->create || !watch->probe)
                 return -ENOMEM;
-        }
         request = (struct hfd_grpc_request){
                 .path = "/etcdserverpb.Watch/Watch",
                 /* etcd ends the watch when its member loses the leader */
@@ -206,8 +207,8 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         if (r != 0)
                 unlink_locked(watch);
         pthread_mutex_unlock(&etcd->mu);
-        if (r != 0)
-                free_watch(watch);
+        if (r == 0)
+                (void)HF__TAKE(watch); /* on_watch_release frees it */
         return r;
 }
 

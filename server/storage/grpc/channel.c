@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/blocks.h"
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/grpc/channel_private.h"
 #include "server/storage/grpc/connect.h"
@@ -327,6 +328,20 @@ static void destroy_channel(struct hfd_grpc_channel *channel) {
         free(channel);
 }
 
+HF__CLEANUP_DEFINE(channel_cleanup, struct hfd_grpc_channel *, destroy_channel)
+
+/* What destroy_channel cannot see whether it was made: both or nothing. */
+static int init_locks(struct hfd_grpc_channel *channel) {
+        int r = hf__mutex_init(&channel->mu);
+
+        if (r != 0)
+                return r;
+        r = hf__mailbox_init(&channel->mailbox);
+        if (r != 0)
+                pthread_mutex_destroy(&channel->mu);
+        return r;
+}
+
 static int open_epoll(struct hfd_grpc_channel *channel) {
         struct epoll_event event = {.events = EPOLLIN};
 
@@ -337,54 +352,32 @@ static int open_epoll(struct hfd_grpc_channel *channel) {
         return 0;
 }
 
-static int make_channel(const struct hfd_grpc_channel_config *config,
-                        struct hfd_grpc_channel **ret_channel) {
-        struct hfd_grpc_channel *channel = calloc(1, sizeof *channel);
-        int r;
-
-        if (!channel)
+int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
+                         struct hfd_grpc_channel **ret_channel) {
+        assert(config->host && config->endpoints && config->n_endpoints > 0);
+        HF__CLEANUP(hf__free_cleanup) struct hfd_grpc_channel *memory = calloc(1, sizeof *memory);
+        if (!memory)
                 return -ENOMEM;
+        int r = init_locks(memory);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(channel_cleanup) struct hfd_grpc_channel *channel = HF__TAKE(memory);
         channel->config = *config;
         channel->clock = hf_host_clock(config->host);
         channel->now = hf_now(channel->clock);
         atomic_init(&channel->alive_at, channel->now);
         channel->epoll_fd = -1;
         channel->current = calloc(config->n_endpoints * HFD_GRPC_LANES, sizeof *channel->current);
-        r = channel->current ? hf__mutex_init(&channel->mu) : -ENOMEM;
-        if (r != 0) {
-                free(channel->current);
-                free(channel);
-                return r;
-        }
-        r = hf__mailbox_init(&channel->mailbox);
-        if (r != 0) {
-                pthread_mutex_destroy(&channel->mu);
-                free(channel->current);
-                free(channel);
-                return r;
-        }
-        *ret_channel = channel;
-        return 0;
-}
-
-int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
-                         struct hfd_grpc_channel **ret_channel) {
-        struct hfd_grpc_channel *channel;
-        int r;
-
-        assert(config->host && config->endpoints && config->n_endpoints > 0);
-        r = make_channel(config, &channel);
+        if (!channel->current)
+                return -ENOMEM;
+        r = open_epoll(channel);
         if (r != 0)
                 return r;
-        r = open_epoll(channel);
-        if (r == 0)
-                r = hf__thread_start(config->host, config->thread_name, run_loop, channel,
-                                     &channel->thread);
-        if (r != 0) {
-                destroy_channel(channel);
+        r = hf__thread_start(config->host, config->thread_name, run_loop, channel,
+                             &channel->thread);
+        if (r != 0)
                 return r;
-        }
-        *ret_channel = channel;
+        *ret_channel = HF__TAKE(channel);
         return 0;
 }
 

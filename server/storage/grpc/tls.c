@@ -22,6 +22,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "base/cleanup.h"
 #include "server/tls/pem.h"
 #include "server/tls/reasons.h"
 
@@ -67,19 +68,18 @@ static int load_credentials(SSL_CTX *ctx, const char *ca_pem, const char *cert_p
         return cert_pem ? load_client(ctx, cert_pem, key_pem, reterr_status) : 0;
 }
 
+HF__CLEANUP_DEFINE(tls_cleanup, struct hfd_grpc_tls *, hfd_grpc_tls_free)
+
 int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_pem,
                      struct hfd_grpc_tls **ret_tls, struct hf_status *reterr_status) {
-        struct hfd_grpc_tls *tls = malloc(sizeof *tls);
-        int r;
+        HF__CLEANUP(tls_cleanup) struct hfd_grpc_tls *tls = calloc(1, sizeof *tls);
 
         if (!tls)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         ERR_clear_error();
         tls->ctx = SSL_CTX_new(TLS_client_method());
-        if (!tls->ctx) {
-                free(tls);
+        if (!tls->ctx)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
-        }
         SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
         SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
         SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
@@ -89,12 +89,10 @@ int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_p
         SSL_CTX_set_read_ahead(tls->ctx, 1);
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
         (void)SSL_CTX_set_alpn_protos(tls->ctx, alpn_h2, sizeof alpn_h2 - 1);
-        r = load_credentials(tls->ctx, ca_pem, cert_pem, key_pem, reterr_status);
-        if (r != 0) {
-                hfd_grpc_tls_free(tls);
+        int r = load_credentials(tls->ctx, ca_pem, cert_pem, key_pem, reterr_status);
+        if (r != 0)
                 return r;
-        }
-        *ret_tls = tls;
+        *ret_tls = HF__TAKE(tls);
         return 0;
 }
 

@@ -178,6 +178,27 @@ static bool has_version(struct hfd_version *const *versions, size_t n, const cha
         return false;
 }
 
+/* Makes the versions of the ops that change something, and the entries of their keys. 0 or -ENOMEM;
+ * in either case the caller owns the n versions. */
+static int make_versions(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops,
+                         struct hfd_version **versions, size_t *n) {
+        for (size_t i = 0; i < n_ops; i++) {
+                struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
+
+                /* hfd_txn_check lets a key appear twice only to be deleted twice. */
+                if (has_version(versions, *n, ops[i].key) ||
+                    (!value && !hfd_history_get(history, ops[i].key, history->revision)))
+                        continue;
+                versions[*n] = new_version(ops[i].key, value);
+                if (!versions[*n])
+                        return -ENOMEM;
+                ++*n;
+                if (!find_or_add_key(history, ops[i].key))
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
 int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, size_t n_ops) {
         struct hfd_version *versions[HFD_TXN_MAX];
         size_t n = 0;
@@ -186,19 +207,11 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
         if (reserve_space(&history->log, history->n_log, n_ops, &history->space_log,
                           sizeof *history->log) != 0)
                 return -ENOMEM;
-        for (size_t i = 0; i < n_ops; i++) {
-                struct hf__buf *value = ops[i].kind == HFD_PUT ? ops[i].value : NULL;
-
-                /* hfd_txn_check lets a key appear twice only to be deleted twice. */
-                if (has_version(versions, n, ops[i].key) ||
-                    (!value && !hfd_history_get(history, ops[i].key, history->revision)))
-                        continue;
-                versions[n] = new_version(ops[i].key, value);
-                if (!versions[n])
-                        goto no_memory;
-                n++;
-                if (!find_or_add_key(history, ops[i].key))
-                        goto no_memory;
+        int r = make_versions(history, ops, n_ops, versions, &n);
+        if (r != 0) {
+                while (n > 0)
+                        hfd_version_unref(versions[--n]);
+                return r;
         }
         /* Nothing below can fail. If every op deletes a missing key, nothing is written, and the
          * revision does not change. */
@@ -207,10 +220,6 @@ int hfd_history_write(struct hfd_history *history, const struct hfd_op *ops, siz
         for (size_t i = 0; i < n; i++)
                 commit_version(history, versions[i]);
         return 0;
-no_memory:
-        while (n > 0)
-                hfd_version_unref(versions[--n]);
-        return -ENOMEM;
 }
 
 /* Keeps the version that a read at revision sees, and all later ones. If that version is a deletion

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/memory/memory.h"
 #include "server/storage/memory/operation.h"
@@ -59,16 +60,22 @@ static void memory_stop(struct hfd_store *store) {
         pthread_mutex_unlock(&memory->mu);
 }
 
+static void destroy_memory(struct hfd_memory *memory) {
+        hfd_history_deinit(&memory->history);
+        pthread_cond_destroy(&memory->wake);
+        pthread_mutex_destroy(&memory->mu);
+        free(memory);
+}
+
+HF__CLEANUP_DEFINE(memory_cleanup, struct hfd_memory *, destroy_memory)
+
 static void memory_free(struct hfd_store *store) {
         struct hfd_memory *memory = hfd_memory_of(store);
 
         memory_stop(store);
         (void)hf__thread_join(memory->thread);
         assert(!memory->first_reply && !memory->watches);
-        hfd_history_deinit(&memory->history);
-        pthread_cond_destroy(&memory->wake);
-        pthread_mutex_destroy(&memory->mu);
-        free(memory);
+        destroy_memory(memory);
 }
 
 static const struct hfd_store_ops memory_ops = {
@@ -86,26 +93,20 @@ static const struct hfd_store_ops memory_ops = {
 };
 
 int hfd_memory_store_new(const struct hf_host *host, struct hfd_store **ret_store) {
-        struct hfd_memory *memory = calloc(1, sizeof *memory);
-        int r;
+        HF__CLEANUP(hf__free_cleanup) struct hfd_memory *fresh = calloc(1, sizeof *fresh);
 
-        if (!memory)
+        if (!fresh)
                 return -ENOMEM;
+        int r = hf__mutex_cond_init(&fresh->mu, &fresh->wake);
+        if (r != 0)
+                return r;
+        HF__CLEANUP(memory_cleanup) struct hfd_memory *memory = HF__TAKE(fresh);
         memory->store = (struct hfd_store){.ops = &memory_ops, .host = host};
         memory->last_reply = &memory->first_reply;
         hfd_history_init(&memory->history);
-        r = hf__mutex_cond_init(&memory->mu, &memory->wake);
-        if (r != 0)
-                goto fail;
         r = hf__thread_start(host, "hfd-memory", memory_main, memory, &memory->thread);
         if (r != 0)
-                goto fail_lock;
-        *ret_store = &memory->store;
+                return r;
+        *ret_store = &HF__TAKE(memory)->store;
         return 0;
-fail_lock:
-        pthread_cond_destroy(&memory->wake);
-        pthread_mutex_destroy(&memory->mu);
-fail:
-        free(memory);
-        return r;
 }

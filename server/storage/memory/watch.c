@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 #define EVENTS_MAX 256 /* in one callback; exceeded only to complete the last revision */
@@ -36,24 +37,23 @@ static void free_watch(struct hfd_memory_watch *watch) {
         free(watch);
 }
 
+HF__CLEANUP_DEFINE(watch_cleanup, struct hfd_memory_watch *, free_watch)
+
 int hfd_memory_watch(struct hfd_store *store, const char *begin, const char *end, uint64_t revision,
                      const struct hfd_watch_handler *handler, void *ctx, uint64_t *ret_id) {
         struct hfd_memory *memory = hfd_memory_of(store);
-        struct hfd_memory_watch *watch;
+        HF__CLEANUP(watch_cleanup) struct hfd_memory_watch *watch = calloc(1, sizeof *watch);
         int r = 0;
 
         assert(handler->event && handler->end);
-        watch = calloc(1, sizeof *watch);
         if (!watch)
                 return -ENOMEM;
         watch->handler = *handler;
         watch->ctx = ctx;
         watch->begin = strdup(begin);
         watch->end = strdup(end);
-        if (!watch->begin || !watch->end) {
-                free_watch(watch);
+        if (!watch->begin || !watch->end)
                 return -ENOMEM;
-        }
         pthread_mutex_lock(&memory->mu);
         if (memory->closing) {
                 r = HF_E_CLOSED;
@@ -64,12 +64,10 @@ int hfd_memory_watch(struct hfd_store *store, const char *begin, const char *end
                 if (ret_id)
                         *ret_id = watch->id;
                 watch->next = memory->watches;
-                memory->watches = watch;
+                memory->watches = HF__TAKE(watch);
                 pthread_cond_signal(&memory->wake);
         }
         pthread_mutex_unlock(&memory->mu);
-        if (r != 0)
-                free_watch(watch);
         return r;
 }
 

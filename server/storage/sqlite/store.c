@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/sqlite/engine/header.h"
 #include "server/storage/sqlite/sqlite.h"
@@ -213,6 +214,20 @@ static void sqlite_free(struct hfd_store *store) {
         free_store(sqlite);
 }
 
+HF__CLEANUP_DEFINE(sqlite_cleanup, struct hfd_sqlite *, free_store)
+
+/* The locks and the threads that use them: all or none. */
+static int make_threads(struct hfd_sqlite *sqlite) {
+        int r = init_locks(sqlite);
+
+        if (r != 0)
+                return r;
+        r = start_threads(sqlite);
+        if (r != 0)
+                destroy_locks(sqlite);
+        return r;
+}
+
 static const struct hfd_store_ops sqlite_ops = {
         .get = hfd_sqlite_start_get,
         .list = hfd_sqlite_start_list,
@@ -229,7 +244,7 @@ static const struct hfd_store_ops sqlite_ops = {
 
 int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool create,
                          struct hfd_store **ret_store, struct hf_status *reterr_status) {
-        struct hfd_sqlite *sqlite = calloc(1, sizeof *sqlite);
+        HF__CLEANUP(sqlite_cleanup) struct hfd_sqlite *sqlite = calloc(1, sizeof *sqlite);
 
         if (!sqlite)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
@@ -237,20 +252,10 @@ int hfd_sqlite_store_new(const struct hf_host *host, const char *path, bool crea
         sqlite->wake_fd = sqlite->file_lock.fd = -1;
         int r = open_files(sqlite, path, create, reterr_status);
         if (r != 0)
-                goto fail;
-        r = init_locks(sqlite);
-        if (r == 0) {
-                r = start_threads(sqlite);
-                if (r != 0)
-                        destroy_locks(sqlite);
-        }
-        if (r != 0) {
-                (void)hf_fail(reterr_status, r, "%s cannot be used: %s", path, hf_strerror(r));
-                goto fail;
-        }
-        *ret_store = &sqlite->store;
+                return r;
+        r = make_threads(sqlite);
+        if (r != 0)
+                return hf_fail(reterr_status, r, "%s cannot be used: %s", path, hf_strerror(r));
+        *ret_store = &HF__TAKE(sqlite)->store;
         return 0;
-fail:
-        free_store(sqlite);
-        return r;
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "server/storage/keys.h"
 
 #define FIRST_REVISION 1
@@ -36,28 +37,29 @@ void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs) {
         *kvs = (struct hfd_sqlite_kvs){0};
 }
 
+HF__CLEANUP_DEFINE(value_cleanup, struct hf__buf *, hf__buf_unref)
+
 int hfd_sqlite_kvs_add(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value,
                        uint64_t revision, uint64_t created) {
+        HF__CLEANUP(hf__free_cleanup) char *own_key = key;
+        HF__CLEANUP(value_cleanup) struct hf__buf *own_value = value;
+
         if (kvs->n == kvs->space) {
                 size_t space = kvs->space > 0 ? 2 * kvs->space : 4;
                 struct hfd_kv *bigger = realloc(kvs->kvs, space * sizeof *bigger);
 
                 if (!bigger)
-                        goto no_memory;
+                        return -ENOMEM;
                 kvs->kvs = bigger;
                 kvs->space = space;
         }
         if (!key)
-                goto no_memory;
-        kvs->kvs[kvs->n++] = (struct hfd_kv){.key = key,
-                                             .value = value,
+                return -ENOMEM;
+        kvs->kvs[kvs->n++] = (struct hfd_kv){.key = HF__TAKE(own_key),
+                                             .value = HF__TAKE(own_value),
                                              .mod_revision = revision,
                                              .create_revision = created};
         return 0;
-no_memory:
-        free(key);
-        hf__buf_unref(value);
-        return -ENOMEM;
 }
 
 static int add_kv(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value, int64_t id,

@@ -31,6 +31,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
@@ -62,11 +63,13 @@ static void free_watch(struct hfd_sqlite_watch *watch) {
         free(watch);
 }
 
+HF__CLEANUP_DEFINE(watch_cleanup, struct hfd_sqlite_watch *, free_watch)
+
 int hfd_sqlite_watch_start(struct hfd_store *store, const char *begin, const char *end,
                            uint64_t revision, const struct hfd_watch_handler *handler, void *ctx,
                            uint64_t *ret_id) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
-        struct hfd_sqlite_watch *watch = calloc(1, sizeof *watch);
+        HF__CLEANUP(watch_cleanup) struct hfd_sqlite_watch *watch = calloc(1, sizeof *watch);
         int r = 0;
 
         assert(handler->event && handler->end);
@@ -78,10 +81,8 @@ int hfd_sqlite_watch_start(struct hfd_store *store, const char *begin, const cha
         watch->behind = true;
         watch->begin = strdup(begin);
         watch->end = strdup(end);
-        if (!watch->begin || !watch->end) {
-                free_watch(watch);
+        if (!watch->begin || !watch->end)
                 return -ENOMEM;
-        }
         pthread_mutex_lock(&sqlite->mu);
         if (sqlite->closing) {
                 r = HF_E_CLOSED;
@@ -90,12 +91,10 @@ int hfd_sqlite_watch_start(struct hfd_store *store, const char *begin, const cha
                 if (ret_id)
                         *ret_id = watch->id;
                 watch->next = sqlite->watches;
-                sqlite->watches = watch;
+                sqlite->watches = HF__TAKE(watch);
         }
         pthread_mutex_unlock(&sqlite->mu);
-        if (r != 0)
-                free_watch(watch);
-        else
+        if (r == 0)
                 hfd_sqlite_wake_watcher(sqlite);
         return r;
 }
