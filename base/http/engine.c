@@ -338,7 +338,7 @@ static void destroy_engine(struct hf__http_engine *engine) {
                !engine->scheduled_calls.first);
         for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
                 assert(!engine->buckets[i]);
-        hf__options_done(engine);
+        hf__curl_options_done(engine);
         hf__lanes_done(engine);
         if (engine->timer_fd >= 0)
                 close(engine->timer_fd);

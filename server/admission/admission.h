@@ -95,9 +95,9 @@ struct hfd_admission_plugin {
         void (*validate)(void *ctx, struct hfd_admission *a); /* NULL = it only mutates */
         /*
          * The configuration in the cacher (group admissionregistration.k8s.io) may have changed:
-         * builds another index and swaps it. Called on the feed's thread (feed.h) and never at the
-         * same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher is not
-         * filled yet. NULL = it has no configuration there.
+         * builds another index and swaps it. Called on the feed's thread (admission_feed.h) and
+         * never at the same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher
+         * is not filled yet. NULL = it has no configuration there.
          */
         int (*refresh)(void *ctx);
 };

@@ -17,7 +17,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/quota/must_specify.h"
-#include "server/quota/names.h"
+#include "server/quota/quota_names.h"
 #include "server/quota/scopes.h"
 
 /* ---- a change ---- */

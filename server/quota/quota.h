@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/quota/names.h"
+#include "server/quota/quota_names.h"
 #include "server/quota/usage.h"
 
 struct hf__json;

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/storage/blocking.h"
 #include "server/storage/sqlite/files/backup.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/shrink.h"
+#include "server/storage/waiter.h"
 #include "server/store/location.h"
-#include "server/store/snapshot.h"
+#include "server/store/snapshot_stamp.h"
 #include "server/systemd/log_sink.h"
 
 #define COMPACT_TIMEOUT (60 * HF_NSEC_PER_SEC)

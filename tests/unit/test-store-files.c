@@ -24,9 +24,9 @@
 #include <cmocka.h>
 
 #include "server/storage/key_prefixes.h"
-#include "server/storage/sqlite/engine/library.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/backup.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/files/shrink.h"
 #include "server/storage/sqlite/store.h"

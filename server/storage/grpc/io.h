@@ -5,7 +5,7 @@
  * connection may read or write more at once, channel->has_more is set. Private to
  * server/storage/grpc. Thread: the channel's.
  */
-#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/grpc_connection.h"
 
 /* Reads what has arrived, and passes it to the session. */
 void hfd_grpc_io_read(struct hfd_grpc_connection *connection);

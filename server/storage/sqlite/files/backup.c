@@ -19,7 +19,7 @@
 #include "server/storage/key_prefixes.h"
 #include "server/storage/keys.h"
 #include "server/storage/new_file.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/plain.h"
 #include "server/storage/store.h"
 
