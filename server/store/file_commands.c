@@ -55,8 +55,9 @@ int hfd_store_check_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         int r = hfd_sqlite_check(file, &faults, &status);
 
-        if (r == 0 && faults.n > HFD_SQLITE_FAULTS_MAX)
-                (void)printf("%zu more faults\n", faults.n - HFD_SQLITE_FAULTS_MAX);
+        size_t n_more = faults.n > HFD_SQLITE_FAULTS_MAX ? faults.n - HFD_SQLITE_FAULTS_MAX : 0;
+        if (r == 0 && n_more > 0)
+                (void)printf("%zu more fault%s\n", n_more, n_more == 1 ? "" : "s");
         if (r == 0 && faults.n > 0)
                 r = hf_fail(&status, HF_E_INVALID,
                             "%s is damaged: holdfastd store restore makes a new file from a backup",
