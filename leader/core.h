@@ -219,8 +219,8 @@ struct hf__core_term_record {
         int64_t gap_us;
 };
 
-/* What the core keeps of the last write. hf__core_op_record rebuilds the whole record from it and
- * `observed`. A record is large, and a process may have thousands of cores. */
+/* The data that the core keeps of the last write. hf__core_op_record rebuilds the whole record from
+ * it and `observed`. A record is large, and a process may have thousands of cores. */
 struct hf__core_write {
         bool exists, has_holder;
         int64_t duration_s, acquire_us, renew_us, transitions, gap_us;

@@ -49,7 +49,7 @@ bool hf__core_is_collision(const struct hf__core *core, const struct hf__record 
                !is_own_acquire_time(core, record->acquire_us);
 }
 
-/* ---- what is known ---- */
+/* ---- knowledge of the Lease ---- */
 
 /* Whether the record is older than the known one. False if that cannot be decided, because a
  * revision is not a number. */

@@ -91,7 +91,7 @@ static void send_op(struct hf__core *core, enum hf__core_op kind, struct hf__cor
         hf__core_keep_write(core, &action->record);
 }
 
-/* ---- what is due ---- */
+/* ---- due operations ---- */
 
 /* Returns when a follower reads the Lease next, if no event arrives before. A working watch reports
  * every renewal, so the Lease is read only after half a lease duration without an event. */

@@ -181,7 +181,7 @@ void hf__core_end_release(struct hf__core *core, hf_nsec now, struct hf__core_ac
         assert(core->state == HF_RELEASING);
         core->op_kind = HF__OP_NONE;
         if (core->stop_requested) {
-                /* What could not be read in time remains unknown. */
+                /* A Lease that could not be read in time does not count as released. */
                 bool released = !core->in_doubt && !core->must_read && !core->observed.unsettled &&
                                 !hf__core_is_written_by_us(core, &core->observed);
                 hf__core_stop(core, released, actions);

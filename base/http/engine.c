@@ -351,7 +351,7 @@ static void destroy_engine(struct hf__http_engine *engine) {
 
 HF__CLEANUP_DEFINE(engine_cleanup, struct hf__http_engine *, destroy_engine)
 
-/* What destroy_engine cannot see whether it was made: both or nothing. */
+/* Makes the parts of which destroy_engine cannot see whether they exist: both or none. */
 static int init_locks(struct hf__http_engine *engine) {
         int r = hf__mutex_init(&engine->mu);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the names in an expression may be. Pure. */
+/* Rules for the names in an expression. Pure. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -111,7 +111,7 @@ struct hfd_admission_chain {
         atomic_bool ready;
 };
 
-/* What a plug-in keeps of one admission from round to round. */
+/* The state of one admission that a plug-in keeps from round to round. */
 struct hfd_admission_state {
         void *data;               /* NULL = nothing */
         void (*free)(void *data); /* called when the admission ends; with data */

@@ -141,7 +141,7 @@ static void step_reload(struct main_loop *m) {
         hfd_reload_step(&m->reload, m->ready_sent && !stopping);
 }
 
-/* ---- what main does in each iteration ---- */
+/* ---- the steps of an iteration ---- */
 
 /* Begins the shutdown: the sequence thread waits for the token. The hooks are told to stop, so that
  * those that are still starting return. */

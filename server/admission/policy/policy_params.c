@@ -26,7 +26,7 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* What params take from the allowance: many params, or large ones, take milliseconds. */
+/* The part of the allowance that params use: many params, or large ones, take milliseconds. */
 #define COST_OF_LOOK   8 /* for a look at the labels of an object */
 #define BYTES_PER_COST 4 /* for an object that is parsed */
 

@@ -42,7 +42,7 @@ static bool is_over(const struct validating *v) {
         return v->r != 0 || (v->c->allowance && v->c->allowance->spent);
 }
 
-/* ---- what happens after a decision ---- */
+/* ---- actions after a decision ---- */
 
 static void deny_request(struct validating *v, const char *reason, const char *message) {
         if (v->denied)

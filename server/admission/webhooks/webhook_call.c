@@ -317,7 +317,7 @@ void hfd_webhook_call_done(struct hfd_webhook_call *call) {
         hfd_response_done(&call->refusal);
 }
 
-/* ---- what follows ---- */
+/* ---- after the response ---- */
 
 void hfd_webhook_call_note(const struct hfd_webhook_call *call) {
         struct hfd_admission_notes *notes = call->a->notes;

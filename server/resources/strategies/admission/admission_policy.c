@@ -49,7 +49,7 @@ int hfd_admission_policy_prepare(struct hf__json *object, const struct hf__json 
         return hfd_match_resources_prepare(hf__json_get(spec, "matchConstraints"));
 }
 
-/* ---- what both kinds have ---- */
+/* ---- parts of both kinds ---- */
 
 /* One policy while it is validated. */
 struct validation {
