@@ -17,7 +17,7 @@
 /* A larger size is not the sizeof of any release: the caller did not set it. */
 #define HF__SIZED_MAX 4096
 
-/* What the library knows of a struct. */
+/* The properties of a public struct in this version of the library. */
 struct hf__sized {
         const char *name; /* "struct hf_hook" */
         size_t n;         /* our sizeof */

@@ -125,7 +125,7 @@ static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstr
                 config->give_way_after > 0 ? config->give_way_after : GIVE_WAY_AFTER;
         bootstrap->on_progress = config->on_progress;
         bootstrap->ctx = config->ctx;
-        int r = hf__kinds_copy(config->kinds, config->n_kinds, &bootstrap->kinds);
+        int r = hf__manifest_kinds_copy(config->kinds, config->n_kinds, &bootstrap->kinds);
         if (r != 0)
                 (void)hf_fail(reterr_status, r, "bootstrap: %s", hf_strerror(r));
         return r;
@@ -134,7 +134,7 @@ static int copy_settings(struct hf_bootstrap *bootstrap, const struct hf_bootstr
 /* Loads the manifests of a phase in the order in which they are applied. */
 static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *from,
                       struct hf_status *reterr_status) {
-        const struct hf__kinds *kinds = &phase->bootstrap->kinds;
+        const struct hf__manifest_kinds *kinds = &phase->bootstrap->kinds;
         int r = 0;
 
         for (size_t i = 0; r == 0 && i < from->n_manifests; i++)
@@ -246,7 +246,7 @@ struct hf_bootstrap *hf_bootstrap_free(struct hf_bootstrap *bootstrap) {
         for (size_t i = 0; i < bootstrap->n_phases; i++)
                 hf__steps_done(&bootstrap->phases[i].steps);
         free(bootstrap->phases);
-        hf__kinds_done(&bootstrap->kinds);
+        hf__manifest_kinds_done(&bootstrap->kinds);
         pthread_mutex_destroy(&bootstrap->mu);
         free(bootstrap);
         return NULL;

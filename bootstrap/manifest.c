@@ -31,7 +31,7 @@
 /* The position of the document that is being read. */
 struct place {
         struct hf__steps *steps;
-        const struct hf__kinds *kinds;
+        const struct hf__manifest_kinds *kinds;
         const char *source;
         size_t number, line; /* of the document within the source; both start at 1 */
         bool rejected;       /* on_document has already set the error message */
@@ -105,7 +105,7 @@ static int check_identity(const struct place *place, const struct hf__json *obje
         if (!api_version || !kind)
                 return reject_manifest(place, reterr_status, "field %s is missing",
                                        api_version ? "kind" : "apiVersion");
-        step->kind = hf__kinds_find(place->kinds, api_version, kind);
+        step->kind = hf__manifest_kinds_find(place->kinds, api_version, kind);
         if (!step->kind)
                 return reject_manifest(place, reterr_status,
                                        "field kind: there is no kind \"%.60s\" in \"%.80s\"", kind,
@@ -127,7 +127,7 @@ static int check_identity(const struct place *place, const struct hf__json *obje
 static int fill_step(const struct place *place, struct hf__json *object, struct hf__step *step) {
         const char *name = hf__json_string(object, "metadata.name");
         const char *ns = hf__json_string(object, "metadata.namespace");
-        const struct hf__kind *kind = step->kind;
+        const struct hf__manifest_kind *kind = step->kind;
         struct hf__strbuf text = {.max = MAX_JSON};
         char where[160]; /* the step's place for messages; cut if long */
 
@@ -232,7 +232,7 @@ static int add_json(struct place *place, const char *text, size_t n,
         return r;
 }
 
-int hf__manifest_read_text(struct hf__steps *steps, const struct hf__kinds *kinds,
+int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                            const char *source, const char *text, size_t n,
                            struct hf_status *reterr_status) {
         struct place place = {.steps = steps,

@@ -10,6 +10,6 @@
  * messages. 0, HF_E_INVALID, HF_E_TOO_LARGE or -errno; the message is one line that names the
  * source and the document, line or field. On failure the steps appended before stay.
  */
-int hf__manifest_read_text(struct hf__steps *steps, const struct hf__kinds *kinds,
+int hf__manifest_read_text(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                            const char *source, const char *text, size_t n,
                            struct hf_status *reterr_status);

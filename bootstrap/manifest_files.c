@@ -89,8 +89,8 @@ static int read_file(const char *path, char **ret_text, size_t *ret_n,
 }
 
 /* Reads one file and appends its steps. Skips anything that is not a regular file. */
-static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, const char *directory,
-                    const char *name, struct hf_status *reterr_status) {
+static int add_file(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
+                    const char *directory, const char *name, struct hf_status *reterr_status) {
         char path[PATH_MAX], *text;
         size_t n = 0;
 
@@ -104,7 +104,7 @@ static int add_file(struct hf__steps *steps, const struct hf__kinds *kinds, cons
         return r;
 }
 
-int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
+int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                                 const char *path, struct hf_status *reterr_status) {
         struct dirent **entries = NULL;
         int n = scandir(path, &entries, is_manifest, compare_names);

@@ -8,5 +8,5 @@
  * their steps. Errors are as for hf__manifest_read_text, and -errno: the directory or a file cannot
  * be read. Blocks for the file system, but never on a FIFO or a device.
  */
-int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__kinds *kinds,
+int hf__manifest_read_directory(struct hf__steps *steps, const struct hf__manifest_kinds *kinds,
                                 const char *path, struct hf_status *reterr_status);

@@ -60,7 +60,7 @@ struct hf_bootstrap {
                             const struct hf_bootstrap_info *info);
         void *ctx;                  /* borrowed */
         struct hf_elector *elector; /* borrowed; NULL = the Lease is never released */
-        struct hf__kinds kinds;
+        struct hf__manifest_kinds kinds;
         struct hf__phase *phases; /* owned */
         size_t n_phases;
         const char *phase_names[HF_BOOTSTRAP_PHASES_MAX]; /* borrowed from the phases */

@@ -41,7 +41,7 @@ enum hf__plan_action {
         HF__PLAN_COMPLETE, /* mark the phase complete in the ledger */
 };
 
-/* What is known of the object of one step. After any failure it is HF__SEEN_NOTHING again. */
+/* The knowledge about the object of one step. After any failure it is HF__SEEN_NOTHING again. */
 enum hf__seen_state {
         HF__SEEN_NOTHING,  /* not requested yet */
         HF__SEEN_EXISTS,   /* a create was refused, because the object exists */

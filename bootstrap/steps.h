@@ -8,17 +8,17 @@
 #include <stddef.h>
 
 #include "bootstrap/content.h"
-#include "bootstrap/kinds.h"
+#include "bootstrap/manifest_kinds.h"
 
 struct hf__step {
         /* owned; identifies the object, independently of its content: "ConfigMap/default/a",
          * "ClusterRole.rbac.authorization.k8s.io/view" */
         char *id;
-        const struct hf__kind *kind; /* borrowed from the kinds */
-        char *ns, *name;             /* owned; ns NULL = cluster scope */
-        char *content;               /* owned; JSON without server-managed fields */
-        size_t n_content;            /* bytes; a NUL follows */
-        hf__hash hash;               /* hash of the content */
+        const struct hf__manifest_kind *kind; /* borrowed from the kinds */
+        char *ns, *name;                      /* owned; ns NULL = cluster scope */
+        char *content;                        /* owned; JSON without server-managed fields */
+        size_t n_content;                     /* bytes; a NUL follows */
+        hf__hash hash;                        /* hash of the content */
         /* owned; for messages: "phase-0/10-admin.json: document 1, line 1" */
         char *source;
         bool any_order; /* its place in the order does not matter */

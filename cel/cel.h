@@ -52,8 +52,8 @@ unsigned hf__cel_program_depth(const struct hf__cel_program *program);
 /* Whether the program refers to this declared variable; variable < 64. */
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable);
 
-/* What an evaluation may cost at most, as Kubernetes estimates it from the largest sizes in the
- * types of the declared variables; UINT64_MAX: there is no bound. A value that comes from no
+/* The highest cost that an evaluation may have, as Kubernetes estimates it from the largest sizes
+ * in the types of the declared variables; UINT64_MAX: there is no bound. A value that comes from no
  * variable counts as a part of the first variable. */
 uint64_t hf__cel_estimate(const struct hf__cel_program *program);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calls cost when they are evaluated.
+ * The cost of calls when they are evaluated.
  *
  * Invariants: the numbers are those of Kubernetes. A call is charged before it runs, so an
  * evaluation whose budget is used up allocates no large result.

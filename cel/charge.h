@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What calls cost when they are evaluated. Thread: the owner of the evaluation. */
+/* The cost of calls when they are evaluated. Thread: the owner of the evaluation. */
 #include <stdbool.h>
 
 #include "cel/values/function.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What an evaluation may cost at most, before there are values: as Kubernetes estimates it from the
- * tree of an expression and the largest sizes that types declare. Pure. Thread: any.
+ * The highest cost of an evaluation, computed before there are values: as Kubernetes estimates it
+ * from the tree of an expression and the largest sizes that types declare. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,7 @@ struct hf__cel_path {
         const struct hf__cel_type *type; /* if AT */
 };
 
-/* What is known of the value of a node. Costs and sizes beyond UINT64_MAX stay there. */
+/* The knowledge about the value of a node. Costs and sizes beyond UINT64_MAX stay there. */
 struct hf__cel_estimate {
         uint64_t cost; /* of its evaluation, at most */
         struct hf__cel_path path;

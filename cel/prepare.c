@@ -13,8 +13,8 @@
 
 #include "base/arena.h"
 #include "cel/eval.h"
-#include "cel/regex/program.h"
 #include "cel/regex/regex.h"
+#include "cel/regex/regex_program.h"
 #include "cel/values/issues.h"
 
 #define WORK_MAX  1000000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What Kubernetes refuses in an expression whose types are right. Thread: the owner's of the
+/* Checks that Kubernetes makes of an expression whose types are right. Thread: the owner's of the
  * issues. */
 #include <stdbool.h>
 

@@ -34,7 +34,7 @@
 #define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
 #define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
 
-/* What ends a wait. */
+/* The condition that ends a wait. */
 enum need {
         A_REVISION, /* or, without one_revision, a consistent list */
         A_TERM,     /* a revision of the Lease: without one_revision, only a consistent list */

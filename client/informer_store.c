@@ -27,7 +27,7 @@
 /* Enough for two names of 253 bytes, a uid and a resourceVersion. */
 #define METADATA_ROOM 640
 
-/* What the store needs of an object's metadata. */
+/* The part of an object's metadata that the store uses. */
 struct metadata {
         const char *ns, *name, *resource_version, *uid; /* uid: NULL = it has none */
         struct hf__json *parsed[4];                     /* owned: texts with escapes */

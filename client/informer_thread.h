@@ -12,7 +12,7 @@
 
 #include <holdfast/informer.h>
 
-/* What the thread knows about each of its informers. Guarded by the thread's mu. */
+/* The thread's record of one of its informers. Guarded by the thread's mu. */
 struct hf__informer_turn {
         struct hf_informer *next;       /* in the thread's list of informers */
         struct hf_informer *next_ready; /* in its queue */

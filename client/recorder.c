@@ -198,7 +198,7 @@ static void on_response(void *ctx, const struct hf_response *reply) {
 
 /* ---- recording ---- */
 
-/* What is recorded: the arguments of hf_recorder_event, and what is read from the object. */
+/* A recorded Event: the arguments of hf_recorder_event, and members of the object. */
 struct record {
         const struct hf__json *object;
         const char *ns, *name; /* of the object; ns "" = none */

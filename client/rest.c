@@ -20,7 +20,7 @@
 #include "base/host.h"
 #include "base/http/engine.h"
 #include "base/http/head_text.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "base/sized_struct.h"
 #include "client/bearer.h"
 #include "client/file_text.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a plain scalar of YAML 1.1 means, as go-yaml v2 resolves it, which Kubernetes uses. Pure.
+/* The meaning of a plain scalar of YAML 1.1 in go-yaml v2, which Kubernetes uses. Pure.
  * Thread: any. */
 #include <stddef.h>
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hooks/registry.h"
+#include "hooks/hook_registry.h"
 
 static size_t index_of(const struct hf_hooks *hooks, const struct hf_hook_context *hook) {
         size_t i = 0;

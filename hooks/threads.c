@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
-#include "hooks/registry.h"
+#include "hooks/hook_registry.h"
 
 static void *spawned_main(void *ctx) {
         struct hf__hook_thread *thread = ctx;

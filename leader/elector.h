@@ -12,7 +12,7 @@
 
 #include "base/loop.h"
 #include "base/timer_heap.h"
-#include "leader/elector_core.h"
+#include "leader/core.h"
 #include "leader/gate.h"
 #include "leader/leader_metrics.h"
 #include "leader/lease_events.h"
@@ -107,7 +107,7 @@ struct hf_elector {
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);
 /* Sets how much longer than other standbys this one waits before it takes a free Lease; see rule 15
- * of elector_core.h. 0 or -ENOMEM. Thread: any; never blocks. */
+ * of core.h. 0 or -ENOMEM. Thread: any; never blocks. */
 int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back);
 /* Its controllers must have returned and the loop must have ended. Accepts NULL, returns NULL.
  * Waits only for lock callbacks that are posting to the mailbox at this moment. */

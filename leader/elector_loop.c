@@ -48,8 +48,8 @@
 #include <unistd.h>
 
 #include "base/thread.h"
+#include "leader/core_lease.h"
 #include "leader/elector_actions.h"
-#include "leader/elector_core_lease.h"
 #include "leader/holder_watch.h"
 
 #define COMPONENT         "elector"

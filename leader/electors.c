@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The set of electors: the embedder adds, starts and stops electors with these functions. The
- * election itself is in elector_loop.c (the thread) and elector_core.c (the decisions).
+ * election itself is in elector_loop.c (the thread) and core.c (the decisions).
  *
  *      NEW --start--> STARTING --> RUNNING --stop--> STOPPING --> STOPPED
  *       |                +--the start failed--------------------->

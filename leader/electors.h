@@ -12,7 +12,7 @@
 #include "leader/stop_thread.h"
 #include "leader/taken_names.h"
 
-/* What this library knows of struct hf_elector_config. */
+/* The size of struct hf_elector_config in this version of the library. */
 extern const struct hf__sized hf__sized_elector_config;
 
 enum hf__electors_state {

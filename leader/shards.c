@@ -9,7 +9,7 @@
  * Only the balance is lost.
  *
  * The balancer's map function runs on the informer's thread, everything else on the controller's.
- * What was seen is guarded by `mu`. The decisions belong to the controller's thread.
+ * `mu` guards the observations. The decisions belong to the controller's thread.
  */
 #include <holdfast/shards.h>
 
@@ -83,7 +83,7 @@ static void free_shards(struct hf__electors_part *part) {
         free(shards);
 }
 
-/* ---- what is seen ---- */
+/* ---- observations ---- */
 
 /* Reads all of text as a number of this base, written as printf would. */
 static bool read_number(const char *text, int base, uint64_t *ret_number) {
@@ -157,7 +157,7 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
         return r;
 }
 
-/* ---- what is done ---- */
+/* ---- actions ---- */
 
 static int apply_decision(struct hf_shards *shards, unsigned i) {
         const struct hf__shards_shard *decided = &shards->core.shards[i];

@@ -41,7 +41,7 @@ void hf__shards_core_done(struct hf__shards_core *core) {
         free(core->shards);
 }
 
-/* ---- what is seen ---- */
+/* ---- observations ---- */
 
 /* Returns the index of the first member whose key is not less than `key`; n_members = none. */
 static size_t find_place(const struct hf__shards_core *core, uint64_t key) {

@@ -3,7 +3,7 @@
 /*
  * The writes of an elector's last term that may still take effect after its controllers have
  * returned. The client of the term counts them (leader_client.c), and the core decides how long to
- * wait for them (rule 13 in elector_core.h). struct hf__term_writes keeps that client until then.
+ * wait for them (rule 13 in core.h). struct hf__term_writes keeps that client until then.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -28,7 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what is known ---- */
+/* ---- knowledge of the two Leases ---- */
 
 /* The acquire time distinguishes our records from those of another process with our identity. */
 static bool is_written_by_us(const struct hf__two_lease *two, const struct hf__record *record) {

@@ -34,7 +34,7 @@
  *
  *  5. An operation that was given up, or whose deadline has passed, sends nothing more.
  */
-#include "leader/elector_core.h"
+#include "leader/core.h"
 
 /* client-go's MultiLock uses this name for holders that differ. */
 #define HF__TWO_LEASE_UNKNOWN      "leaderelection.k8s.io/unknown"

@@ -43,7 +43,7 @@
 #include <holdfast/metrics.h>
 
 #include "server/admission/admission.h"
-#include "server/admission/feed.h"
+#include "server/admission/admission_feed.h"
 #include "server/admission/plugins/c_plugin.h"
 #include "server/admission/policy/policy_plugin.h"
 #include "server/admission/webhooks/webhooks.h"

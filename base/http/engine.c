@@ -338,7 +338,7 @@ static void destroy_engine(struct hf__http_engine *engine) {
                !engine->scheduled_calls.first);
         for (size_t i = 0; i < HF__HTTP_N_BUCKETS; i++)
                 assert(!engine->buckets[i]);
-        hf__options_done(engine);
+        hf__curl_options_done(engine);
         hf__lanes_done(engine);
         if (engine->timer_fd >= 0)
                 close(engine->timer_fd);
@@ -351,7 +351,7 @@ static void destroy_engine(struct hf__http_engine *engine) {
 
 HF__CLEANUP_DEFINE(engine_cleanup, struct hf__http_engine *, destroy_engine)
 
-/* What destroy_engine cannot see whether it was made: both or nothing. */
+/* Makes the parts of which destroy_engine cannot see whether they exist: both or none. */
 static int init_locks(struct hf__http_engine *engine) {
         int r = hf__mutex_init(&engine->mu);
 

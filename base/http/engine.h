@@ -40,7 +40,7 @@
 #define HF__HTTP_N_LANES 4
 
 struct hf__http_engine;
-struct hf__http_tls; /* tls.h */
+struct hf__http_tls; /* http_tls.h */
 
 /* ANY: HTTP/2 if the server offers it over TLS, else HTTP/1.1. */
 enum hf__http_version { HF__HTTP_ANY, HF__HTTP_1_1 };

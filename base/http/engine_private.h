@@ -15,9 +15,9 @@
 #include <stdint.h>
 
 #include "base/http/command.h"
+#include "base/http/curl_options.h"
 #include "base/http/engine.h"
 #include "base/http/lane.h"
-#include "base/http/options.h"
 #include "base/mailbox.h"
 #include "base/timer_heap.h"
 
@@ -51,7 +51,7 @@ struct hf__http_engine {
         struct hf__timer_heap scheduled_calls; /* of hf__http_schedule */
         struct hf__exchange *exchanges;        /* taken from the mailbox and not yet ended */
         struct hf__lanes lanes;
-        struct hf__options options;
+        struct hf__curl_options options;
 };
 
 #define hf__engine_assert_thread(engine) assert(pthread_equal((engine)->self, pthread_self()))

@@ -31,7 +31,7 @@
 #include "base/cleanup.h"
 #include "base/http/avoided.h"
 #include "base/http/engine_private.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 
 #define DEFAULT_MAX_BODY ((size_t)8 << 20)
 /* The header whose copy is wiped before its memory is freed. */
@@ -56,8 +56,8 @@ static bool has_header(const struct hf__http_request *request, const char *name)
         return false;
 }
 
-/* set_server_name in options.c gives curl a name other than the URL's host. That name is for TLS
- * only, so this creates a Host header with the URL's authority. *ret_header is NULL if no such
+/* set_server_name in curl_options.c gives curl a name other than the URL's host. That name is for
+ * TLS only, so this creates a Host header with the URL's authority. *ret_header is NULL if no such
  * header is needed, and after a failure. 0 or -ENOMEM. */
 static int make_host_header(const struct hf__http_request *request, char **ret_header) {
         const char *authority = strstr(request->url, "://");
@@ -210,7 +210,7 @@ static void detach_from_curl(struct hf__exchange *x) {
                 x->pool->n_active--;
                 x->pool = NULL;
         }
-        hf__options_release_handle(x);
+        hf__curl_options_release_handle(x);
 }
 
 /* Calls on_done. x must not be used afterwards. */
@@ -391,9 +391,9 @@ void hf__exchange_activate(struct hf__exchange *x) {
 
         hf__engine_assert_thread(engine);
         assert(!x->pool && !x->easy);
-        CURLcode code = hf__options_acquire_handle(x);
+        CURLcode code = hf__curl_options_acquire_handle(x);
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
-        hf__lanes_limit_connections(pool, hf__options_may_share(&x->request) &&
+        hf__lanes_limit_connections(pool, hf__curl_options_may_share(&x->request) &&
                                                   !x->request.no_connection_limit);
         if (code == CURLE_OK && curl_multi_add_handle(pool->multi, x->easy) == CURLM_OK) {
                 pool->n_active++;

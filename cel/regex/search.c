@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "cel/regex/program.h"
 #include "cel/regex/regex.h"
+#include "cel/regex/regex_program.h"
 #include "cel/values/run.h"
 
 struct way {

@@ -14,10 +14,10 @@
 
 #include "base/arena.h"
 #include "base/utf8.h"
+#include "cel/syntax/expression_names.h"
 #include "cel/syntax/lexer.h"
 #include "cel/syntax/literal.h"
 #include "cel/syntax/macro.h"
-#include "cel/syntax/names.h"
 #include "cel/values/issues.h"
 
 #define OPERAND                                                                                    \

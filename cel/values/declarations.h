@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What an expression may refer to. The caller owns all of it, and keeps the types and the library
- * alive as long as a program that was compiled with them. Thread: any, since it does not change. */
+/* The names that an expression may use. The caller owns all of it, and keeps the types and the
+ * library alive as long as a program that was compiled with them. Thread: any, since it does not
+ * change. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 
 #include "cel/values/run.h"
 
-/* What a call costs; sizes are characters, bytes or elements. */
+/* The cost of a call; sizes are characters, bytes or elements. */
 enum hf__cel_cost {
         HF__CEL_COST_ONE,
         HF__CEL_COST_FIRST,      /* a tenth of the first argument */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is wrong with an expression, as Kubernetes shows it: each issue with its line and column,
+ * The mistakes in an expression, as Kubernetes shows them: each issue with its line and column,
  * the line, and a mark below the place. Owner: the compilation. Thread: the owner's.
  */
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Election, gate, fence and release, as elector_core*.c decide them, as a model for spin. Spin tries every order in which three
+ * Election, gate, fence and release, as core*.c decide them, as a model for spin. Spin tries every order in which three
  * contenders, their requests and time can take their steps. tests/model/run.py explains how it is run, docs/proof.md what is
  * left out and why.
  *

@@ -95,9 +95,9 @@ struct hfd_admission_plugin {
         void (*validate)(void *ctx, struct hfd_admission *a); /* NULL = it only mutates */
         /*
          * The configuration in the cacher (group admissionregistration.k8s.io) may have changed:
-         * builds another index and swaps it. Called on the feed's thread (feed.h) and never at the
-         * same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher is not
-         * filled yet. NULL = it has no configuration there.
+         * builds another index and swaps it. Called on the feed's thread (admission_feed.h) and
+         * never at the same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher
+         * is not filled yet. NULL = it has no configuration there.
          */
         int (*refresh)(void *ctx);
 };
@@ -111,7 +111,7 @@ struct hfd_admission_chain {
         atomic_bool ready;
 };
 
-/* What a plug-in keeps of one admission from round to round. */
+/* The state of one admission that a plug-in keeps from round to round. */
 struct hfd_admission_state {
         void *data;               /* NULL = nothing */
         void (*free)(void *data); /* called when the admission ends; with data */

@@ -86,7 +86,7 @@ static bool add_to_index(struct hfd_note_index *index, const struct hf__strbuf *
         return true;
 }
 
-/* Removes what was appended after `begin`. */
+/* Removes the text that was appended after `begin`. */
 static void truncate_to(struct hf__strbuf *texts, size_t begin) {
         texts->error = 0;
         texts->n = begin;

@@ -25,7 +25,7 @@
 #include "server/apply/compare.h"
 #include "server/apply/last_applied.h"
 #include "server/apply/merge.h"
-#include "server/apply/owned.h"
+#include "server/apply/owned_fields.h"
 #include "server/apply/prune.h"
 #include "server/apply/reconcile.h"
 #include "server/apply/unowned.h"

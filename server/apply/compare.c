@@ -15,7 +15,7 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/json_index.h"
-#include "server/apply/owned.h"
+#include "server/apply/owned_fields.h"
 #include "server/apply/shape.h"
 #include "server/schema/schema.h"
 

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/apply/compare.h"
-#include "server/apply/owned.h"
+#include "server/apply/owned_fields.h"
 
 #define ANNOTATION      "kubectl.kubernetes.io/last-applied-configuration"
 #define ANNOTATIONS_MAX (256 * 1024) /* bytes of all keys and values, as in Kubernetes */

@@ -8,8 +8,8 @@
  * block on files, and free waits for the writer. No other function blocks. A lock guards the
  * pointer to the policy.
  */
-#include "server/audit/policy.h"
-#include "server/audit/writer.h"
+#include "server/audit/audit_policy.h"
+#include "server/audit/audit_writer.h"
 
 struct hfd_audit;
 

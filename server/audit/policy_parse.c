@@ -4,7 +4,7 @@
  *
  *  - An unknown field is an error: a misspelt field would otherwise widen its rule without a
  *    warning.
- *  - All values that policy.c reads later have the type that it expects.
+ *  - All values that audit_policy.c reads later have the type that it expects.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "client/yaml_body.h"
-#include "server/audit/policy.h"
+#include "server/audit/audit_policy.h"
 #include "server/audit/policy_private.h"
 
 #define JSON_MAX  ((size_t)4 << 20) /* bytes that the aliases of a YAML text may make of it */

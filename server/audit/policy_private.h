@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The rules of a policy. policy_parse.c makes them, and policy.c reads them. */
+/* The rules of a policy. policy_parse.c makes them, and audit_policy.c reads them. */
 #include <stdatomic.h>
 #include <stddef.h>
 

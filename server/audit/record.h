@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "server/audit/policy.h"
+#include "server/audit/audit_policy.h"
 #include "server/auth/user.h"
 
 /* The bytes that all bodies and events together may hold. Thread: any. */

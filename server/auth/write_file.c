@@ -86,7 +86,7 @@ static int rename_temporary(const struct hfd_new_file *file, struct temporary *t
         return 0;
 }
 
-/* Removes what is left. */
+/* Removes the temporary files that are left. */
 static void temporary_done(struct temporary *temporary) {
         if (temporary->fd >= 0)
                 (void)close(temporary->fd);

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the index from the four kinds. */
+/*
+ * Builds the index from the four kinds.
+ *
+ * Invariant: an index has all objects of the four kinds, or it is not made: with a part of them it
+ * would refuse users who have the right. Each kind has a snapshot of its own, so a binding may name
+ * a role that the index does not have. It then grants nothing, until the next index has the role.
+ */
 #include "server/authorization/role_index.h"
 
 #include <errno.h>

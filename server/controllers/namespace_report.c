@@ -76,7 +76,7 @@ bool hfd_namespace_report_is_due(const struct hf__json *ns) {
 
 enum { DISCOVERY, PARSING, DELETION, REMAINING, FINALIZERS, N_CONDITIONS };
 
-/* What a condition says. All strings are borrowed. */
+/* The content of a condition. All strings are borrowed. */
 struct condition {
         const char *type, *reason, *message;
         bool status;

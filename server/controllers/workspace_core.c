@@ -18,7 +18,7 @@ static bool has_finalizer(const struct hf__json *workspace, const char *finalize
         return hfd_string_list_has(workspace, "metadata.finalizers", finalizer);
 }
 
-enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
+enum hfd_workspace_step hfd_workspace_next(const struct hf__json *workspace) {
         const char *phase = hf__json_string(workspace, "status.phase");
         bool has_our_finalizer = has_finalizer(workspace, HFD_WS_FINALIZER);
 
@@ -43,7 +43,7 @@ enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace) {
         return all_done ? HFD_WS_READY : HFD_WS_NOTHING;
 }
 
-int hfd_ws_set_phase(struct hf__json *workspace, const char *phase) {
+int hfd_workspace_set_phase(struct hf__json *workspace, const char *phase) {
         return hf__json_set_string(workspace, "status.phase", phase);
 }
 
@@ -54,7 +54,7 @@ static int add_initializer(struct hf__json *workspace, const char *name) {
         return hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, name);
 }
 
-int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered, size_t n) {
+int hfd_workspace_initialize(struct hf__json *workspace, const char *const *registered, size_t n) {
         hf__json_remove(workspace, HFD_WS_INITIALIZERS);
         int r = hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
@@ -65,13 +65,13 @@ int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered,
                         r = add_initializer(workspace, hf__json_text(m));
         for (size_t i = 0; r == 0 && i < n; i++)
                 r = add_initializer(workspace, registered[i]);
-        return r != 0 ? r : hfd_ws_set_phase(workspace, "Initializing");
+        return r != 0 ? r : hfd_workspace_set_phase(workspace, "Initializing");
 }
 
-int hfd_ws_namespace_created(struct hf__json *workspace) {
+int hfd_workspace_namespace_created(struct hf__json *workspace) {
         int r = hfd_string_list_remove(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
         if (r == 0 && hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) == 0)
-                r = hfd_ws_set_phase(workspace, "Ready");
+                r = hfd_workspace_set_phase(workspace, "Ready");
         return r;
 }

@@ -27,7 +27,7 @@ struct hf__json;
 #define HFD_WS_INITIALIZERS     "status.initializers"
 #define HFD_WS_MAX_INITIALIZERS 64 /* per workspace; further ones are ignored */
 
-enum hfd_ws_step {
+enum hfd_workspace_step {
         HFD_WS_NOTHING,
         HFD_WS_ADD_FINALIZER,
         HFD_WS_SCHEDULE,
@@ -38,13 +38,13 @@ enum hfd_ws_step {
 };
 /* Decides the next step. HFD_WS_NOTHING: nothing is left to do, or another initializer or the
  * garbage collector must act first. */
-enum hfd_ws_step hfd_ws_next(const struct hf__json *workspace);
+enum hfd_workspace_step hfd_workspace_next(const struct hf__json *workspace);
 
 /* The step HFD_WS_INITIALIZE: sets the list and the phase Initializing. registered: n names. 0,
  * -ENOMEM. */
-int hfd_ws_initialize(struct hf__json *workspace, const char *const *registered, size_t n);
+int hfd_workspace_initialize(struct hf__json *workspace, const char *const *registered, size_t n);
 /* Completes HFD_WS_CREATE_NAMESPACE: removes HFD_WS_INITIALIZER from the list, and sets the phase
  * Ready if the list is then empty. 0, -ENOMEM. */
-int hfd_ws_namespace_created(struct hf__json *workspace);
+int hfd_workspace_namespace_created(struct hf__json *workspace);
 /* 0, -ENOMEM. */
-int hfd_ws_set_phase(struct hf__json *workspace, const char *phase);
+int hfd_workspace_set_phase(struct hf__json *workspace, const char *phase);

@@ -216,8 +216,8 @@ static int set_initializers(struct hfd_controller_context *context, struct hf_te
         /* A workspace that skipped an initializer would never run it, so try again instead. */
         r = registered.error;
         if (r == 0)
-                r = hfd_ws_initialize(workspace, (const char *const *)registered.names,
-                                      registered.n);
+                r = hfd_workspace_initialize(workspace, (const char *const *)registered.names,
+                                             registered.n);
         while (registered.n > 0)
                 free(registered.names[--registered.n]);
         return r;
@@ -244,7 +244,7 @@ static int initialize_namespace(struct hf_term *term, struct hf__json *workspace
                 *ret_again = RECHECK_DELAY;
                 return 0;
         }
-        r = hfd_ws_namespace_created(workspace);
+        r = hfd_workspace_namespace_created(workspace);
         return r != 0 ? r : write_workspace(term, name, "status", workspace);
 }
 
@@ -276,16 +276,16 @@ static int do_next_step(struct hfd_controller_context *context, struct hf_term *
         (void)snprintf(ns_name, sizeof ns_name, NAMESPACE_PREFIX "%s", name);
         if (!hf__json_string(workspace, "metadata.uid"))
                 return HF_E_INVALID;
-        switch (hfd_ws_next(workspace)) {
+        switch (hfd_workspace_next(workspace)) {
         case HFD_WS_NOTHING: return 0;
         case HFD_WS_ADD_FINALIZER:
                 r = hfd_string_list_add(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
                 return r != 0 ? r : write_workspace(term, name, NULL, workspace);
-        case HFD_WS_SCHEDULE: r = hfd_ws_set_phase(workspace, "Scheduling"); break;
+        case HFD_WS_SCHEDULE: r = hfd_workspace_set_phase(workspace, "Scheduling"); break;
         case HFD_WS_INITIALIZE: r = set_initializers(context, term, workspace); break;
         case HFD_WS_CREATE_NAMESPACE:
                 return initialize_namespace(term, workspace, name, ns_name, ret_again);
-        case HFD_WS_READY: r = hfd_ws_set_phase(workspace, "Ready"); break;
+        case HFD_WS_READY: r = hfd_workspace_set_phase(workspace, "Ready"); break;
         case HFD_WS_DELETE_NAMESPACE:
                 return clean_up_workspace(context, term, workspace, name, ns_name, ret_again);
         }

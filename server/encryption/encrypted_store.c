@@ -5,7 +5,7 @@
  *      txn                  the puts are copied, with encrypted values   the caller's thread
  *      replies, events      copied, with decrypted values                the inner store's thread
  *
- * What no rule covers is neither copied nor delayed.
+ * An object that no rule covers is neither copied nor delayed.
  *
  * Invariant: if a rule covers a key, a callback gets the key's value decrypted or marked as sealed.
  * If memory runs out, a reply becomes the error -ENOMEM. Of a batch of events only one is delivered
@@ -266,7 +266,7 @@ static int encrypted_watch(struct hfd_store *store, const char *begin, const cha
         return r;
 }
 
-/* ---- what has no values ---- */
+/* ---- operations without values ---- */
 
 static void encrypted_watch_cancel(struct hfd_store *store, uint64_t id) {
         struct hfd_store *inner = encrypted_of(store)->inner;

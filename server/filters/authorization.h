@@ -13,5 +13,5 @@ bool hfd_authorization_filter(struct hfd_request_context *context, const struct 
  * hfd_request_attributes, which uses the name. The authorization filter calls it, too. False: out
  * of memory. */
 bool hfd_authorization_select_name(struct hfd_request_context *context);
-/* What the request wants to do, borrowed from context. */
+/* The right that the request needs, borrowed from context. */
 struct hfd_attributes hfd_request_attributes(const struct hfd_request_context *context);

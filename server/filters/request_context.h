@@ -67,6 +67,6 @@ struct hfd_request_context *hfd_request_context(struct hfd_http_request *request
 /* Creates the context, and attaches it to the request. user is copied. 0 or -ENOMEM. */
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             const char *user, struct hfd_request_context **ret_context);
-/* What the request asks for. Never NULL. Only for a request with a context; the requests that the
+/* The parsed request. Never NULL. Only for a request with a context; the requests that the
  * filters pass to a handler have one. */
 const struct hfd_request_info *hfd_request_info(struct hfd_http_request *request);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the levels do now, as tables for people: the texts of /debug/api_priority_and_fairness/, in
+ * The state of the levels, as tables for people: the texts of /debug/api_priority_and_fairness/, in
  * Kubernetes' form. Thread: any; takes the locks of the levels. Linear in what is shown.
  */
 #include <stdbool.h>

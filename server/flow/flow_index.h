@@ -23,7 +23,7 @@ struct hfd_flow_index;
 struct hfd_flow_level;
 struct hfd_flow_levels;
 
-/* What distinguishes the flows of a schema. */
+/* The property that distinguishes the flows of a schema. */
 enum hfd_flow_distinguisher { HFD_FLOW_BY_NOTHING, HFD_FLOW_BY_USER, HFD_FLOW_BY_NAMESPACE };
 
 /* The schema of a request, and its level. Belongs to the index. */

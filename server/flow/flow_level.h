@@ -27,7 +27,7 @@ struct hfd_flow_class; /* the requests of one FlowSchema in a level */
 struct hfd_flow_level;
 struct hfd_flow_place;
 
-/* What /debug shows about a request; the strings are borrowed. */
+/* The facts about a request that /debug shows; the strings are borrowed. */
 struct hfd_flow_description {
         const char *distinguisher, *user, *verb, *path, *ns, *name, *group, *version, *resource,
                 *subresource;

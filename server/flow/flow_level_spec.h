@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a PriorityLevelConfiguration asks for. Pure. Thread: any. */
+/* The settings of a PriorityLevelConfiguration. Pure. Thread: any. */
 #include <stdbool.h>
 
 #include "server/flow/core/borrowing.h"

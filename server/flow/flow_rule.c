@@ -43,7 +43,7 @@ static bool match_subject(const struct hf__json *wanted, const struct hfd_subjec
         return kind && name && ns && is_account(subject, ns, name);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the verb and the target ---- */
 
 /* Whether a list contains the text, or is only "*". */
 static bool has_text(const struct hf__json *list, const char *text) {

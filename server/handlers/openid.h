@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What others need to verify the tokens of service accounts: the document of OpenID Connect
+ * Documents with which others verify the tokens of service accounts: the document of OpenID Connect
  * discovery, and the public keys. Thread: any. Never blocks.
  */
 #include "server/http/http.h"

@@ -444,7 +444,7 @@ static int make_objects(struct hfd_server *server, int *listen_fd,
         /* This changes the environment, so it must happen before the store starts threads. Main
          * only waits meanwhile. */
         if (r == 0)
-                r = hfd_notify_listen_fd(listen_fd, reterr_status);
+                r = hfd_sdnotify_listen_fd(listen_fd, reterr_status);
         if (r == 0)
                 r = note_mistake(server, hfd_configured_store_new(&server->host, server->config,
                                                                   &server->store, reterr_status));

@@ -141,7 +141,7 @@ static void step_reload(struct main_loop *m) {
         hfd_reload_step(&m->reload, m->ready_sent && !stopping);
 }
 
-/* ---- what main does in each iteration ---- */
+/* ---- the steps of an iteration ---- */
 
 /* Begins the shutdown: the sequence thread waits for the token. The hooks are told to stop, so that
  * those that are still starting return. */
@@ -184,13 +184,13 @@ static void report_state(struct main_loop *m, hf_nsec now) {
 
         if (!m->ready_sent && atomic_load(&server->ready)) {
                 m->ready_sent = true;
-                hfd_notify_ready();
+                hfd_sdnotify_ready();
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd", "ready: %s, identity %s",
                        server->identity.endpoint, server->identity.identity);
         }
         if (!m->stopping_sent && stopping) {
                 m->stopping_sent = true;
-                hfd_notify_stopping();
+                hfd_sdnotify_stopping();
                 m->delay_until = now + server->config->shutdown_delay;
                 /* The service manager's stop timeout begins now, and extensions of the start
                  * timeout do not count for it. So the next one is requested at once. */
@@ -207,7 +207,7 @@ static void report_status(struct main_loop *m) {
         if (strcmp(text, m->status) == 0)
                 return;
         memcpy(m->status, text, strlen(text) + 1);
-        hfd_notify_status("%s", text);
+        hfd_sdnotify_status("%s", text);
 }
 
 /* If a controller does not stop after its term, livez fails for STUCK_GRACE. Then the process ends,
@@ -260,14 +260,14 @@ static void feed_watchdog(struct main_loop *m, hf_nsec now) {
         m->watchdog_at = now + m->watchdog_interval;
         bool progressed = have_loops_progressed(m);
         if (progressed || !is_running(m))
-                hfd_notify_watchdog();
+                hfd_sdnotify_watchdog();
 }
 
 static void extend_timeout(struct main_loop *m, hf_nsec now) {
         if (is_running(m) || now < m->extend_at)
                 return;
         m->extend_at = now + EXTEND_INTERVAL;
-        hfd_notify_extend_timeout(EXTEND_BY);
+        hfd_sdnotify_extend_timeout(EXTEND_BY);
 }
 
 /* When the loop must run again. delay_until, stuck_until and reload_until keep their value after
@@ -381,7 +381,7 @@ static int make_assembly(void *ctx) {
  * (hf__thread_run). */
 static int start_server(struct hfd_server *server, pthread_t *ret_sequence,
                         struct hf_status *reterr_status) {
-        hfd_notify_warn_unsupported(&server->host.log);
+        hfd_sdnotify_warn_unsupported(&server->host.log);
         hfd_process_limits_raise_files(&server->host.log);
         if (server->config->ignored_flags && *server->config->ignored_flags)
                 hf_log(&server->host.log, HF_LOG_NOTICE, "holdfastd",
@@ -412,7 +412,7 @@ static int run_server(struct hfd_server *server, int signal_fd) {
                 hfd_assembly_free(server);
                 return exit_status != 0 ? exit_status : 1;
         }
-        m.watchdog_interval = hfd_notify_watchdog_interval();
+        m.watchdog_interval = hfd_sdnotify_watchdog_interval();
         run_loop(&m);
         (void)hf__thread_join(sequence);
         if (hfd_reload_is_running(&m.reload)) {

@@ -58,7 +58,7 @@ static int print_help(enum hfd_command command) {
 /* The first line contains only the name and the version, so that scripts can parse it. */
 static int print_version(void) {
         const char *libsystemd =
-                hfd_notify_supported()
+                hfd_sdnotify_supported()
                         ? "libsystemd: yes (readiness, watchdog, socket activation, journal fields)"
                         : "libsystemd: no (built without it: no readiness, watchdog, socket "
                           "activation)";

@@ -77,7 +77,7 @@ void *hfd_sequence_thread(void *ctx) {
                 _exit(EXIT_STUCK);
         }
         if (r != 0)
-                hfd_notify_status("%s", status.message);
+                hfd_sdnotify_status("%s", status.message);
         /* The boot may have set status 2. */
         if (r != 0 && atomic_load(&server->exit_status) == 0)
                 atomic_store(&server->exit_status, 1);

@@ -23,7 +23,7 @@ int hfd_manual_main(int n, char *const arguments[]);
 
 /* ---- private to server/manual ---- */
 
-/* What --help says about a command in one line. Not NUL-terminated; static. */
+/* The line of --help about a command. Not NUL-terminated; static. */
 struct hfd_manual_line {
         const char *synopsis; /* "holdfastd release [flags]" */
         size_t n_synopsis;

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of failed calls, see failure_text.h. */
+/*
+ * Texts of failed calls, see failure_text.h.
+ *
+ * Invariant: where the cause is known, the text is that of Go's HTTP client. kube-apiserver shows
+ * it in the message about a failed webhook, so people search for it and programs compare it. Only
+ * an unknown cause is shown in the words of libcurl.
+ */
 #include "server/outbound/failure_text.h"
 
 #include <ctype.h>

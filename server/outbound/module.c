@@ -15,7 +15,7 @@
 
 #include "base/http/engine.h"
 #include "base/http/global.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "server/outbound/failure_text.h"
 #include "server/outbound/https_url.h"
 

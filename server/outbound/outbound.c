@@ -20,10 +20,10 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
-#include "server/outbound/call.h"
 #include "server/outbound/https_url.h"
 #include "server/outbound/loader.h"
 #include "server/outbound/module.h"
+#include "server/outbound/outbound_call.h"
 
 #define N_BUCKETS         256
 #define MAX_EXTRA_HEADERS 16

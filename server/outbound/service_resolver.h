@@ -28,7 +28,7 @@ int hfd_service_resolver_new(const char *text, struct hfd_service_resolver **ret
 /* Accepts NULL, returns NULL. */
 struct hfd_service_resolver *hfd_service_resolver_free(struct hfd_service_resolver *resolver);
 
-/* What a call needs; both strings are owned. */
+/* The address for a call; both strings are owned. */
 struct hfd_service_address {
         char *url;        /* "https://NAME.NAMESPACE.svc:443/path" */
         char *connect_to; /* "host:port"; NULL = the URL's */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts for status codes, see status_text.h. */
+/*
+ * Texts for status codes, see status_text.h.
+ *
+ * Invariant: the texts are those of client-go for a response whose body is no Status. The body is
+ * another server's, so only printable text of it is shown, and at most SHOWN_MAX bytes.
+ */
 #include "server/outbound/status_text.h"
 
 #include <stdbool.h>

@@ -39,7 +39,7 @@ struct patching {
         struct hfd_patch_outcome *outcome;
 };
 
-/* What a JSON pointer refers to: a member of a container, or the position of a new member. */
+/* The target of a JSON pointer: a member of a container, or the position of a new member. */
 struct location {
         struct hf__json *container;      /* NULL = the whole document */
         struct hfd_document_place place; /* place.member NULL = the container has no such member */

@@ -23,7 +23,7 @@ struct hfd_memory_trim {
         hf_nsec next;     /* boot time of the next check */
         size_t waste;     /* bytes at the previous check; see hfd_memory_trim_is_due */
         size_t tolerated; /* the waste after the last trim, or the least waste since then */
-        /* What to do about the peak of the start. A large process is not trimmed. */
+        /* The steps after the peak of the start. A large process is not trimmed. */
         enum {
                 HFD_MEMORY_TRIM_STARTING,   /* wait for an interval */
                 HFD_MEMORY_TRIM_STARTED,    /* trim at the next check */

@@ -34,9 +34,9 @@ struct hfd_runfile;
 int hfd_runfile_lock(const char *runtime_dir, const char *instance,
                      struct hfd_runfile **ret_runfile, struct hf_status *reterr_status);
 /*
- * Records what this process leads: the Lease, the identity and the term; in a migration also the
- * second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the file
- * has the previous record, or an unreadable one, for which a release does nothing.
+ * Records the leadership of this process: the Lease, the identity and the term; in a migration also
+ * the second Lease. NULL: it leads nothing. leadership is copied. 0 or -errno; after an error the
+ * file has the previous record, or an unreadable one, for which a release does nothing.
  */
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership);
 /* Unlocks and closes the file. Its content stays. Accepts NULL, returns NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a ResourceQuota decides about a create or an update.
+ * The decision of a ResourceQuota about a create or an update.
  *
  * Invariants: messages are those of kube-apiserver, as clients show them. A quota whose status.used
  * is unknown refuses the change: its limit must not be exceeded because a recount is late. The work
@@ -17,7 +17,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/quota/must_specify.h"
-#include "server/quota/names.h"
+#include "server/quota/quota_names.h"
 #include "server/quota/scopes.h"
 
 /* ---- a change ---- */

@@ -24,13 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/quota/names.h"
+#include "server/quota/quota_names.h"
 #include "server/quota/usage.h"
 
 struct hf__json;
 struct hf__strbuf;
 
-/* What is written: the object, its amounts at .../resize, or its status or another part. */
+/* The part that is written: the object, its amounts at .../resize, or its status or another part.
+ */
 enum hfd_quota_write { HFD_QUOTA_OF_OBJECT, HFD_QUOTA_OF_RESIZE, HFD_QUOTA_OF_STATUS };
 
 /* A create or an update, as quotas see it. */

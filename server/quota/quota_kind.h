@@ -2,7 +2,7 @@
 #pragma once
 /* Which kinds a quota measures by more than their number. Pure. Thread: any. */
 
-/* What decides how an object is measured. */
+/* The kinds that are measured in different ways. */
 enum hfd_quota_kind {
         HFD_QUOTA_OBJECTS, /* only their number matters */
         HFD_QUOTA_PODS,

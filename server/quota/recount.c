@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a recount writes to the status of a quota.
+ * The status of a quota after a recount.
  *
  * Invariant: objects are visited only for resources of which their number says too little: what
  * pods, claims and services use, and what scopes select. Everything else is only counted.

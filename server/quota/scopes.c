@@ -14,7 +14,7 @@ static bool is_text(const char *text, const char *wanted) {
         return text && strcmp(text, wanted) == 0;
 }
 
-/* ---- what a pod is ---- */
+/* ---- the properties of a pod ---- */
 
 bool hfd_pod_is_terminating(const struct hf__json *pod) {
         int64_t seconds;

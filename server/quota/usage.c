@@ -164,7 +164,7 @@ void hfd_usage_done(struct hfd_usage *usage) {
         hfd_pod_sums_done(&usage->limits);
 }
 
-/* ---- what is used ---- */
+/* ---- the use ---- */
 
 /* The sum that a name in a quota means: "cpu" and "requests.cpu" are the same. NULL: the pod has no
  * such resource. */

@@ -63,7 +63,7 @@ bool hfd_usage_is_negative(const struct hfd_usage *usage, const char *name);
 
 /* Whether a pod has resources of its own, beside those of its containers. */
 bool hfd_pod_has_own_resources(const struct hf__json *spec);
-/* What is summed up; each part may be NULL, and is borrowed. */
+/* The parts that are summed up; each may be NULL, and is borrowed. */
 struct hfd_pod_parts {
         const struct hf__json *containers, *init_containers;
         /* Has `resources`. If there are containers, these replace the sums over the containers, but

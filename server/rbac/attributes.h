@@ -16,7 +16,8 @@ struct hfd_subject {
         size_t n_groups;
 };
 
-/* What a request wants to do. Strings are never NULL, and "" where they do not apply. */
+/* The action of a request that needs a right. Strings are never NULL, and "" where they do not
+ * apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
                              "deletecollection"; if not for a resource, the method in lower case */

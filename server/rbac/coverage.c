@@ -49,7 +49,7 @@ struct check {
         bool covered;
 };
 
-/* ---- what the user holds ---- */
+/* ---- the user's rights ---- */
 
 static int collect_held(struct check *check, const struct hfd_subject *subject, const char *ns) {
         const struct hfd_rbac_index *index = check->index;
@@ -132,7 +132,7 @@ static bool is_held(const struct check *check, const struct right *right) {
         return false;
 }
 
-/* ---- what is missing ---- */
+/* ---- missing rights ---- */
 
 static bool texts_equal(const char *a, const char *b) {
         return a && b ? strcmp(a, b) == 0 : a == b;

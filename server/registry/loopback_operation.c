@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of a client's operations, and the requests that they send. See loopback_operation.h. */
+/*
+ * The list of a client's operations, and the requests that they send. See loopback_operation.h.
+ *
+ * Invariant: an operation leaves the list once. The thread that has removed it runs its last
+ * callback, so the callback runs once, whether the operation ends or is canceled.
+ */
 #include "server/registry/loopback_operation.h"
 
 #include <assert.h>

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The watches of the in-process client. Those of a client for metadata leave out the changes that
- * keep the metadata as they are. */
+/*
+ * The watches of the in-process client. Those of a client for metadata leave out the changes that
+ * keep the metadata as they are.
+ *
+ * Invariant: an informer's version never falls behind the history for lack of events: in place of
+ * changes that are left out, it gets a bookmark from time to time.
+ */
 #include "server/registry/loopback_watch.h"
 
 #include <errno.h>

@@ -33,7 +33,7 @@
 
 HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
 
-/* What hfd_registry_free cannot see whether it was made: all of it or nothing. */
+/* Makes the parts of which hfd_registry_free cannot see whether they exist: all or none. */
 static int init_locks(struct hfd_registry *registry) {
         int r = hfd_convert_turns_init(&registry->convert_turns);
 

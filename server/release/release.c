@@ -30,10 +30,10 @@
 #include "base/time_format.h"
 #include "server/process/flag_files.h"
 #include "server/process/runfile.h"
-#include "server/storage/blocking.h"
 #include "server/storage/keys.h"
 #include "server/storage/store.h"
 #include "server/storage/term_record.h"
+#include "server/storage/waiter.h"
 #include "server/store/configured_store.h"
 #include "server/systemd/log_sink.h"
 

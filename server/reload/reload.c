@@ -42,7 +42,7 @@ static void begin_reload(struct hfd_reload *reload) {
         reload->requested = false;
         atomic_store(&reload->returned, false);
         if (!reload->is_minor)
-                hfd_notify_reloading();
+                hfd_sdnotify_reloading();
         int r = hf__thread_start(reload->host, "hfd-reload", reload_thread, reload,
                                  &reload->thread);
         if (r != 0) {
@@ -51,7 +51,7 @@ static void begin_reload(struct hfd_reload *reload) {
                 if (reload->is_minor)
                         reload->minor_requested = true; /* nobody else requests it again */
                 else
-                        hfd_notify_ready(); /* completes the reload for the service manager */
+                        hfd_sdnotify_ready(); /* completes the reload for the service manager */
                 return;
         }
         reload->running = true;
@@ -69,7 +69,7 @@ void hfd_reload_step(struct hfd_reload *reload, bool may_begin) {
                 (void)hf__thread_join(reload->thread);
                 reload->running = false;
                 if (!reload->disabled && !reload->is_minor)
-                        hfd_notify_ready();
+                        hfd_sdnotify_ready();
         }
         if (may_begin && (reload->requested || reload->minor_requested) && !reload->running)
                 begin_reload(reload);

@@ -95,7 +95,7 @@ bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const 
         return accept_names(resource, ns, name, object, response);
 }
 
-/* ---- what the server fills in ---- */
+/* ---- members that the server fills in ---- */
 
 int hfd_meta_make_uid(char text[HFD_UID_MAX]) {
         unsigned char b[16];

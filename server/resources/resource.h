@@ -50,7 +50,7 @@ enum hfd_subresource {
         HFD_SUB_RESIZE = 256
 };
 
-/* What a write of a subresource may change, if the part is more than a member. */
+/* The parts that a write of a subresource may change, if they are more than a member. */
 struct hfd_part_rules {
         unsigned of; /* the subresources that have these rules */
         /* Copies the part from `from` to `to`, which is a copy of the stored object. 0 or -ENOMEM.

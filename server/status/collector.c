@@ -24,7 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/http/engine.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "client/kubeconfig.h"

@@ -8,7 +8,7 @@
 
 #include "base/http/global.h"
 #include "server/config/flags.h"
-#include "server/status/status.h"
+#include "server/status/status_command.h"
 #include "server/systemd/log_sink.h"
 
 /* Log lines would disturb the output of --watch on a terminal, so they need --v=2 or more. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What `holdfastd status` knows: the instances, and the Leases with their holders. Pure.
+ * The facts that `holdfastd status` shows: the instances, and the Leases with their holders. Pure.
  *
  * A model has two sources:
  * - the list of Leases of one API server. The identity Leases of holdfastd name the instances. The

@@ -3,8 +3,8 @@
  * Remembers the newest rows of some keys.
  *
  * Invariants:
- *  - what is remembered is what a look-up would find. Each write of a row has a revision of its
- *    own, also one of another process, so the rows are right as long as the revision is that of
+ *  - a remembered head is the one that a look-up would find. Each write of a row has a revision of
+ * its own, also one of another process, so the rows are right as long as the revision is that of
  *    the last commit here, and the history the same;
  *  - a deletion is not remembered: a sweep, of any process, may remove its row without a new
  *    revision. It never removes the newest row of a key that exists.

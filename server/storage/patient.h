@@ -4,7 +4,7 @@
  * Lists of a store that may not work for a while, for commands that run without a server: a list
  * that fails for this reason is repeated for HFD_PATIENCE. Thread: one thread. Blocks.
  */
-#include "server/storage/blocking.h"
+#include "server/storage/waiter.h"
 
 #define HFD_PATIENT_TIMEOUT (10 * HF_NSEC_PER_SEC) /* for one operation */
 #define HFD_PATIENCE        (20 * HF_NSEC_PER_SEC) /* with a store that does not work */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognizes encrypted values (sealed.h). */
+/*
+ * Recognizes encrypted values (sealed.h).
+ *
+ * Invariant: the prefix alone decides. All providers of Kubernetes write it, and no stored object
+ * begins with it, so a value that this server has no key for is recognized as well.
+ */
 #include "server/storage/sealed.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every store does with a transaction before it starts it: checks it, and computes its size.
+ * The steps of every store before it starts a transaction: the check, and the size.
  *
  * Invariant: a transaction that passes the checks behaves the same in every store, apart from the
  * limit on its size. So they must refuse everything else that one of the stores does not support.

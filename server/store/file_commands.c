@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/storage/blocking.h"
 #include "server/storage/sqlite/files/backup.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/shrink.h"
+#include "server/storage/waiter.h"
 #include "server/store/location.h"
-#include "server/store/snapshot.h"
+#include "server/store/snapshot_stamp.h"
 #include "server/systemd/log_sink.h"
 
 #define COMPACT_TIMEOUT (60 * HF_NSEC_PER_SEC)
@@ -55,8 +55,9 @@ int hfd_store_check_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         int r = hfd_sqlite_check(file, &faults, &status);
 
-        if (r == 0 && faults.n > HFD_SQLITE_FAULTS_MAX)
-                (void)printf("%zu more faults\n", faults.n - HFD_SQLITE_FAULTS_MAX);
+        size_t n_more = faults.n > HFD_SQLITE_FAULTS_MAX ? faults.n - HFD_SQLITE_FAULTS_MAX : 0;
+        if (r == 0 && n_more > 0)
+                (void)printf("%zu more fault%s\n", n_more, n_more == 1 ? "" : "s");
         if (r == 0 && faults.n > 0)
                 r = hf_fail(&status, HF_E_INVALID,
                             "%s is damaged: holdfastd store restore makes a new file from a backup",

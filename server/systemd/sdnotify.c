@@ -28,9 +28,9 @@
 
 #define WAIT_S 5
 
-bool hfd_notify_supported(void) { return true; }
+bool hfd_sdnotify_supported(void) { return true; }
 
-void hfd_notify_warn_unsupported(const struct hf_log *log) {
+void hfd_sdnotify_warn_unsupported(const struct hf_log *log) {
         if (getenv("WATCHDOG_USEC") && !hfd_systemd_library())
                 hf_log(log, HF_LOG_WARNING, "holdfastd",
                        "the watchdog gets no messages, because " HFD_SYSTEMD_LIBRARY_MISSING);
@@ -70,13 +70,13 @@ static void send_message(const char *text, int flags) {
         close(fd);
 }
 
-void hfd_notify_ready(void) { send_message("READY=1", 0); }
+void hfd_sdnotify_ready(void) { send_message("READY=1", 0); }
 
-void hfd_notify_stopping(void) { send_message("STOPPING=1", 0); }
+void hfd_sdnotify_stopping(void) { send_message("STOPPING=1", 0); }
 
 /* systemd needs MONOTONIC_USEC for Type=notify-reload, which exists since version 253. Older
  * versions ignore it. */
-void hfd_notify_reloading(void) {
+void hfd_sdnotify_reloading(void) {
         const struct hf_clock *clock = hf_clock_system();
         hf_nsec now = clock->monotonic(clock->ctx);
         char text[80];
@@ -86,7 +86,7 @@ void hfd_notify_reloading(void) {
         send_message(text, 0);
 }
 
-void hfd_notify_status(const char *format, ...) {
+void hfd_sdnotify_status(const char *format, ...) {
         static const char name[] = "STATUS=";
         const size_t n_name = sizeof name - 1;
         char text[sizeof name - 1 + 600];
@@ -104,7 +104,7 @@ void hfd_notify_status(const char *format, ...) {
         send_message(text, MSG_DONTWAIT);
 }
 
-void hfd_notify_extend_timeout(hf_nsec more) {
+void hfd_sdnotify_extend_timeout(hf_nsec more) {
         char text[60];
 
         (void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=%lld",
@@ -112,11 +112,11 @@ void hfd_notify_extend_timeout(hf_nsec more) {
         send_message(text, MSG_DONTWAIT);
 }
 
-void hfd_notify_watchdog(void) { send_message("WATCHDOG=1", MSG_DONTWAIT); }
+void hfd_sdnotify_watchdog(void) { send_message("WATCHDOG=1", MSG_DONTWAIT); }
 
 /* An invalid WATCHDOG_USEC counts as no watchdog. If the service manager expects messages all the
  * same, it restarts the process, which makes the mistake visible. */
-hf_nsec hfd_notify_watchdog_interval(void) {
+hf_nsec hfd_sdnotify_watchdog_interval(void) {
         const struct hfd_systemd_library *library;
         uint64_t usec;
 
@@ -144,7 +144,7 @@ static void free_names(char **names) {
         free(names);
 }
 
-int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
+int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
         const struct hfd_systemd_library *library;
         char **names = NULL, text[256];
         int r = 0;

@@ -12,7 +12,7 @@
  * not read, READY=1, STOPPING=1 and RELOADING=1 wait for it for five seconds, and are lost then.
  * All others are dropped at once: they are sent again, or replaced by the next one.
  *
- * Thread: any, while no thread changes the environment. hfd_notify_listen_fd changes it: call it
+ * Thread: any, while no thread changes the environment. hfd_sdnotify_listen_fd changes it: call it
  * from main, before other threads start.
  */
 #include <stdbool.h>
@@ -22,29 +22,29 @@
 #include <holdfast/log.h>
 
 /* False: this build has no libsystemd. */
-bool hfd_notify_supported(void);
+bool hfd_sdnotify_supported(void);
 /* Logs one warning if the environment (NOTIFY_SOCKET, LISTEN_FDS) shows that the service manager
- * expects something which this build cannot do. Call it before hfd_notify_listen_fd, which removes
- * LISTEN_FDS. */
-void hfd_notify_warn_unsupported(const struct hf_log *log);
+ * expects something which this build cannot do. Call it before hfd_sdnotify_listen_fd, which
+ * removes LISTEN_FDS. */
+void hfd_sdnotify_warn_unsupported(const struct hf_log *log);
 
 /* READY=1: the start is complete, or a reload is. */
-void hfd_notify_ready(void);
+void hfd_sdnotify_ready(void);
 /* STOPPING=1 */
-void hfd_notify_stopping(void);
-/* RELOADING=1: a reload has begun. It lasts until hfd_notify_ready. */
-void hfd_notify_reloading(void);
+void hfd_sdnotify_stopping(void);
+/* RELOADING=1: a reload has begun. It lasts until hfd_sdnotify_ready. */
+void hfd_sdnotify_reloading(void);
 /* STATUS=. A line break in the text becomes a space; more than 599 bytes are cut. */
-void hfd_notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hfd_sdnotify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* EXTEND_TIMEOUT_USEC: requests this much more time, counted from now, to start or stop. Call again
  * before that time has passed. */
-void hfd_notify_extend_timeout(hf_nsec more);
+void hfd_sdnotify_extend_timeout(hf_nsec more);
 /* WATCHDOG=1 */
-void hfd_notify_watchdog(void);
+void hfd_sdnotify_watchdog(void);
 
-/* How often to call hfd_notify_watchdog: half of the watchdog's timeout. 0 = this process has no
+/* How often to call hfd_sdnotify_watchdog: half of the watchdog's timeout. 0 = this process has no
  * watchdog. */
-hf_nsec hfd_notify_watchdog_interval(void);
+hf_nsec hfd_sdnotify_watchdog_interval(void);
 
 /*
  * The listening socket that the service manager passed to this process. It is close-on-exec, and
@@ -52,4 +52,4 @@ hf_nsec hfd_notify_watchdog_interval(void);
  * HF_E_INVALID: LISTEN_* is malformed, there is more than one socket, or it is not a listening
  * stream socket.
  */
-int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status);
+int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status);

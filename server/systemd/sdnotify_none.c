@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
-bool hfd_notify_supported(void) { return false; }
+bool hfd_sdnotify_supported(void) { return false; }
 
-void hfd_notify_warn_unsupported(const struct hf_log *log) {
+void hfd_sdnotify_warn_unsupported(const struct hf_log *log) {
         bool notify = getenv("NOTIFY_SOCKET") != NULL, listen = getenv("LISTEN_FDS") != NULL;
         const char *ignored = "NOTIFY_SOCKET and LISTEN_FDS";
 
@@ -24,21 +24,21 @@ void hfd_notify_warn_unsupported(const struct hf_log *log) {
                "this build has no libsystemd and ignores %s in the environment", ignored);
 }
 
-void hfd_notify_ready(void) {}
+void hfd_sdnotify_ready(void) {}
 
-void hfd_notify_stopping(void) {}
+void hfd_sdnotify_stopping(void) {}
 
-void hfd_notify_reloading(void) {}
+void hfd_sdnotify_reloading(void) {}
 
-void hfd_notify_status(const char *format, ...) { (void)format; }
+void hfd_sdnotify_status(const char *format, ...) { (void)format; }
 
-void hfd_notify_extend_timeout(hf_nsec more) { (void)more; }
+void hfd_sdnotify_extend_timeout(hf_nsec more) { (void)more; }
 
-void hfd_notify_watchdog(void) {}
+void hfd_sdnotify_watchdog(void) {}
 
-hf_nsec hfd_notify_watchdog_interval(void) { return 0; }
+hf_nsec hfd_sdnotify_watchdog_interval(void) { return 0; }
 
-int hfd_notify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
+int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
         (void)reterr_status;
         *ret_fd = -1;
         return 0;

@@ -34,7 +34,7 @@ int main(void) {
         SSL_CTX *tls = SSL_CTX_new(TLS_server_method());
         EVP_PKEY *key = EVP_EC_gen("P-256");
 
-        hfd_notify_ready();
+        hfd_sdnotify_ready();
         /* Used, so that the linker keeps them. */
         if (!tls || !key || !cJSON_Version() || !protobuf_c_version() || !nghttp2_version(0))
                 return 1;

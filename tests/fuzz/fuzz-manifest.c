@@ -22,7 +22,7 @@ static const struct hf_bootstrap_kind kind_list[] = {
         {"a/v1", "B", "bs", false},
 };
 
-static void again(const struct hf__kinds *kinds, const struct hf__step *step) {
+static void again(const struct hf__manifest_kinds *kinds, const struct hf__step *step) {
         struct hf__steps steps = {0};
         struct hf_status status = {0};
 
@@ -36,17 +36,17 @@ static void again(const struct hf__kinds *kinds, const struct hf__step *step) {
 }
 
 static void try_manifests(const char *text, size_t n) {
-        struct hf__kinds kinds;
+        struct hf__manifest_kinds kinds;
         struct hf__steps steps = {0};
         struct hf_status status = {0};
 
-        assert(hf__kinds_copy(kind_list, 2, &kinds) == 0);
+        assert(hf__manifest_kinds_copy(kind_list, 2, &kinds) == 0);
         if (hf__manifest_read_text(&steps, &kinds, "f", text, n, &status) != 0)
                 assert(status.message[0] && !strchr(status.message, '\n'));
         for (size_t i = 0; i < steps.n; i++)
                 again(&kinds, &steps.list[i]);
         hf__steps_done(&steps);
-        hf__kinds_done(&kinds);
+        hf__manifest_kinds_done(&kinds);
 }
 
 /* Uses the text as data.steps of a ledger. */

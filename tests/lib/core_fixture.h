@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The elector's core (leader/elector_core.h) under full control of the test: the test advances the
+ * The elector's core (leader/core.h) under full control of the test: the test advances the
  * time, feeds events, and looks at the actions that the core requests. There is no thread and no
  * clock. The participant's identity is "baz".
  */
 #include <stdint.h>
 
-#include "leader/elector_core.h"
+#include "leader/core.h"
 #include "time_units.h"
 
 struct core_fixture {

@@ -22,7 +22,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "leader/elector_core.h"
+#include "leader/core.h"
 #include "leader/two_lease_core.h"
 #include "time_units.h"
 

@@ -48,7 +48,7 @@ def check_refusals(build):
             .replace(re.findall(r"@@ .*? @@", GOOD)[-1], longer(GOOD)), "unused variable")
     refused(re.sub(r"^Expect: .*$", "Expect: P6", GOOD, flags=re.MULTILINE), "not caught")
     refused(GOOD.replace("renew_deadline;", "lease_duration;"), "not caught")
-    refused(GOOD.replace("leader/elector_core_lease.c", "leader/elector_core_lease.h"), "something else")
+    refused(GOOD.replace("leader/core_lease.c", "leader/core_lease.h"), "something else")
     refused(re.sub(r"^Expect: .*\n", "", GOOD, flags=re.MULTILINE), "is expected")
     assert attempt(run.complete, "sim", ["y"]), "a patch that no test runs is not noticed"
 
@@ -66,9 +66,9 @@ def git(*arguments):
 
 def check_refresh(root):
     """Changes the source of a patch: renames a member and wraps the patched lines differently. Checks that `refresh` follows."""
-    source = run.ROOT / "leader" / "elector_core_lease.c"
+    source = run.ROOT / "leader" / "core_lease.c"
     source.parent.mkdir()
-    shutil.copyfile(root / "leader" / "elector_core_lease.c", source)
+    shutil.copyfile(root / "leader" / "core_lease.c", source)
     shutil.copyfile(root / ".clang-format", run.ROOT / ".clang-format")
     git("init", "-q")
     git("add", ".")
@@ -88,9 +88,9 @@ def check_refresh(root):
     text = patch.read_text()
     assert text.startswith(GOOD.partition("--- a/")[0]), f"the head of the patch was lost:\n{text}"
     with tempfile.TemporaryDirectory() as directory:
-        run.copy_sources(["leader/elector_core_lease.c"], directory)
+        run.copy_sources(["leader/core_lease.c"], directory)
         said, applied = run.Mutant("x").apply(directory)
-        patched = (pathlib.Path(directory) / "leader" / "elector_core_lease.c").read_text()
+        patched = (pathlib.Path(directory) / "leader" / "core_lease.c").read_text()
     assert applied, said
     assert "".join(ADDED[1:].split()).replace("observed_at", "seen_first_at") in "".join(
         patched.split()), f"the mistake was lost:\n{text}"

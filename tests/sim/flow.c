@@ -65,9 +65,8 @@ struct world {
         uint64_t n_arrived;
         uint64_t running; /* seats in use, by our own records */
         size_t n_running;
-        unsigned highest_limit; /* since no more than the limit ran */
-        hf_nsec longest;        /* how long a request runs at most */
-        hf_nsec served[8];      /* seat time of each flow */
+        hf_nsec longest;   /* how long a request runs at most */
+        hf_nsec served[8]; /* seat time of each flow */
 };
 
 static struct world *world;

@@ -32,7 +32,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "leader/elector_core.h"
+#include "leader/core.h"
 #include "leader/gate.h"
 #include "tests/sim/defects.h"
 

@@ -18,7 +18,7 @@
 
 #include "base/http/engine.h"
 #include "base/http/global.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "patience.h"
 #include "server/auth/pki/admin_kubeconfig.h"
 #include "server/auth/pki/pki.h"

@@ -26,8 +26,8 @@
 #include <holdfast/metrics.h>
 
 #include "patience.h"
+#include "server/audit/audit_writer.h"
 #include "server/audit/backups.h"
-#include "server/audit/writer.h"
 
 #define MS INT64_C(1795423087123) /* 2026-11-23T08:38:07.123Z */
 

@@ -14,7 +14,7 @@
 
 #include <holdfast/error.h>
 
-#include "server/audit/policy.h"
+#include "server/audit/audit_policy.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
 #define HEAD     "apiVersion: audit.k8s.io/v1\nkind: Policy\n"

@@ -19,7 +19,7 @@
 #include "bootstrap/manifest.h"
 #include "bootstrap/manifest_files.h"
 
-static struct hf__kinds kinds;
+static struct hf__manifest_kinds kinds;
 static bool memory_is_short; /* a text cannot be parsed for lack of memory */
 
 int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
@@ -38,10 +38,10 @@ static int setup(void **state) {
                 {"v1", "Namespace", "namespaces", false},
                 {"rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false},
         };
-        return hf__kinds_copy(list, 3, &kinds);
+        return hf__manifest_kinds_copy(list, 3, &kinds);
 }
 static int teardown(void **state) {
-        hf__kinds_done(&kinds);
+        hf__manifest_kinds_done(&kinds);
         return 0;
 }
 

@@ -29,11 +29,11 @@ static struct hf__json *parsed(const char *text) {
         return json;
 }
 
-static void expect(const char *metadata, const char *status, enum hfd_ws_step step) {
+static void expect(const char *metadata, const char *status, enum hfd_workspace_step step) {
         char text[512];
         (void)snprintf(text, sizeof text, "{\"metadata\":{%s},\"status\":{%s}}", metadata, status);
         struct hf__json *workspace = parsed(text);
-        assert_int_equal(hfd_ws_next(workspace), step);
+        assert_int_equal(hfd_workspace_next(workspace), step);
         hf__json_free(workspace);
 }
 
@@ -74,26 +74,26 @@ static void test_a_workspace_from_creation_to_deletion(void **state) {
                 "{\"metadata\":{" HELD "},\"spec\":{\"initializers\":[\"own\",7,\"\",\"own2\"]}}");
 
         (void)state;
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_SCHEDULE);
-        assert_int_equal(hfd_ws_set_phase(workspace, "Scheduling"), 0);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_INITIALIZE);
-        assert_int_equal(hfd_ws_initialize(workspace, registered, 3), 0);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_SCHEDULE);
+        assert_int_equal(hfd_workspace_set_phase(workspace, "Scheduling"), 0);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_INITIALIZE);
+        assert_int_equal(hfd_workspace_initialize(workspace, registered, 3), 0);
         struct hf__strbuf out = {0};
         hf__json_print(hf__json_path(workspace, "status"), &out);
         assert_string_equal(out.data, "{\"phase\":\"Initializing\",\"initializers\":[\"system:"
                                       "namespace\",\"own\",\"own2\",\"reg-a\",\"reg-b\"]}");
         hf__strbuf_done(&out);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
-        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_CREATE_NAMESPACE);
+        assert_int_equal(hfd_workspace_namespace_created(workspace), 0);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_NOTHING);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Initializing");
         static const char *const others[] = {"own", "own2", "reg-a", "reg-b"};
         for (size_t i = 0; i < 4; i++) {
-                assert_int_equal(hfd_ws_next(workspace), HFD_WS_NOTHING);
+                assert_int_equal(hfd_workspace_next(workspace), HFD_WS_NOTHING);
                 assert_int_equal(hfd_string_list_remove(workspace, HFD_WS_INITIALIZERS, others[i]),
                                  0);
         }
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_READY);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_READY);
         hf__json_free(workspace);
 }
 
@@ -111,8 +111,8 @@ static void test_without_initializers_a_workspace_becomes_ready(void **state) {
         struct hf__json *workspace = parsed("{\"metadata\":{" HELD "}}");
 
         (void)state;
-        assert_int_equal(hfd_ws_initialize(workspace, NULL, 0), 0);
-        assert_int_equal(hfd_ws_namespace_created(workspace), 0);
+        assert_int_equal(hfd_workspace_initialize(workspace, NULL, 0), 0);
+        assert_int_equal(hfd_workspace_namespace_created(workspace), 0);
         assert_string_equal(hf__json_string(workspace, "status.phase"), "Ready");
         assert_null(hf__json_path(workspace, HFD_WS_INITIALIZERS));
         hf__json_free(workspace);
@@ -128,10 +128,10 @@ static void test_the_number_of_initializers_is_limited(void **state) {
                 (void)snprintf(names[i], sizeof names[i], "n%d", i);
                 registered[i] = names[i];
         }
-        assert_int_equal(hfd_ws_initialize(workspace, registered, 200), 0);
+        assert_int_equal(hfd_workspace_initialize(workspace, registered, 200), 0);
         assert_int_equal(hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)),
                          HFD_WS_MAX_INITIALIZERS);
-        assert_int_equal(hfd_ws_next(workspace), HFD_WS_CREATE_NAMESPACE);
+        assert_int_equal(hfd_workspace_next(workspace), HFD_WS_CREATE_NAMESPACE);
         hf__json_free(workspace);
 }
 

@@ -15,7 +15,7 @@
 
 #include <holdfast/hooks.h>
 
-#include "hooks/registry.h"
+#include "hooks/hook_registry.h"
 #include "hooks/threads.h"
 #include "hooks_fixture.h"
 

@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 #include "base/http/engine.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "base/thread.h"
 #include "h2_echo_server.h"
 #include "time_units.h"

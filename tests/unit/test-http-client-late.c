@@ -25,7 +25,7 @@
 
 #include "base/http/engine.h"
 #include "base/http/global.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 #include "http_engine_response.h"
 
 /* The server gives a stream so much room for its body before it has read some of it. */

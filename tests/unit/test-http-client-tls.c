@@ -32,7 +32,7 @@
 
 #include "base/http/engine.h"
 #include "base/http/global.h"
-#include "base/http/tls.h"
+#include "base/http/http_tls.h"
 
 /* ---- the client's side ---- */
 

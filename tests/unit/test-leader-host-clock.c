@@ -16,7 +16,7 @@
 #include <holdfast/error.h>
 
 #include "elector_fixture.h"
-#include "hooks/registry.h"
+#include "hooks/hook_registry.h"
 
 #define SLICE (5 * HF_NSEC_PER_MSEC) /* a wait notices a jump of the clock after this time */
 

@@ -64,7 +64,7 @@ static void expect_heard(const char *expected) {
                 text[strcspn(text, "\n")] = '\0';
                 strcat(strcat(all, text), " ");
         }
-        assert_string_equal(all, hfd_notify_supported() ? expected : "");
+        assert_string_equal(all, hfd_sdnotify_supported() ? expected : "");
 }
 
 static void work(void *ctx) {

@@ -45,25 +45,25 @@ static const char *received(void) {
 }
 
 static void test_the_service_manager_gets_the_messages(void **state) {
-        hfd_notify_ready();
+        hfd_sdnotify_ready();
         assert_string_equal(received(), "READY=1");
-        hfd_notify_status("leading term %d,\nline two", 7);
+        hfd_sdnotify_status("leading term %d,\nline two", 7);
         assert_string_equal(received(), "STATUS=leading term 7, line two");
-        hfd_notify_extend_timeout(90 * HF_NSEC_PER_SEC);
+        hfd_sdnotify_extend_timeout(90 * HF_NSEC_PER_SEC);
         assert_string_equal(received(), "EXTEND_TIMEOUT_USEC=90000000");
-        hfd_notify_watchdog();
+        hfd_sdnotify_watchdog();
         assert_string_equal(received(), "WATCHDOG=1");
-        hfd_notify_reloading();
+        hfd_sdnotify_reloading();
         assert_int_equal(strncmp(received(), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
-        hfd_notify_stopping();
+        hfd_sdnotify_stopping();
         assert_string_equal(received(), "STOPPING=1");
 }
 
 static void test_without_a_service_manager_nothing_happens(void **state) {
         char *name = strdup(getenv("NOTIFY_SOCKET"));
         unsetenv("NOTIFY_SOCKET");
-        hfd_notify_ready();
-        hfd_notify_status("%s", "x");
+        hfd_sdnotify_ready();
+        hfd_sdnotify_status("%s", "x");
         assert_string_equal(received(), "");
         setenv("NOTIFY_SOCKET", name, 1);
         free(name);
@@ -74,33 +74,33 @@ static void test_a_service_manager_that_does_not_read_blocks_nothing(void **stat
         size_t n = 0;
 
         for (int i = 0; i < 2000; i++)
-                hfd_notify_watchdog();
-        hfd_notify_status("%s", "x");
-        hfd_notify_extend_timeout(HF_NSEC_PER_SEC);
+                hfd_sdnotify_watchdog();
+        hfd_sdnotify_status("%s", "x");
+        hfd_sdnotify_extend_timeout(HF_NSEC_PER_SEC);
         while (strcmp(received(), "WATCHDOG=1") == 0)
                 n++;
         assert_in_range(n, 1, 1999);
-        hfd_notify_ready();
+        hfd_sdnotify_ready();
         assert_string_equal(received(), "READY=1");
 }
 
 static void test_the_watchdog_interval_is_half_the_limit(void **state) {
         char pid[32];
         unsetenv("WATCHDOG_USEC");
-        assert_true(hfd_notify_watchdog_interval() == 0);
+        assert_true(hfd_sdnotify_watchdog_interval() == 0);
         setenv("WATCHDOG_USEC", "30000000", 1);
-        assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
+        assert_true(hfd_sdnotify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
         setenv("WATCHDOG_PID", "1", 1);
-        assert_true(hfd_notify_watchdog_interval() == 0);
+        assert_true(hfd_sdnotify_watchdog_interval() == 0);
         snprintf(pid, sizeof pid, "%d", (int)getpid());
         setenv("WATCHDOG_PID", pid, 1);
-        assert_true(hfd_notify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
+        assert_true(hfd_sdnotify_watchdog_interval() == 15 * HF_NSEC_PER_SEC);
 }
 
 static void test_without_a_passed_socket_there_is_no_listener(void **state) {
         int fd = 0;
         unsetenv("LISTEN_FDS");
-        assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
+        assert_int_equal(hfd_sdnotify_listen_fd(&fd, NULL), 0);
         assert_int_equal(fd, -1);
 }
 
@@ -121,7 +121,7 @@ static int run_activated(const char *n_fds, int fd, int expected_result, int exp
                 snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
                 setenv("LISTEN_PID", pid_text, 1);
                 setenv("LISTEN_FDS", n_fds, 1);
-                int r = hfd_notify_listen_fd(&found, NULL);
+                int r = hfd_sdnotify_listen_fd(&found, NULL);
                 if (r != expected_result ||
                     (r == 0 && (found != expected_fd || !(fcntl(found, F_GETFD) & FD_CLOEXEC))))
                         _exit(1);
@@ -159,20 +159,20 @@ static void test_refusals_are_named(void **state) {
                 setenv("LISTEN_PID", pid_text, 1);
                 setenv("LISTEN_FDS", "2", 1);
                 setenv("LISTEN_FDNAMES", "one:two", 1);
-                if (hfd_notify_listen_fd(&fd, &why) != HF_E_INVALID ||
+                if (hfd_sdnotify_listen_fd(&fd, &why) != HF_E_INVALID ||
                     strcmp(why.message,
                            "the service manager passed 2 sockets; holdfastd takes one: one, two") !=
                             0)
                         _exit(1);
                 setenv("LISTEN_PID", pid_text, 1);
                 setenv("LISTEN_FDS", "many", 1);
-                if (hfd_notify_listen_fd(&fd, &why) != HF_E_INVALID ||
+                if (hfd_sdnotify_listen_fd(&fd, &why) != HF_E_INVALID ||
                     !strstr(why.message, "LISTEN_FDS or LISTEN_PID"))
                         _exit(2);
                 setenv("LISTEN_PID", "1", 1);
                 setenv("LISTEN_FDS", "1", 1);
                 /* Meant for another process. */
-                if (hfd_notify_listen_fd(&fd, &why) != 0 || fd != -1 || getenv("LISTEN_FDS"))
+                if (hfd_sdnotify_listen_fd(&fd, &why) != 0 || fd != -1 || getenv("LISTEN_FDS"))
                         _exit(3);
                 _exit(0);
         }
@@ -197,29 +197,29 @@ static void test_without_libsystemd_unsupported_features_are_logged(void **state
         const struct hf_log log = {.write = count_line};
         char pid_text[32], *name = strdup(getenv("NOTIFY_SOCKET"));
         int fd = 0;
-        hfd_notify_warn_unsupported(&log);
+        hfd_sdnotify_warn_unsupported(&log);
         assert_int_equal(n_lines, 1);
         assert_non_null(
                 strstr(last_line, "no libsystemd and ignores NOTIFY_SOCKET in the environment"));
         snprintf(pid_text, sizeof pid_text, "%d", (int)getpid());
         setenv("LISTEN_PID", pid_text, 1);
         setenv("LISTEN_FDS", "1", 1);
-        hfd_notify_warn_unsupported(&log);
+        hfd_sdnotify_warn_unsupported(&log);
         assert_int_equal(n_lines, 2);
         assert_non_null(
                 strstr(last_line, "ignores NOTIFY_SOCKET and LISTEN_FDS in the environment"));
-        assert_int_equal(hfd_notify_listen_fd(&fd, NULL), 0);
+        assert_int_equal(hfd_sdnotify_listen_fd(&fd, NULL), 0);
         assert_int_equal(fd, -1);
         unsetenv("LISTEN_PID");
         unsetenv("LISTEN_FDS");
-        hfd_notify_ready();
-        hfd_notify_status("%s", "x");
+        hfd_sdnotify_ready();
+        hfd_sdnotify_status("%s", "x");
         assert_string_equal(received(), "");
         setenv("WATCHDOG_USEC", "30000000", 1);
-        assert_true(hfd_notify_watchdog_interval() == 0);
+        assert_true(hfd_sdnotify_watchdog_interval() == 0);
         unsetenv("WATCHDOG_USEC");
         unsetenv("NOTIFY_SOCKET");
-        hfd_notify_warn_unsupported(&log);
+        hfd_sdnotify_warn_unsupported(&log);
         assert_int_equal(n_lines, 2);
         setenv("NOTIFY_SOCKET", name, 1);
         free(name);
@@ -227,7 +227,7 @@ static void test_without_libsystemd_unsupported_features_are_logged(void **state
 
 static void test_with_libsystemd_there_is_no_warning(void **state) {
         const struct hf_log log = {.write = count_line};
-        hfd_notify_warn_unsupported(&log);
+        hfd_sdnotify_warn_unsupported(&log);
         assert_int_equal(n_lines, 0);
 }
 
@@ -247,7 +247,7 @@ int main(void) {
                 cmocka_unit_test(test_without_a_passed_socket_there_is_no_listener),
                 cmocka_unit_test(test_without_libsystemd_unsupported_features_are_logged),
         };
-        return hfd_notify_supported()
+        return hfd_sdnotify_supported()
                        ? cmocka_run_group_tests(with, bind_manager, close_manager)
                        : cmocka_run_group_tests(without, bind_manager, close_manager);
 }

@@ -31,8 +31,8 @@
 #include "patience.h"
 #include "pki_dir.h"
 #include "server/storage/grpc/channel.h"
+#include "server/storage/grpc/grpc_tls.h"
 #include "server/storage/grpc/prefix.h"
-#include "server/storage/grpc/tls.h"
 
 #define NEW_KEY "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes "
 #define SIGN    "openssl x509 -req -days 2 -CA ca.pem -CAkey ca.key -CAcreateserial "

@@ -24,9 +24,9 @@
 #include <cmocka.h>
 
 #include "server/storage/key_prefixes.h"
-#include "server/storage/sqlite/engine/library.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/backup.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/file_use.h"
 #include "server/storage/sqlite/files/shrink.h"
 #include "server/storage/sqlite/store.h"
@@ -359,7 +359,7 @@ static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
                         expect_refused(r, -ENOSPC, "never-2.db");
                 else
                         expect_refused(r, HF_E_INVALID,
-                                       "unsound-2.db is damaged: 1 faults, the first: ");
+                                       "unsound-2.db is damaged: 1 fault, the first: ");
                 assert_int_equal(count_files("never-2.db"), 0);
         }
 }
@@ -398,9 +398,9 @@ static void test_a_damaged_source_leaves_no_backup(void **state) {
         (void)sqlite_fixture_sql("unsound-3.db", "UPDATE versions SET value = 'text' WHERE id = "
                                                  "(SELECT max(id) FROM versions)");
         expect_refused(backup("unsound-3.db", "never-3.db"), HF_E_INVALID,
-                       "1 faults were found, the first: ");
+                       "found 1 fault, the first: ");
         expect_refused(restore("unsound-3.db", "never-3.db"), HF_E_INVALID,
-                       "unsound-3.db is damaged: 1 faults, the first: ");
+                       "unsound-3.db is damaged: 1 fault, the first: ");
         assert_int_equal(count_files("never-3.db"), 0);
 }
 

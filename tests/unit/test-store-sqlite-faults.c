@@ -19,8 +19,8 @@
 
 #include "base/buf.h"
 #include "patience.h"
-#include "server/storage/sqlite/engine/library.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"

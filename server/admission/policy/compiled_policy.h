@@ -60,7 +60,7 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy);
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy); /* accepts NULL */
 
-/* What happens when a validation fails; a set of bits. */
+/* The actions when a validation fails; a set of bits. */
 enum { HFD_POLICY_DENY = 1, HFD_POLICY_WARN = 2, HFD_POLICY_AUDIT = 4 };
 
 struct hfd_policy_binding {

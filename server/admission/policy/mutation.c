@@ -17,7 +17,7 @@
 #include "cel/values/type.h"
 #include "server/admission/expressions/value_json.h"
 #include "server/apply/merge.h"
-#include "server/apply/owned.h"
+#include "server/apply/owned_fields.h"
 #include "server/patch/json_patch.h"
 #include "server/patch/patch.h"
 #include "server/resources/resource.h"

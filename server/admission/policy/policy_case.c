@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What policies see of a request.
+ * The view of a request that policies have.
  *
  * Invariant: objects are converted only if a rule has matched another version (matchPolicy
  * Equivalent); otherwise expressions read the objects of the admission themselves.

@@ -17,10 +17,10 @@
 #include <holdfast/error.h>
 
 #include "base/thread.h"
-#include "server/admission/policy/mutating.h"
+#include "server/admission/policy/mutating_policies.h"
 #include "server/admission/policy/policy_case.h"
 #include "server/admission/policy/policy_index.h"
-#include "server/admission/policy/validating.h"
+#include "server/admission/policy/validating_policies.h"
 #include "server/admission/turn.h"
 #include "server/auth/user.h"
 #include "server/pool/work_pool.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
-#include "server/admission/webhooks/call.h"
+#include "server/admission/webhooks/webhook_call.h"
 
 int hfd_webhooks_new(const struct hf_host *host, const struct hfd_webhooks_config *config,
                      bool mutating, struct hfd_webhooks **ret_webhooks) {

@@ -142,7 +142,7 @@ static int take_cert(const struct directory *dir, struct pair *pair, char *cert)
         return 0;
 }
 
-/* Writes what was made: first the keys. */
+/* Writes the files that were made: first the keys. */
 static int write_made(const struct directory *dir) {
         int r = hfd_write_files(dir->made->keys, dir->made->n_keys, dir->reterr_status);
 

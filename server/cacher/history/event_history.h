@@ -27,7 +27,7 @@
 #define HFD_EVENT_HISTORY_BYTES  ((size_t)256 << 20)
 #define HFD_EVENT_HISTORY_STATES 16 /* of one resource */
 
-/* What happened to one object. */
+/* A change of one object. */
 struct hfd_change {
         enum hf_event_type type;
         /* owned; after a deletion, the object's last state with the revision of the deletion */

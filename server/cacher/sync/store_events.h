@@ -13,7 +13,7 @@ struct hfd_cacher;
 struct hfd_watcher;
 struct hfd_prepared_event;
 
-/* What a batch of events requires after its last event. */
+/* The work that a batch of events requires after its last event. */
 struct hfd_event_batch {
         struct hfd_prepared_event *prepared; /* owned; n of them; NULL = out of memory */
         size_t n;

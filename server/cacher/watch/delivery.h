@@ -80,5 +80,5 @@ void hfd_delivery_cancel_locked(struct hfd_delivery *delivery);
  * reference to the watcher.
  */
 bool hfd_delivery_run_locked(struct hfd_delivery *delivery);
-/* Frees what is left of the queue, and calls sink.end. */
+/* Frees the events that are left in the queue, and calls sink.end. */
 void hfd_delivery_end(struct hfd_delivery *delivery);

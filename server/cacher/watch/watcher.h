@@ -57,7 +57,7 @@ void hfd_watcher_open(struct hfd_watcher *watcher);
  * objects of the resource; hfd_watcher_filter and the namespace tell which ones are watched.
  */
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot);
-/* What the watch selects, borrowed. *ret_name NULL = any name. */
+/* The selection of the watch, borrowed. *ret_name NULL = any name. */
 void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_selector **ret_labels,
                         const struct hfd_selector **ret_fields, const char **ret_name);
 /* The sink has room again: delivers what has waited. Thread: any. */

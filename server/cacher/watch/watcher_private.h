@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What watcher.c (one watch) and watchers.c (all of them) share. Private to server/cacher/watch. */
+/* The parts that watcher.c (one watch) and watchers.c (all of them) share. Private to
+ * server/cacher/watch. */
 #include <stdatomic.h>
 
 #include "base/timer_heap.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a Secret of the type kubernetes.io/service-account-token must have. Pure. Thread: any. */
+/* The required content of a Secret of the type kubernetes.io/service-account-token. Pure. Thread:
+ * any. */
 #include <stdbool.h>
 
 #include <holdfast/error.h>
@@ -16,7 +17,7 @@ const char *hfd_token_secret_account(const struct hf__json *secret);
  * the uid is absent or equal. */
 bool hfd_token_secret_is_of(const struct hf__json *secret, const char *uid);
 
-/* What a Secret can lack, as bits. */
+/* The parts that a Secret can lack, as bits. */
 enum { HFD_LACKS_TOKEN = 1, HFD_LACKS_CA = 2, HFD_LACKS_NAMESPACE = 4, HFD_LACKS_UID = 8 };
 /* Returns the set of what the Secret lacks. ca: the PEM text that it must have. */
 unsigned hfd_token_secret_lacks(const struct hf__json *secret, const char *ca);

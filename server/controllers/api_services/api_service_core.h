@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the APIServices of this server contain, and what their status says. Pure. Thread: any. */
+/* The content and the status of this server's APIServices. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What controllers need of the tokens of service accounts. The server implements these functions
+ * Tokens of service accounts for controllers. The server implements these functions
  * (server/certificates/secret_tokens.h), because controllers are clients of the API and know
  * nothing of keys. Thread: any. Signing takes some milliseconds.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What controllers need of the server's certificates. The server implements these functions
+ * The server's certificates for controllers. The server implements these functions
  * (server/certificates/cluster_ca.h), because controllers are clients of the API and know nothing
  * of X.509.
  *

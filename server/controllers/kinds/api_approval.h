@@ -9,7 +9,7 @@
 
 #define HFD_API_APPROVED "api-approved.kubernetes.io"
 
-/* What the condition KubernetesAPIApprovalPolicyConformant says. */
+/* The content of the condition KubernetesAPIApprovalPolicyConformant. */
 struct hfd_api_approval {
         const char *status, *reason; /* static; NULL = the group is not protected */
         struct hf__strbuf message;   /* the caller frees it */

@@ -36,7 +36,7 @@ int hfd_definition_set_conditions(struct hf__json *definition,
                                   const struct hfd_definition_uses *uses, const char *now,
                                   bool *ret_changed);
 
-/* What the condition Terminating says. */
+/* The content of the condition Terminating. */
 enum hfd_definition_ending {
         HFD_DEFINITION_DELETES,           /* its objects are being deleted */
         HFD_DEFINITION_DELETE_FAILED,     /* some could not be deleted */

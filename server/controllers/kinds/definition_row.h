@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the controllers need to know of a CustomResourceDefinition. Pure. Thread: any. */
+/* The properties of a CustomResourceDefinition that controllers use. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -24,7 +24,7 @@ struct hfd_kind_serving_functions {
         void *ctx;
 };
 
-/* What informers need; all borrowed. */
+/* The arguments of informers; all borrowed. */
 struct hfd_kind_sources {
         const struct hf_host *host;
         struct hf_client *client;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the ConfigMap kube-root-ca.crt of a namespace must have. Pure. Thread: any. */
+/* The required content of the ConfigMap kube-root-ca.crt of a namespace. Pure. Thread: any. */
 #include <holdfast/error.h>
 
 struct hf__json;

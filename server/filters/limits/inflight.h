@@ -15,7 +15,7 @@
 
 struct hfd_inflight;
 
-/* What the count knows of one request. Only the request's worker uses it. Initially zero. */
+/* The count's record of one request. Only the request's worker uses it. Initially zero. */
 struct hfd_inflight_place {
         bool admitted; /* the server admitted the request */
         bool counted;  /* a shutdown waits for it */

@@ -16,7 +16,7 @@
 #define HFD_UNSENT_BUCKETS 256
 
 /*
- * What is charged to one user. Clients decide how many accounts and watches there are, so heaps
+ * The charges of one user. Clients decide how many accounts and watches there are, so heaps
  * find the account and the watch with the most bytes. The heaps are those of base/timer_heap.h,
  * with -bytes in place of a time: the entry with the most bytes comes first.
  */

@@ -30,7 +30,7 @@ unsigned hfd_borrowing_first(const struct hfd_level_limits *limits) {
         return limits->nominal - (limits->nominal - limits->lower) / 2;
 }
 
-/* What a level gets before the others share the rest. */
+/* The seats that a level gets before the levels share the rest. */
 static unsigned assured_seats(const struct hfd_level_limits *level) {
         uint64_t wanted = level->high_watermark;
 

@@ -79,7 +79,7 @@ struct hfd_seat_queue {
         struct hf__timer place; /* in `order`, by the virtual end of its first request */
 };
 
-/* What a function has decided about waiting requests: lists by `decided`, the first decided first.
+/* The decisions of a function about waiting requests: lists by `decided`, the first decided first.
  * Begins as zero; several calls may add to it. */
 struct hfd_decisions {
         struct hfd_seats *granted, **granted_end;

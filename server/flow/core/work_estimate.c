@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The width of a request. */
+/*
+ * The width of a request.
+ *
+ * Invariant: a width is at least 1, so that every request counts, and never more than max_width, so
+ * that every request can run when its level is idle.
+ */
 #include "server/flow/core/work_estimate.h"
 
 unsigned hfd_work_width(size_t n_objects, size_t limit, unsigned max_width) {

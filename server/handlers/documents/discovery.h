@@ -23,7 +23,7 @@ struct hfd_served_rows;
  */
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
 
-/* ---- what the documents of a group and aggregated discovery have in common ---- */
+/* ---- common parts of the documents of a group and of aggregated discovery ---- */
 
 /* Appends the versions of a group, whose first row is number i, with commas between them. put
  * appends one version, whose first row is number i. */

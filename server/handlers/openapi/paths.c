@@ -20,7 +20,7 @@
 #include "server/schema/common.h"
 
 enum body { NO_BODY, OBJECT, OPTIONS, PATCH };
-enum result { ONE, LIST, STATUS }; /* what a successful response has */
+enum result { ONE, LIST, STATUS }; /* the content of a successful response */
 
 /* Sets of these say which parameters an operation has, and which codes beyond 200 and 401. */
 enum {

@@ -97,7 +97,8 @@ static void end_stream(void *ctx) {
 static void on_end(void *ctx, int error, const struct hfd_response *response) {
         struct hfd_watch_stream *stream = ctx;
 
-        /* What was not delivered is not lost: the client watches again from its last event. */
+        /* An event that was not delivered is not lost: the client watches again from its last
+         * event. */
         if (stream->conversion && !hfd_watch_conversion_end(stream->conversion))
                 return; /* end_stream follows, perhaps has already, and may free the stream */
         if (error != 0 && error != HF_E_CANCELED && response->body)

@@ -13,7 +13,7 @@ struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *res
 /* Gives up one use of the stream (n_users). May free the stream. */
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream);
 
-/* What the watcher calls. */
+/* The functions that the watcher calls. */
 extern const struct hfd_watch_sink hfd_watch_stream_sink;
 /* Prepares the queue of objects that a webhook converts, if they need one. 0 or -ENOMEM. */
 int hfd_watch_stream_prepare_conversion(struct hfd_watch_stream *stream,

@@ -10,7 +10,7 @@
 #include "server/registry/base/request.h"
 #include "server/registry/registry.h"
 
-/* What the frames of one watch depend on. */
+/* The properties that determine the frames of one watch. */
 struct hfd_watch_form {
         const struct hfd_resource *resource; /* the owner of the form holds a reference */
         enum hfd_format format;

@@ -35,7 +35,7 @@ struct hfd_watch_initial;
  * made. */
 #define HFD_WATCH_WINDOW ((size_t)64 << 10)
 
-/* What an event needs comes first, in few cache lines. */
+/* The members that an event needs come first, in few cache lines. */
 struct hfd_watch_stream {
         struct hfd_work_task task; /* first member: its step casts it back */
         /* A reference; NULL = the objects need no webhook. */

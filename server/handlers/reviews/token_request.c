@@ -248,7 +248,7 @@ static void bind_token(struct job *job) {
         end_job(job, &response);
 }
 
-/* ---- what the client requests ---- */
+/* ---- the request ---- */
 
 static void check_seconds(const struct job *job, struct hfd_causes *causes) {
         int64_t seconds = wanted_seconds(job);

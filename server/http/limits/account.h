@@ -26,7 +26,7 @@ struct hfd_account {
         _Atomic size_t known, strangers;
 };
 
-/* What one connection has in the account. Zero = no bytes, the sender is unknown. */
+/* The share of one connection in the account. Zero = no bytes, the sender is unknown. */
 struct hfd_account_share {
         size_t n;
         bool known;

@@ -31,7 +31,7 @@ struct hfd_http_request;
 
 /* Takes over one reference to the request. Thread: worker. Must not block. */
 typedef void (*hfd_http_handler)(void *ctx, struct hfd_http_request *request);
-/* What the server does with a request after its head, see hfd_http_on_head. */
+/* The server's decision about a request after its head, see hfd_http_on_head. */
 enum hfd_http_verdict {
         HFD_HTTP_READ_BODY,   /* the sender is known: read the body, then call the handler */
         HFD_HTTP_IGNORE_BODY, /* call the handler now, without a body; never read the body */

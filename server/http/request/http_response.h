@@ -28,8 +28,8 @@ struct hfd_http_request;
 /* Enough for the headers of most responses. Bytes. */
 #define HFD_RESPONSE_OWN_SPACE 128
 
-/* What an event of a watch changes comes first, in few cache lines: thousands of watches get it at
- * the same time. */
+/* The members that an event of a watch changes come first, in few cache lines: thousands of watches
+ * get it at the same time. */
 struct hfd_http_response {
         pthread_mutex_t mu;
         /* Guarded by mu. */

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the beginning of a body in a message. */
+/*
+ * Shows the beginning of a body in a message.
+ *
+ * Invariant: SHOWN_MAX bytes as two digits each, the dots and the NUL fit into
+ * HFD_BODY_SUMMARY_MAX. A body that does not begin like an object may be protobuf, so its bytes are
+ * shown as digits, as Kubernetes does.
+ */
 #include "server/registry/base/body_summary.h"
 
 #include <stdio.h>

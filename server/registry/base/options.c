@@ -5,7 +5,7 @@
  *
  * Invariants: if a parameter is repeated, its first value is used, even if it is empty, because the
  * filters authorize by the first value. (Only dryRun is a list, whose values are all checked.)
- * hf__percent_decode refuses what is not valid UTF-8, because responses repeat it.
+ * hf__percent_decode refuses text that is not valid UTF-8, because responses repeat it.
  */
 #include "server/registry/base/options.h"
 

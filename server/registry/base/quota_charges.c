@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the quotas of a namespace decide about a write, and the versions on which they decide.
+ * The decisions of a namespace's quotas about a write, and the versions on which they are based.
  *
  * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
  * new version to be stored. Other quotas have neither.

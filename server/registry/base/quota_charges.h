@@ -25,7 +25,7 @@ struct hfd_quota_charges {
         size_t n;
 };
 
-/* What all quotas together decide about a write. Zeroed: nothing is decided yet. */
+/* The decision of all quotas together about a write. Zeroed: nothing is decided yet. */
 struct hfd_quota_decision {
         size_t n_changed;                 /* quotas that the transaction writes */
         struct hfd_quota_charge *refuses; /* the first quota that refuses; NULL = none */

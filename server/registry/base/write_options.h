@@ -19,7 +19,7 @@ enum hfd_field_validation { HFD_FIELDS_WARN, HFD_FIELDS_IGNORE, HFD_FIELDS_STRIC
 #define HFD_FIELD_MANAGER_MAX  128 /* bytes of the name of a manager */
 #define HFD_DRY_RUN_VALUES_MAX 8   /* further values are not read, but count as unsupported */
 
-/* What the query says. The texts are borrowed until the check. */
+/* The options in the query. The texts are borrowed until the check. */
 struct hfd_write_options {
         const char *field_manager, *field_validation; /* NULL = not given */
         const char *dry_run[HFD_DRY_RUN_VALUES_MAX];

@@ -252,7 +252,7 @@ static bool call_mine(struct hfd_shared_job *job) {
 
 enum outcome { DONE, WAITS, AGAIN, FAILED, CANCELED };
 
-/* What the job does because this conversion has no result. */
+/* Decides the job's next step if this conversion has no result. */
 static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *place,
                                    struct hfd_response **ret_failure,
                                    struct hfd_shared_conversion **garbage) {
@@ -272,7 +272,8 @@ static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *pla
         return AGAIN;
 }
 
-/* What the job does next. FAILED: *ret_failure is a copy of the failure; NULL = out of memory. */
+/* Decides the job's next step. FAILED: *ret_failure is a copy of the failure; NULL = out of memory.
+ */
 static enum outcome look_at_job(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
         struct hfd_shared_table *shared = shared_of(job);
         struct hfd_shared_conversion *garbage = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the subresources of another kind share: reading the body, and the requests to the object.
+ * Common parts of subresources that have another kind: reading the body, and the requests to the
+ * object.
  *
  * Invariants: a part is freed once, by hfd_part_finish, which is the last that touches it. So a
  * function that sends a request, or passes the part to the pool, returns at once: the part may have

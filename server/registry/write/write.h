@@ -28,14 +28,14 @@
  *        custom.c              a custom resource: whether its definition is still there
  *        grant.c               a role or binding: whether its user may grant what it grants
  *        certificate.c         a certificate request: who asks, and who may approve or sign
- *        params.c              an admission policy or a binding: whether its user may read its
+ *        param_access.c        an admission policy or a binding: whether its user may read its
  *                              params
  *        priority_default.c    a priority class: whether it may be the default
  *        pod_account.c         a pod: its service account
  *        pod_priority.c        a pod: the priority of its class
  *        pod_runtime.c         a pod: its runtime class
  *        taints.c              a new node: its taint; a pod: the tolerations it gets
- *        limits.c              a pod or a claim: the LimitRanges of its namespace
+ *        limit_ranges.c        a pod or a claim: the LimitRanges of its namespace
  *      quota/                whether the quotas of the namespace allow the write
  *      fence.c               the compares of a fence, and the term record of a Lease
  *      convert.c             what the webhook of a custom resource converts: current before an

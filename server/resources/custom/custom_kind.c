@@ -29,7 +29,7 @@
 
 _Static_assert(HFD_CUSTOM_HASH == 32, "a SHA-256");
 
-/* ---- what a definition says ---- */
+/* ---- the content of a definition ---- */
 
 static bool has_condition(const struct hf__json *definition, const char *type) {
         const struct hf__json *list = hf__json_path(definition, "status.conditions");

@@ -7,5 +7,5 @@ struct hf__cel_type;
 
 const struct hf__cel_type *hfd_admission_request_type(void); /* of request */
 const struct hf__cel_type *hfd_namespace_type(void);         /* of namespaceObject */
-/* What mutating policies construct, besides Object: JSONPatch. */
+/* The type that mutating policies construct, besides Object: JSONPatch. */
 const struct hf__cel_type *const *hfd_patch_types(size_t *ret_n);

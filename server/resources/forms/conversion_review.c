@@ -286,7 +286,7 @@ static int read_response(const void *review, size_t n_response, const char *uid,
                 hf__strbuf_puts(why, "failed: the response has too many values");
                 return HF_E_INVALID;
         }
-        /* What is stored is valid UTF-8 without duplicate keys, like the bodies of clients. */
+        /* Stored objects are valid UTF-8 without duplicate keys, like the bodies of clients. */
         if (hf__utf8_valid(review, n_response))
                 r = hf__json_parse(review, n_response, &json, &offset);
         if (r == 0)

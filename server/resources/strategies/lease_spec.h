@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What Leases and LeaseCandidates have in common. Pure. Thread: any. */
+/* Common parts of Leases and LeaseCandidates. Pure. Thread: any. */
 
 struct hfd_causes;
 

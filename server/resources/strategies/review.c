@@ -68,7 +68,7 @@ const struct hfd_schema hfd_token_review_schema = {HFD_STRUCT(IDENTITY "TokenRev
                                                    .description =
                                                            "TokenReview asks whose token this is."};
 
-/* ---- what ---- */
+/* ---- the action ---- */
 
 static const struct hfd_schema_field requirement_fields[] = {
         {"key", &hfd_schema_text, "A label or a field.", .protobuf_tag = 1},

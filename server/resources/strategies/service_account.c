@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ServiceAccounts. server/service_accounts/ has their tokens. */
+/*
+ * ServiceAccounts. server/service_accounts/ has their tokens, which are made on request: a new
+ * account gets no Secret.
+ *
+ * Invariant: each table is sorted by name, because decoding searches it (server/schema/schema.h).
+ */
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The etcd store's life and its table of operations. call.c implements the operations, watch.c the
- * watches, etcd.c the choice of the endpoint. There are three channels to etcd, each with a thread
- * and connections of its own:
+ * The etcd store's life and its table of operations. operation.c implements the operations, watch.c
+ * the watches, etcd.c the choice of the endpoint. There are three channels to etcd, each with a
+ * thread and connections of its own:
  *
  *      lists    because decoding a list takes long
  *      leases   urgent operations, so that the renewal of a Lease does not wait for other data
@@ -19,10 +19,10 @@
 
 #include "base/cleanup.h"
 #include "base/thread.h"
-#include "server/storage/etcd/call.h"
 #include "server/storage/etcd/etcd.h"
+#include "server/storage/etcd/operation.h"
 #include "server/storage/etcd/watch.h"
-#include "server/storage/grpc/tls.h"
+#include "server/storage/grpc/grpc_tls.h"
 
 /* How long an iteration of the threads of the lists and of the Leases may take before the thread
  * counts as hanging. One list may take long. */

@@ -27,7 +27,7 @@
 #include "base/thread.h"
 #include "server/storage/grpc/channel_private.h"
 #include "server/storage/grpc/connect.h"
-#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/grpc_connection.h"
 #include "server/storage/grpc/io.h"
 #include "server/storage/grpc/resolver.h"
 #include "server/storage/grpc/session.h"

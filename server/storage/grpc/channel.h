@@ -6,9 +6,9 @@
  *
  * Connections. Each call names an endpoint and a lane: calls of different lanes never share a
  * connection. For each endpoint and lane, one connection at most gets new calls. It is made for the
- * first call and stays open until it fails or is retired (connection.h). Calls are sent once the
- * peer has sent its first frame, so that the calls that wait for a connection to a silent peer are
- * certainly not executed. The frames that a connection writes in one iteration of the loop are
+ * first call and stays open until it fails or is retired (grpc_connection.h). Calls are sent once
+ * the peer has sent its first frame, so that the calls that wait for a connection to a silent peer
+ * are certainly not executed. The frames that a connection writes in one iteration of the loop are
  * collected, up to 64 KiB for each send.
  *
  * Dead peers. The look-up of the host, the TCP connection to its last address (connect.c), and the

@@ -21,9 +21,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "server/storage/grpc/grpc_tls.h"
 #include "server/storage/grpc/resolver.h"
 #include "server/storage/grpc/session.h"
-#include "server/storage/grpc/tls.h"
 
 #define TIME_PER_ADDRESS (1 * HF_NSEC_PER_SEC)
 

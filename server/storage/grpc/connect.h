@@ -4,7 +4,7 @@
  * Establishes a connection: look-up, TCP, TLS. Every failure is reported by
  * hfd_grpc_connection_fail. Private to server/storage/grpc. Thread: the channel's.
  */
-#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/grpc_connection.h"
 
 /* Begins: connects to a numeric address, or looks up the host's name first. */
 void hfd_grpc_connect_begin(struct hfd_grpc_connection *connection);

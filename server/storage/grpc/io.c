@@ -17,8 +17,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "server/storage/grpc/grpc_tls.h"
 #include "server/storage/grpc/session.h"
-#include "server/storage/grpc/tls.h"
 
 /* Limits for one connection in one iteration, so that the others are served too. */
 #define MAX_READS  16

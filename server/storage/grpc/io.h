@@ -5,9 +5,9 @@
  * connection may read or write more at once, channel->has_more is set. Private to
  * server/storage/grpc. Thread: the channel's.
  */
-#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/grpc_connection.h"
 
-/* Reads what has arrived, and passes it to the session. */
+/* Reads the bytes that have arrived, and passes them to the session. */
 void hfd_grpc_io_read(struct hfd_grpc_connection *connection);
 /* Sends the unsent bytes, then the session's output. */
 void hfd_grpc_io_write(struct hfd_grpc_connection *connection);

@@ -7,7 +7,7 @@
  * Functions that return int: 0 or an error of nghttp2. After an error the connection must end, or,
  * if hfd_grpc_session_submit has failed, get no more calls.
  */
-#include "server/storage/grpc/connection.h"
+#include "server/storage/grpc/grpc_connection.h"
 
 /* Creates connection->session and submits our SETTINGS. */
 int hfd_grpc_session_new(struct hfd_grpc_connection *connection);

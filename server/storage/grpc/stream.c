@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one call: assembles messages from the pieces of the response, computes when its
- * timer must run, and reports its end. connection.c and session.c drive it. This file knows neither
- * sockets nor HTTP/2.
+ * timer must run, and reports its end. grpc_connection.c and session.c drive it. This file knows
+ * neither sockets nor HTTP/2.
  *
  * A gRPC body is a sequence of messages, each with a prefix, in pieces of any size. If a call has
  * on_message and a message is complete in one piece, it is passed on in place. Every other one is

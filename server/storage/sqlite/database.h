@@ -25,7 +25,7 @@
 #include <holdfast/error.h>
 
 #include "server/storage/heads.h"
-#include "server/storage/sqlite/engine/library.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 
 struct hfd_sqlite_kvs;
 

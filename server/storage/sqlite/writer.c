@@ -156,7 +156,7 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         return r;
 }
 
-/* Leaves what was committed to the watcher. Without all of it the watcher reads the file. */
+/* Hands the committed changes to the watcher. Without all of it the watcher reads the file. */
 static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
         struct hfd_sqlite_commits commits = {.history = outcome->history,
                                              .first = outcome->before + 1,
@@ -365,7 +365,7 @@ static bool is_release_due(const struct writer *writer) {
                hf_now(hf_host_clock(writer->sqlite->store.host)) >= writer->release_at;
 }
 
-/* Frees what is kept for the next writes. */
+/* Frees the state that is kept for the next writes. */
 static void release_pages(struct writer *writer) {
         hfd_heads_clear(&writer->sqlite->write_db.heads);
         hfd_sqlite_wal_drop(writer->sqlite->write_db.handle, true);

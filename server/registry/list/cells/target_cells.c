@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The targets of HorizontalPodAutoscalers, as kube-apiserver shows them. */
+/*
+ * The targets of HorizontalPodAutoscalers, as kube-apiserver shows them.
+ *
+ * Invariant: a metric of the spec is shown with the metric of the status at the same position, as
+ * in Kubernetes. The status may have fewer: the controller has not measured those yet.
+ */
 #include "server/registry/list/cells/target_cells.h"
 
 #include <inttypes.h>

@@ -42,7 +42,7 @@ static bool is_certificate_request(const struct hfd_write *w) {
                strcmp(w->request->resource->group, GROUP) == 0;
 }
 
-/* ---- what the server decides ---- */
+/* ---- members that the server sets ---- */
 
 /* Replaces a member by a copy of that of `from`, or removes it. 0 or -ENOMEM. */
 static int copy_member(struct hf__json *object, const char *path, const struct hf__json *from) {

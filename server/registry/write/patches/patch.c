@@ -101,7 +101,8 @@ bool hfd_write_patch_apply(struct hfd_write *w, const struct hf__json *old) {
                 reply_failed(w, r, &outcome);
                 return false;
         }
-        /* What the patch has left text is no part of the new object that the client decides on. */
+        /* managedFields that the patch has left as text are not a part of the client's new object.
+         */
         if (hf__json_raw(hf__json_path(w->object, "metadata.managedFields")))
                 hf__json_remove(w->object, "metadata.managedFields");
         if (hfd_write_body_accept(w, w->object, &response))

@@ -135,7 +135,7 @@ struct commit {
 _Static_assert(N_OWN_KEYS + HFD_WRITE_FENCE_COMPARES + HFD_WRITE_QUOTAS_MAX <= HFD_TXN_MAX,
                "a fenced create that quotas count must fit into a transaction");
 
-/* What every transaction has: the compare, the effect and the read of the object. */
+/* The common part of all transactions: the compare, the effect and the read of the object. */
 static void begin_commit(struct commit *commit, const struct hfd_write *w) {
         commit->compares[0] =
                 (struct hfd_compare){.kind = HFD_MOD_EQUALS,

@@ -2,7 +2,7 @@
 /*
  * The start of a write. write.h describes the model.
  *
- * Invariant: what is refused here needs no version of the object. Everything else is refused by an
+ * Invariant: a refusal here needs no version of the object. Everything else is refused by an
  * attempt.
  */
 #include "server/registry/write/steps/start.h"

@@ -27,9 +27,9 @@
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/grant.h"
-#include "server/registry/write/checks/limits.h"
+#include "server/registry/write/checks/limit_ranges.h"
 #include "server/registry/write/checks/namespace.h"
-#include "server/registry/write/checks/params.h"
+#include "server/registry/write/checks/param_access.h"
 #include "server/registry/write/checks/pod_account.h"
 #include "server/registry/write/checks/pod_priority.h"
 #include "server/registry/write/checks/pod_runtime.h"
@@ -139,7 +139,7 @@ static bool make_stored(struct hfd_write *w) {
         assert(!w->stored);
         if (!validate(w) || !hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
             !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
-            !hfd_write_limits_allow(w, old) || !hfd_write_account_allows(w) ||
+            !hfd_write_limit_ranges_allow(w, old) || !hfd_write_account_allows(w) ||
             !hfd_write_runtime_allows(w))
                 return false;
         w->stored = hfd_conversion_encode(w->request->resource, w->object);
@@ -278,9 +278,9 @@ void hfd_write_update_create(struct hfd_write *w) {
         /* The work of Kubernetes' admission plug-ins, in their order: for a pod LimitRanger,
          * ServiceAccount, Priority, DefaultTolerationSeconds and RuntimeClass; webhooks last. Each
          * sees what those before it have set, and the first refusal is the response. */
-        if (prepare_and_track(w) && hfd_write_limits_default(w) && hfd_write_account_assign(w) &&
-            hfd_write_prioritize(w) && hfd_write_taint(w) && hfd_write_runtime_assign(w) &&
-            hfd_write_admit_mutate(w, store_admitted))
+        if (prepare_and_track(w) && hfd_write_limit_ranges_default(w) &&
+            hfd_write_account_assign(w) && hfd_write_prioritize(w) && hfd_write_taint(w) &&
+            hfd_write_runtime_assign(w) && hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 

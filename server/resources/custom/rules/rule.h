@@ -47,7 +47,7 @@ struct hfd_rule {
         bool optional_old; /* oldSelf is an optional */
 };
 
-/* What the compilation found. Zero at first; the caller frees both texts. */
+/* The results of the compilation. Zero at first; the caller frees both texts. */
 struct hfd_rule_findings {
         struct hf__strbuf error;
         struct hf__strbuf message_error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What can be wrong with a rule before its expressions are compiled. Pure. Thread: any. */
+/* Mistakes that a rule can have before its expressions are compiled. Pure. Thread: any. */
 struct hf__json;
 struct hf__strbuf;
 struct hfd_causes;

@@ -13,11 +13,11 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
-#include "server/resources/custom/schema/check/check.h"
 #include "server/resources/custom/schema/check/embedded.h"
 #include "server/resources/custom/schema/check/list_types.h"
+#include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/compile/compile.h"
-#include "server/resources/custom/schema/shape.h"
+#include "server/resources/custom/schema/schema_props.h"
 
 /* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
  */

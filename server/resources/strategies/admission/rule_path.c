@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the paths of fields. Invariant: what is written ends with a NUL. */
+/* Writes the paths of fields. Invariant: the written text ends with a NUL. */
 #include "server/resources/strategies/admission/rule_path.h"
 
 #include "base/strbuf.h"

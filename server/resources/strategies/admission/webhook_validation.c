@@ -14,9 +14,9 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/causes.h"
-#include "server/resources/strategies/admission/client_validation.h"
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/admission/rule_path.h"
+#include "server/resources/strategies/admission/webhook_client.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
 

@@ -13,7 +13,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "server/resources/causes.h"
-#include "server/resources/strategies/admission/client_validation.h"
+#include "server/resources/strategies/admission/webhook_client.h"
 #include "server/resources/strategies/definition/definition_rules.h"
 
 #define PATH        "spec.conversion."

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the schemas of FlowSchemas and PriorityLevelConfigurations share. */
+/* Common parts of the schemas of FlowSchemas and PriorityLevelConfigurations. */
 #include "server/schema/common.h"
 
 #define HFD_FLOW "io.k8s.api.flowcontrol.v1."

@@ -96,7 +96,7 @@ int hfd_node_taint_new(struct hf__json *node) {
         return r;
 }
 
-/* ---- what a class adds ---- */
+/* ---- additions of a class ---- */
 
 /* Whether `wide` tolerates all that t does. */
 static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {

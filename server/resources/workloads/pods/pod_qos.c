@@ -14,7 +14,7 @@ enum { CPU, MEMORY, N_NAMES };
 
 static const char *const names[N_NAMES] = {"cpu", "memory"};
 
-/* What all containers together request, or are limited to. */
+/* The sum of the requests, or of the limits, of all containers. */
 struct sums {
         struct hfd_quantity of[N_NAMES];
 };

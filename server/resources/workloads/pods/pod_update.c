@@ -150,7 +150,7 @@ static bool mends_grace(const struct hf__json *spec, const struct hf__json *old)
 
 /* ---- the rest ---- */
 
-/* Removes what may change from a copy of the spec. */
+/* Removes the members that may change from a copy of the spec. */
 static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
         static const char *const members[] = {"activeDeadlineSeconds", "tolerations",
                                               "schedulingGates"};

@@ -7,9 +7,9 @@
  * counts when the sync after its last frame has returned, and each frame has a checksum.
  *
  * Invariants:
- *  - what is kept is written before anything else is done with the WAL through this connection, so
+ *  - kept frames are written before anything else is done with the WAL through this connection, so
  *    a sync covers it, and a read finds it;
- *  - what is kept belongs to the transaction of this connection, which excludes all other writers.
+ *  - kept frames belong to the transaction of this connection, which excludes all other writers.
  *    hfd_sqlite_wal_drop ends it: nothing is written after that.
  */
 #include "server/storage/sqlite/engine/wal_file.h"
@@ -32,7 +32,7 @@ static sqlite3_vfs *own_vfs; /* SQLite's own; immutable after the registration *
 
 static struct wal_file *wal_of(sqlite3_file *file) { return (struct wal_file *)file; }
 
-/* Writes what is kept. After an error it is lost: SQLite then rolls the commit back. */
+/* Writes the kept frames. After an error it is lost: SQLite then rolls the commit back. */
 static int flush_frames(struct wal_file *wal) {
         size_t n = wal->n;
 

@@ -10,7 +10,7 @@
  */
 #include <stdbool.h>
 
-#include "server/storage/sqlite/engine/library.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 
 /* The name under which SQLite knows this way of opening files (a VFS). */
 #define HFD_SQLITE_VFS "holdfast"

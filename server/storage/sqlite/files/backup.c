@@ -19,7 +19,7 @@
 #include "server/storage/key_prefixes.h"
 #include "server/storage/keys.h"
 #include "server/storage/new_file.h"
-#include "server/storage/sqlite/files/check.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/files/plain.h"
 #include "server/storage/store.h"
 
@@ -41,13 +41,15 @@ static int check_beside(const char *target, struct hf_status *reterr_status) {
         return r;
 }
 
+static const char *plural_s(size_t n) { return n == 1 ? "" : "s"; }
+
 static int check_copy(const char *path, struct hf_status *reterr_status) {
         struct hfd_sqlite_faults faults = {0};
         int r = hfd_sqlite_check(path, &faults, reterr_status);
 
         if (r == 0 && faults.n > 0)
-                r = hf_fail(reterr_status, HF_E_INVALID, "%zu faults were found, the first: %s",
-                            faults.n, faults.first);
+                r = hf_fail(reterr_status, HF_E_INVALID, "found %zu fault%s, the first: %s",
+                            faults.n, plural_s(faults.n), faults.first);
         return r;
 }
 
@@ -72,8 +74,8 @@ static int explain_full(const char *path, struct hf_status *reterr_status) {
 
         if (hfd_sqlite_check(path, &faults, &ignored) != 0 || faults.n == 0)
                 return -ENOSPC;
-        return hf_fail(reterr_status, HF_E_INVALID, "%s is damaged: %zu faults, the first: %.300s",
-                       path, faults.n, faults.first);
+        return hf_fail(reterr_status, HF_E_INVALID, "%s is damaged: %zu fault%s, the first: %.300s",
+                       path, faults.n, plural_s(faults.n), faults.first);
 }
 
 /* VACUUM INTO reads everything at one revision and leaves out free pages. It accepts a target that
@@ -231,9 +233,9 @@ int hfd_sqlite_restore(const char *backup, const char *target, const char *prefi
 
         if (r == 0 && faults.n > 0)
                 r = hf_fail(reterr_status, HF_E_INVALID,
-                            "%s is damaged: %zu faults, the first: %.300s; holdfastd store check "
+                            "%s is damaged: %zu fault%s, the first: %.300s; holdfastd store check "
                             "prints them all",
-                            backup, faults.n, faults.first);
+                            backup, faults.n, plural_s(faults.n), faults.first);
         if (r == 0)
                 r = check_prefix(backup, prefix, reterr_status);
         return r == 0 ? copy_and_change(backup, target, stamp_file, prefix, reterr_status) : r;

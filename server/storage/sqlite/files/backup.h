@@ -4,10 +4,10 @@
  * Backups of the file of a SQLite store. A backup is a file of the same format, without a WAL
  * beside it.
  *
- * Both functions write a temporary file beside the target, check it (check.h), sync it, and rename
- * it to the target. The target must not exist, so nothing is replaced, and a file at the target is
- * complete. Its mode is 0600. A process that is killed leaves the temporary file, TARGET.XXXXXX.
- * The functions block for the disk. Thread: any.
+ * Both functions write a temporary file beside the target, check it (file_check.h), sync it, and
+ * rename it to the target. The target must not exist, so nothing is replaced, and a file at the
+ * target is complete. Its mode is 0600. A process that is killed leaves the temporary file,
+ * TARGET.XXXXXX. The functions block for the disk. Thread: any.
  *
  * They return 0, HF_E_EXISTS (the target exists), HF_E_NOT_FOUND, HF_E_INVALID (the source is
  * damaged or not a store), HF_E_BUSY, HF_E_TOO_LARGE (the path) or -errno; the message names the

@@ -11,7 +11,7 @@
 
 #include <holdfast/error.h>
 
-#include "server/storage/sqlite/engine/library.h"
+#include "server/storage/sqlite/engine/sqlite_library.h"
 
 enum hfd_sqlite_plain_mode {
         HFD_SQLITE_READ,      /* read only; others may use the file */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "cel/syntax/names.h"
+#include "cel/syntax/expression_names.h"
 
 /* Kubernetes escapes the words that are reserved in an expression, and no others. */
 bool hfd_rule_name_is_reserved(const char *name) { return hf__cel_name_is_reserved(name); }

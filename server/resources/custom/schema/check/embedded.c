@@ -28,16 +28,16 @@ static const char dns_1035_rule[] =
         "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
         "'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-static void report_field(const struct hfd_report *report, const struct hfd_place *place,
+static void report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *detail) {
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
 
-        hfd_report_field(report, place, field);
-        hfd_report_value(value, text);
+        hfd_check_report_field(report, place, field);
+        hfd_check_report_value(value, text);
         hfd_cause_invalid(report->causes, field, text, detail);
 }
 
-static void check_api_version(const struct hfd_report *report, const struct hfd_place *place,
+static void check_api_version(const struct hfd_check_report *report, const struct hfd_place *place,
                               const struct hf__json *value) {
         const char *text = hf__json_text(value), *slash = text ? strchr(text, '/') : NULL;
         char detail[HFD_REPORT_VALUE_MAX];
@@ -53,7 +53,7 @@ static void check_api_version(const struct hfd_report *report, const struct hfd_
         }
 }
 
-static void check_kind(const struct hfd_report *report, const struct hfd_place *place,
+static void check_kind(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hf__json *value) {
         const char *text = hf__json_text(value);
         char lower[KIND_MAX + 1];
@@ -79,14 +79,14 @@ static void check_kind(const struct hfd_report *report, const struct hfd_place *
 }
 
 /* Adds the causes with the path of the resource before their fields. */
-static void add_causes(const struct hfd_report *report, const struct hfd_place *place,
+static void add_causes(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hfd_causes *found) {
         struct hfd_causes *causes = report->causes;
 
         for (size_t i = 0; i < found->n && causes->n < HFD_CAUSES_MAX; i++) {
                 char field[HFD_REPORT_PATH_MAX], path[2 * HFD_REPORT_PATH_MAX];
                 struct hfd_cause *cause = &causes->items[causes->n++];
-                hfd_report_field(report, place, field);
+                hfd_check_report_field(report, place, field);
                 *cause = found->items[i];
                 (void)snprintf(path, sizeof path, "%s%s%s", field, *field ? "." : "",
                                found->items[i].field);
@@ -95,7 +95,7 @@ static void add_causes(const struct hfd_report *report, const struct hfd_place *
 }
 
 /* metadata has the form of ObjectMeta. 0 or -ENOMEM. */
-static int check_meta(const struct hfd_report *report, const struct hfd_place *place,
+static int check_meta(const struct hfd_check_report *report, const struct hfd_place *place,
                       const struct hf__json *metadata) {
         const struct hfd_resource resource = {.group = "embedded",
                                               .name_is_segment = true,
@@ -119,7 +119,7 @@ static int check_meta(const struct hfd_report *report, const struct hfd_place *p
         return found ? r : -ENOMEM;
 }
 
-static void check_metadata(const struct hfd_report *report, const struct hfd_place *place,
+static void check_metadata(const struct hfd_check_report *report, const struct hfd_place *place,
                            const struct hf__json *value) {
         struct hf__json *copy = hf__json_dup(value);
         char reason[256];
@@ -140,7 +140,7 @@ static void check_metadata(const struct hfd_report *report, const struct hfd_pla
         hf__json_free(copy);
 }
 
-static void check_resource(const struct hfd_report *report, const struct hf__json *value,
+static void check_resource(const struct hfd_check_report *report, const struct hf__json *value,
                            const struct hfd_custom_node *node, const struct hfd_place *place) {
         static const char *const required[] = {"apiVersion", "kind"};
         const struct hf__json *metadata = hf__json_get(value, "metadata");
@@ -154,7 +154,7 @@ static void check_resource(const struct hfd_report *report, const struct hf__jso
                                                 .key = required[i],
                                                 .in = node->fields};
                 char field[HFD_REPORT_PATH_MAX];
-                hfd_report_field(report, &below, field);
+                hfd_check_report_field(report, &below, field);
                 if (!member)
                         hfd_cause_required(report->causes, field, NULL);
                 else if (i == 0)
@@ -166,7 +166,7 @@ static void check_resource(const struct hfd_report *report, const struct hf__jso
                 check_metadata(report, &metadata_place, metadata);
 }
 
-void hfd_check_embedded(const struct hfd_report *report, const struct hfd_custom_node *node,
+void hfd_check_embedded(const struct hfd_check_report *report, const struct hfd_custom_node *node,
                         const struct hf__json *value, const struct hfd_place *place) {
         size_t i = 0;
 

@@ -12,14 +12,14 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/check/canonical.h"
 
-static void report_repeated(const struct hfd_report *report, const struct hfd_place *list,
+static void report_repeated(const struct hfd_check_report *report, const struct hfd_place *list,
                             const struct hfd_identity *identity) {
         const struct hfd_place place = {.up = list, .index = identity->index};
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
 
-        hfd_report_field(report, &place, field);
+        hfd_check_report_field(report, &place, field);
         if (hf__json_is_string(identity->element))
-                hfd_report_value(identity->element, text);
+                hfd_check_report_value(identity->element, text);
         hfd_cause_duplicate(report->causes, field,
                             hf__json_is_string(identity->element) ? text : identity->text);
 }
@@ -48,7 +48,7 @@ static size_t find_repeated(const struct hfd_identities *identities,
         return n;
 }
 
-static bool check_unique(const struct hfd_report *report, bool records,
+static bool check_unique(const struct hfd_check_report *report, bool records,
                          const struct hf__json *array, const char *const *keys,
                          const struct hfd_place *place) {
         struct hfd_identities identities;
@@ -73,7 +73,7 @@ static bool check_unique(const struct hfd_report *report, bool records,
         return valid;
 }
 
-static bool check_map(const struct hfd_report *report, bool records,
+static bool check_map(const struct hfd_check_report *report, bool records,
                       const struct hfd_custom_node *node, const struct hf__json *array,
                       const struct hfd_place *place) {
         struct hfd_place element = {.up = place};
@@ -84,8 +84,8 @@ static bool check_map(const struct hfd_report *report, bool records,
                 if (hf__json_is_object(m) || hf__json_is_null(m))
                         continue;
                 if (records) {
-                        hfd_report_field(report, &element, field);
-                        hfd_report_value(m, text);
+                        hfd_check_report_field(report, &element, field);
+                        hfd_check_report_value(m, text);
                         hfd_cause_invalid(report->causes, field, text,
                                           "must be an object for an array of list-type map");
                 }
@@ -94,7 +94,7 @@ static bool check_map(const struct hfd_report *report, bool records,
         return check_unique(report, records, array, node->fields->list_keys, place);
 }
 
-static bool check_elements(const struct hfd_report *report, bool records,
+static bool check_elements(const struct hfd_check_report *report, bool records,
                            const struct hfd_custom_node *node, const struct hf__json *array,
                            const struct hfd_place *place) {
         bool valid = true;
@@ -114,7 +114,7 @@ static bool check_elements(const struct hfd_report *report, bool records,
         return valid;
 }
 
-bool hfd_check_list_types(const struct hfd_report *report, bool records,
+bool hfd_check_list_types(const struct hfd_check_report *report, bool records,
                           const struct hfd_custom_node *node, const struct hf__json *value,
                           const struct hfd_place *place) {
         bool valid = true;

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "cel/values/number_text.h"
-#include "server/resources/custom/schema/check/check.h"
+#include "server/resources/custom/schema/check/value_check.h"
 
 #define NUMBER_TEXT_MAX 40
 
@@ -70,15 +70,16 @@ static bool is_in_range(const struct number *number, double value, const char *w
                 return true;
         if (!number->checked->records)
                 return false;
-        hfd_report_path(number->checked->place, path);
+        hfd_check_report_path(number->checked->place, path);
         if (*number->format)
-                hfd_report_message(&number->check->report,
-                                   "%s value must be of type %s with format %s in %s", what,
-                                   is_integer_type ? "integer" : "number", number->format, path);
+                hfd_check_report_message(&number->check->report,
+                                         "%s value must be of type %s with format %s in %s", what,
+                                         is_integer_type ? "integer" : "number", number->format,
+                                         path);
         else
-                hfd_report_message(&number->check->report,
-                                   "%s value must be of type integer (default format) in %s", what,
-                                   path);
+                hfd_check_report_message(&number->check->report,
+                                         "%s value must be of type integer (default format) in %s",
+                                         what, path);
         return false;
 }
 
@@ -103,23 +104,23 @@ static bool check_multiple(const struct number *number, const struct hfd_custom_
         const double factor = limit->as.number;
         const bool exact = is_in_range(number, factor, "MultipleOf");
         char text[NUMBER_TEXT_MAX], path[HFD_REPORT_PATH_MAX], detail[HFD_REPORT_PATH_MAX + 90];
-        const struct hfd_report *report = &number->check->report;
+        const struct hfd_check_report *report = &number->check->report;
 
         print_bound(number, factor, exact, text);
         if (factor <= 0 || (number->is_integer && exact && cut_double(factor) <= 0)) {
-                hfd_report_path(number->checked->place, path);
+                hfd_check_report_path(number->checked->place, path);
                 (void)snprintf(detail, sizeof detail,
                                "factor MultipleOf declared for %s must be positive: %s", path,
                                text);
                 if (number->checked->records)
-                        hfd_report_detail(report, number->checked->place, text, detail);
+                        hfd_check_report_detail(report, number->checked->place, text, detail);
                 return false;
         }
         if (is_multiple(number, factor, exact))
                 return exact;
         if (number->checked->records)
-                hfd_report_invalid(report, number->checked->place, number->checked->value,
-                                   "should be a multiple of %s", text);
+                hfd_check_report_invalid(report, number->checked->place, number->checked->value,
+                                         "should be a multiple of %s", text);
         return false;
 }
 
@@ -146,9 +147,10 @@ static bool check_bound(const struct number *number, const struct hfd_custom_lim
         if (!number->checked->records)
                 return false;
         print_bound(number, limit->as.number, exact, text);
-        hfd_report_invalid(&number->check->report, number->checked->place, number->checked->value,
-                           "should be %s than %s%s", is_minimum ? "greater" : "less",
-                           limit->exclusive ? "" : "or equal to ", text);
+        hfd_check_report_invalid(&number->check->report, number->checked->place,
+                                 number->checked->value, "should be %s than %s%s",
+                                 is_minimum ? "greater" : "less",
+                                 limit->exclusive ? "" : "or equal to ", text);
         return false;
 }
 

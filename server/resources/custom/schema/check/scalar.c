@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "cel/regex/regex.h"
-#include "server/resources/custom/schema/check/check.h"
+#include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/formats/formats.h"
 
 const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node, uint32_t *at,
@@ -103,9 +103,10 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
                 return false;
         /* A value that is not a text is also compared with the format. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
-                hfd_report_type(&check->report, checked->place, format->as.format, found_format);
+                hfd_check_report_type(&check->report, checked->place, format->as.format,
+                                      found_format);
         else
-                hfd_report_type(&check->report, checked->place, wanted_type(node), found);
+                hfd_check_report_type(&check->report, checked->place, wanted_type(node), found);
         return false;
 }
 
@@ -128,23 +129,23 @@ static bool check_shape(struct hfd_check *check, const struct hfd_custom_node *n
         limit = hfd_next_limit(node, at, HFD_LIMIT_MAX_LENGTH);
         if (limit && count_characters(text) > limit->as.count) {
                 if (checked->records)
-                        hfd_report_too_long(&check->report, checked->place, limit->as.count);
+                        hfd_check_report_too_long(&check->report, checked->place, limit->as.count);
                 return false;
         }
         limit = hfd_next_limit(node, at, HFD_LIMIT_MIN_LENGTH);
         if (limit && count_characters(text) < limit->as.count) {
                 if (checked->records)
-                        hfd_report_invalid(&check->report, checked->place, checked->value,
-                                           "should be at least %lld chars long",
-                                           (long long)limit->as.count);
+                        hfd_check_report_invalid(&check->report, checked->place, checked->value,
+                                                 "should be at least %lld chars long",
+                                                 (long long)limit->as.count);
                 return false;
         }
         limit = hfd_next_limit(node, at, HFD_LIMIT_PATTERN);
         if (limit && !hf__cel_regex_find(limit->as.pattern->regex, &check->run, text, strlen(text),
                                          0, NULL, NULL)) {
                 if (checked->records)
-                        hfd_report_invalid(&check->report, checked->place, checked->value,
-                                           "should match '%s'", limit->as.pattern->text);
+                        hfd_check_report_invalid(&check->report, checked->place, checked->value,
+                                                 "should match '%s'", limit->as.pattern->text);
                 return false;
         }
         return true;
@@ -163,8 +164,8 @@ bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
         if (hfd_custom_format_matches(format->as.format, hf__json_text(checked->value)))
                 return valid;
         if (checked->records)
-                hfd_report_format(&check->report, checked->place, format->as.format,
-                                  hf__json_text(checked->value));
+                hfd_check_report_format(&check->report, checked->place, format->as.format,
+                                        hf__json_text(checked->value));
         return false;
 }
 
@@ -183,6 +184,7 @@ bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                 if (hfd_causes_equal(check->report.causes, m, checked->value))
                         return true;
         if (checked->records)
-                hfd_report_enum(&check->report, checked->place, checked->value, limit->as.values);
+                hfd_check_report_enum(&check->report, checked->place, checked->value,
+                                      limit->as.values);
         return false;
 }

@@ -7,8 +7,8 @@
  * fields.
  */
 #include "base/json.h"
-#include "server/resources/custom/schema/check/check.h"
 #include "server/resources/custom/schema/check/embedded.h"
+#include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 static void check_default(struct hfd_structure *structure, const struct hf__json *value,

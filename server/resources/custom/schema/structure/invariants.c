@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which keywords a structural schema may have where. The structure is what is reached by
+ * The keywords that a structural schema may have in each place. The structure is reached by
  * properties, items and additionalProperties; a value validation is what is below allOf, anyOf,
  * oneOf and not. Types, descriptions, defaults and extensions belong to the structure only.
  */

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
-#include "server/resources/custom/schema/check/report.h"
+#include "server/resources/custom/schema/check/check_report.h"
 
 #define FEW 16 /* members that are looked up without an index */
 
@@ -85,7 +85,7 @@ void hfd_structure_refuse(struct hfd_structure *structure, const struct hfd_stru
         if (structure->causes->n == HFD_CAUSES_MAX)
                 return; /* the value may be large, and it is printed as a whole */
         hfd_structure_path_print(path, child, field);
-        hfd_report_value(value, text);
+        hfd_check_report_value(value, text);
         hfd_cause_invalid(structure->causes, field, text, detail);
 }
 

@@ -254,7 +254,8 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
 
 /* ---- ephemeral containers ---- */
 
-/* What no ephemeral container may have, in the order of the members of Kubernetes' type. */
+/* The members that no ephemeral container may have, in the order of the members of Kubernetes'
+ * type. */
 static void refuse_members(const struct hf__json *container, const char *field,
                            struct hfd_causes *causes) {
         static const struct {

@@ -130,7 +130,7 @@ static bool contains_name(const struct names *names, const char *name) {
         return bsearch(&name, names->of, names->n, sizeof(char *), hf__text_compare) != NULL;
 }
 
-/* What the checks share. A check returns false after it has written a message to why. */
+/* The common state of the checks. A check returns false after it has written a message to why. */
 struct check {
         const struct names *allowed;
         const char *account; /* its name */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the program of a regular expression.
+ *
+ * Invariant: the program has at most HF__CEL_REGEX_SIZE_MAX instructions; repetitions of
+ * repetitions end there, not in a long loop.
+ */
+#include "cel/regex/regex_program.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <holdfast/error.h>
+
+#include "base/arena.h"
+#include "cel/regex/regex.h"
+
+struct writer {
+        struct hf__cel_instruction *instructions;
+        uint32_t n;
+        uint32_t max;
+        bool full;
+};
+
+static void write_node(struct writer *w, const struct hf__cel_regex_node *node);
+
+static struct hf__cel_instruction *emit_instruction(struct writer *w,
+                                                    enum hf__cel_instruction_kind kind) {
+        struct hf__cel_instruction *instruction;
+
+        if (w->n == w->max) {
+                w->full = true;
+                return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
+        }
+        instruction = &w->instructions[w->n++];
+        *instruction = (struct hf__cel_instruction){.kind = kind, .x = w->n, .y = w->n};
+        return instruction;
+}
+
+/* A split of which one way is the next instruction, and the other is set with set_other. */
+static struct hf__cel_instruction *emit_split(struct writer *w) {
+        return emit_instruction(w, HF__CEL_DO_SPLIT);
+}
+
+static void set_other(struct hf__cel_instruction *split, bool lazy, uint32_t other) {
+        if (lazy)
+                split->x = other;
+        else
+                split->y = other;
+}
+
+static void write_choice(struct writer *w, const struct hf__cel_regex_node *node) {
+        uint32_t jumps = UINT32_MAX; /* the last jump to the end; each names the one before */
+
+        for (const struct hf__cel_regex_node *child = node->child; child && !w->full;
+             child = child->next) {
+                struct hf__cel_instruction *split = child->next ? emit_split(w) : NULL;
+
+                write_node(w, child);
+                if (split) {
+                        emit_instruction(w, HF__CEL_DO_JUMP)->x = jumps;
+                        jumps = w->n - 1;
+                        set_other(split, false, w->n);
+                }
+        }
+        while (jumps != UINT32_MAX && !w->full) {
+                uint32_t before = w->instructions[jumps].x;
+
+                w->instructions[jumps].x = w->n;
+                jumps = before;
+        }
+}
+
+/* Writes a repetition without an upper limit, as a loop. */
+static void write_loop(struct writer *w, const struct hf__cel_regex_node *node) {
+        uint32_t start = w->n;
+        struct hf__cel_instruction *split = emit_split(w);
+
+        write_node(w, node->child);
+        emit_instruction(w, HF__CEL_DO_JUMP)->x = start;
+        set_other(split, node->lazy, w->n);
+}
+
+static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node) {
+        uint32_t splits = UINT32_MAX; /* the last split; each names the one before */
+        uint32_t optional = node->max == HF__CEL_NO_MAX ? 0 : node->max - node->min;
+
+        for (uint32_t i = 0; i < node->min && !w->full; i++) {
+                uint32_t before = w->n;
+
+                write_node(w, node->child);
+                if (w->n == before)
+                        break; /* the child needs no instruction, so its repetitions must not take
+                                  time */
+        }
+        if (node->max == HF__CEL_NO_MAX)
+                write_loop(w, node);
+        /* Each optional round begins with a split whose other way leads past all rounds. Until that
+         * end is known, the other way of each split names the split before it. */
+        for (uint32_t i = 0; i < optional && !w->full; i++) {
+                set_other(emit_split(w), node->lazy, splits);
+                splits = w->n - 1;
+                write_node(w, node->child);
+        }
+        while (splits != UINT32_MAX && !w->full) {
+                struct hf__cel_instruction *split = &w->instructions[splits];
+                uint32_t before = node->lazy ? split->x : split->y;
+
+                set_other(split, node->lazy, w->n);
+                splits = before;
+        }
+}
+
+static void write_node(struct writer *w, const struct hf__cel_regex_node *node) {
+        if (w->full)
+                return;
+        switch (node->kind) {
+        case HF__CEL_REGEX_EMPTY: break;
+        case HF__CEL_REGEX_SET: emit_instruction(w, HF__CEL_DO_SET)->set = &node->set; break;
+        case HF__CEL_REGEX_ASSERTION:
+                emit_instruction(w, HF__CEL_DO_ASSERT)->assertion = node->assertion;
+                break;
+        case HF__CEL_REGEX_SEQUENCE:
+                for (const struct hf__cel_regex_node *c = node->child; c && !w->full; c = c->next)
+                        write_node(w, c);
+                break;
+        case HF__CEL_REGEX_CHOICE: write_choice(w, node); break;
+        case HF__CEL_REGEX_REPEAT: write_repeat(w, node); break;
+        }
+}
+
+/* Whether every match begins at the beginning of the text, as far as the first parts of the pattern
+ * show it. */
+static bool is_anchored(const struct hf__cel_regex_node *node) {
+        while ((node->kind == HF__CEL_REGEX_CHOICE || node->kind == HF__CEL_REGEX_SEQUENCE) &&
+               node->child) {
+                if (node->kind == HF__CEL_REGEX_CHOICE && node->child->next)
+                        return false;
+                node = node->child;
+        }
+        return node->kind == HF__CEL_REGEX_ASSERTION && node->assertion == HF__CEL_BEGIN_TEXT;
+}
+
+/* How many instructions a node needs; HF__CEL_REGEX_SIZE_MAX if that many or more. */
+static uint64_t size_of(const struct hf__cel_regex_node *node) {
+        uint64_t size = 0;
+
+        switch (node->kind) {
+        case HF__CEL_REGEX_EMPTY: return 0;
+        case HF__CEL_REGEX_SET:
+        case HF__CEL_REGEX_ASSERTION: return 1;
+        case HF__CEL_REGEX_SEQUENCE:
+        case HF__CEL_REGEX_CHOICE:
+                for (const struct hf__cel_regex_node *c = node->child; c; c = c->next)
+                        size += size_of(c) + (node->kind == HF__CEL_REGEX_CHOICE ? 2 : 0);
+                break;
+        case HF__CEL_REGEX_REPEAT:
+                size = size_of(node->child);
+                if (node->max == HF__CEL_NO_MAX)
+                        size = size * (node->min + UINT64_C(1)) + 2;
+                else
+                        size = size * node->max + node->max - node->min;
+                break;
+        }
+        return size < HF__CEL_REGEX_SIZE_MAX ? size : HF__CEL_REGEX_SIZE_MAX;
+}
+
+int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
+                          const struct hf__cel_regex **ret_regex, char *reterr_message,
+                          size_t max_message) {
+        struct hf__cel_regex_node *root;
+        struct hf__cel_regex *regex;
+        struct writer w = {.n = 0};
+        int r = hf__cel_regex_parse(arena, text, n, &root, reterr_message, max_message);
+
+        if (r != 0)
+                return r;
+        w.max = (uint32_t)size_of(root) + 1;
+        w.instructions = hf__arena_alloc(arena, w.max * sizeof *w.instructions);
+        regex = hf__arena_alloc(arena, sizeof *regex);
+        if (!w.instructions || !regex)
+                return -ENOMEM;
+        write_node(&w, root);
+        emit_instruction(&w, HF__CEL_DO_MATCH);
+        if (w.full || w.n > HF__CEL_REGEX_SIZE_MAX) {
+                snprintf(reterr_message, max_message, "error parsing regexp: expression too large");
+                return HF_E_INVALID;
+        }
+        *regex = (struct hf__cel_regex){.instructions = w.instructions,
+                                        .n = w.n,
+                                        .anchored = is_anchored(root)};
+        *ret_regex = regex;
+        return 0;
+}

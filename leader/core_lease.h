@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The part of the elector's core that interprets Lease records: which record is the newest, who
+ * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. Private to
+ * the core (core*.c), except that the loop reports hf__core_free_at.
+ */
+#include "leader/core.h"
+
+/* ---- who wrote a record ---- */
+
+/* Whether the record belongs to this process's current or last term: same holder, acquire time and
+ * duration as the write that began the term. */
+bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record);
+/* Whether this core wrote the record: in this term, in an earlier one, or by a write whose reply
+ * was lost. It remembers its last HF__CORE_OWN_ACQUIRES acquire times. */
+bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record);
+/* Whether another process holds the Lease under our identity. */
+bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
+
+/* ---- knowledge of the Lease ---- */
+
+/* Stores a record from the watch or from a write. False: a newer record is known. */
+bool hf__core_observe(struct hf__core *core, const struct hf__record *record, hf_nsec now);
+/*
+ * Stores the result of a read; record NULL = the Lease does not exist. It counts whatever its
+ * revision (a restored backup makes revisions go back), unless the watch reported a change since
+ * the read was sent. False: it is older than that change. If the two cannot be ordered, must_read
+ * is set.
+ */
+bool hf__core_observe_read(struct hf__core *core, const struct hf__record *record, hf_nsec now);
+
+/* ---- whether the Lease may be acquired ---- */
+
+/* Whether our last write, if its outcome is unknown, may still be applied: the Lease is still at
+ * the revision that the write expects. */
+bool hf__core_may_still_apply(const struct hf__core *core);
+/* Coordinated election: whether the record names this process, has not expired, and no other holder
+ * is preferred. */
+bool hf__core_is_named(const struct hf__core *core, hf_nsec now);
+/* Coordinated election: whether the coordinator wants the present holder to end its term. */
+bool hf__core_is_other_preferred(const struct hf__core *core);
+/* The boot time from which the observed Lease may be acquired; 0 = at once: it does not exist, is
+ * released and names no other successor, its holder is dead, or we wrote its record. */
+hf_nsec hf__core_free_at(const struct hf__core *core);
+
+/* ---- records to write ---- */
+
+/* Each is based on the newest record seen, whose revision it keeps: if the Lease has changed, the
+ * write conflicts. */
+
+void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record);
+void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record);
+void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
+                           struct hf__record *ret_record);
+/* Remembers the record of a write that begins. hf__core_op_record rebuilds the record from it. If
+ * the outcome of the write is unknown, the core compares it with what it reads later. */
+void hf__core_keep_write(struct hf__core *core, const struct hf__record *record);

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ValidatingAdmissionPolicies: each policy whose rules match the request is evaluated once for each
+ * of its bindings that also match, and for each of the binding's params.
+ *
+ * Invariants: texts are those of kube-apiserver. Only the first refusal counts; the others still
+ * warn and audit. Match conditions, validations and annotations have budgets of their own for each
+ * evaluation of a policy.
+ */
+#include "server/admission/policy/validating_policies.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <holdfast/error.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/admission/policy/policy_params.h"
+#include "server/resources/response.h"
+
+#define MESSAGE_MAX            (16U << 10)
+#define MESSAGE_EXPRESSION_MAX 5120  /* bytes of what a messageExpression makes */
+#define ANNOTATION_MAX         10240 /* bytes of the value of an annotation */
+
+static const char spaces[] = " \t\n\v\f\r";
+
+/* The state of a request. */
+struct validating {
+        struct hfd_policy_case *c;
+        struct hfd_admission_notes *notes;
+        const struct hfd_policy *policy;          /* the policy that is being evaluated */
+        const struct hfd_policy_binding *binding; /* NULL: none yet */
+        struct hf__json *annotations; /* owned; the policy's annotations: lists of values by key */
+        bool denied;
+        struct hf__strbuf denial; /* the message of the first refusal */
+        const char *reason;       /* its reason; borrowed from the policy, or static */
+        int r;                    /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
+};
+
+static bool is_over(const struct validating *v) {
+        return v->r != 0 || (v->c->allowance && v->c->allowance->spent);
+}
+
+/* ---- actions after a decision ---- */
+
+static void deny_request(struct validating *v, const char *reason, const char *message) {
+        if (v->denied)
+                return;
+        v->denied = true;
+        v->reason = reason;
+        hf__strbuf_printf(&v->denial, "ValidatingAdmissionPolicy '%s'%s%s%s denied request: %s",
+                          v->policy->name, v->binding ? " with binding '" : "",
+                          v->binding ? v->binding->name : "", v->binding ? "'" : "", message);
+}
+
+static void add_warning(struct validating *v, const char *message) {
+        struct hf__strbuf text = {.max = MESSAGE_MAX};
+
+        hf__strbuf_printf(&text,
+                          "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': "
+                          "%s",
+                          v->policy->name, v->binding->name, message);
+        if (text.error == 0)
+                hfd_admission_warn(v->notes, text.data);
+        hf__strbuf_done(&text);
+}
+
+static void add_audit_failure(struct validating *v, size_t i, const char *message) {
+        struct hf__strbuf text = {.max = MESSAGE_MAX};
+
+        hf__strbuf_puts(&text, "[{\"message\":");
+        hf__strbuf_json(&text, message, strlen(message));
+        hf__strbuf_puts(&text, ",\"policy\":");
+        hf__strbuf_json(&text, v->policy->name, strlen(v->policy->name));
+        hf__strbuf_puts(&text, ",\"binding\":");
+        hf__strbuf_json(&text, v->binding->name, strlen(v->binding->name));
+        hf__strbuf_printf(&text, ",\"expressionIndex\":%zu,\"validationActions\":", i);
+        hf__json_print(v->binding->actions_json, &text);
+        hf__strbuf_puts(&text, "}]");
+        if (text.error == 0)
+                hfd_admission_annotate(v->notes,
+                                       "validation.policy.admission.k8s.io/validation_failure",
+                                       text.data);
+        hf__strbuf_done(&text);
+}
+
+/* Validation number i has failed: denies, warns and audits as the binding says. */
+static void act_on_failure(struct validating *v, size_t i, const char *reason,
+                           const char *message) {
+        if ((v->binding->actions & HFD_POLICY_DENY) != 0)
+                deny_request(v, reason, message);
+        if ((v->binding->actions & HFD_POLICY_WARN) != 0)
+                add_warning(v, message);
+        if ((v->binding->actions & HFD_POLICY_AUDIT) != 0)
+                add_audit_failure(v, i, message);
+}
+
+/* The evaluation has failed without a decision. The failurePolicy says whether that denies. */
+static void act_on_error(struct validating *v, size_t i, const char *message) {
+        if (!v->policy->ignores_failure)
+                act_on_failure(v, i, "Invalid", message);
+}
+
+/* The policy or the binding cannot be used. The failurePolicy says whether that denies. */
+static void act_on_configuration(struct validating *v, const char *what,
+                                 const struct hf__strbuf *why) {
+        struct hf__strbuf text = {.max = MESSAGE_MAX};
+
+        if (v->policy->ignores_failure)
+                return;
+        hf__strbuf_printf(&text, "failed to configure %s: %s", what, why->data ? why->data : "");
+        deny_request(v, "Invalid", text.error == 0 ? text.data : what);
+        hf__strbuf_done(&text);
+}
+
+/* ---- one evaluation of a policy ---- */
+
+static void trim_space(const char **text, size_t *n) {
+        while (*n > 0 && strchr(spaces, (*text)[*n - 1]))
+                (*n)--;
+        while (*n > 0 && strchr(spaces, **text)) {
+                (*text)++;
+                (*n)--;
+        }
+}
+
+/* Appends what the messageExpression says. false: its result cannot be shown. An evaluation that
+ * exceeds the budget is an error of the validation: *ret_failed. */
+static bool put_message_of_expression(struct hfd_expression_run *run,
+                                      const struct hfd_policy_validation *validation,
+                                      struct hf__strbuf *message, bool *ret_failed) {
+        struct hf__strbuf error = {.max = MESSAGE_MAX};
+        struct hf__cel_value value;
+        const char *text;
+        size_t n;
+        int r;
+
+        *ret_failed = false;
+        if (!validation->message_expression)
+                return false;
+        r = hfd_expression_eval(run, validation->message_expression, &value, &error);
+        *ret_failed = r == HF_E_TOO_LARGE;
+        if (*ret_failed)
+                hf__strbuf_printf(message, "failed messageExpression: %s",
+                                  error.data ? error.data : "");
+        hf__strbuf_done(&error);
+        if (r != 0 || value.kind != HF__CEL_STRING)
+                return false;
+        text = value.as.text;
+        n = value.n;
+        trim_space(&text, &n);
+        if (n == 0 || n > MESSAGE_EXPRESSION_MAX || memchr(text, '\n', n) || memchr(text, 0, n))
+                return false;
+        hf__strbuf_add(message, text, n);
+        return true;
+}
+
+/* Makes the message of a validation that is not true, and acts on it. */
+static void fail_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
+        const struct hfd_policy_validation *validation = &v->policy->validations[i];
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        const char *text = validation->message;
+        size_t n = strlen(text);
+        bool failed;
+
+        if (put_message_of_expression(run, validation, &message, &failed) || failed) {
+                if (failed)
+                        act_on_error(v, i, message.data ? message.data : "");
+                else
+                        act_on_failure(v, i, validation->reason, message.data ? message.data : "");
+                hf__strbuf_done(&message);
+                return;
+        }
+        trim_space(&text, &n);
+        if (n == 0) {
+                hf__strbuf_puts(&message, "failed expression: ");
+                text = validation->text;
+                n = strlen(text);
+                trim_space(&text, &n);
+        }
+        hf__strbuf_add(&message, text, n);
+        if (message.error == 0)
+                act_on_failure(v, i, validation->reason, message.data);
+        else
+                act_on_failure(v, i, validation->reason, "failed expression");
+        hf__strbuf_done(&message);
+}
+
+/* Evaluates validation number i. false: the budget is spent, or the request is over. */
+static bool run_validation(struct validating *v, struct hfd_expression_run *run, size_t i) {
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        struct hf__cel_value value;
+        int r = hfd_expression_eval(run, v->policy->validations[i].expression, &value, &message);
+
+        if (r < 0)
+                v->r = r;
+        else if (!is_over(v) && r > 0)
+                act_on_error(v, i, message.error == 0 ? message.data : "");
+        else if (!is_over(v) && (value.kind != HF__CEL_BOOL || !value.as.boolean))
+                fail_validation(v, run, i);
+        hf__strbuf_done(&message);
+        return r != HF_E_TOO_LARGE && !is_over(v);
+}
+
+/* Remembers the value of an annotation, unless another binding has already made the same value. */
+static void add_annotation(struct validating *v, const char *key, const char *text, size_t n) {
+        struct hf__strbuf value = {.max = ANNOTATION_MAX + 1};
+        struct hf__json *list;
+        int r = 0;
+
+        if (!v->annotations)
+                v->annotations = hf__json_object();
+        list = hf__json_get(v->annotations, key);
+        if (!list) {
+                r = hf__json_put(v->annotations, key, hf__json_array());
+                list = hf__json_get(v->annotations, key);
+        }
+        hf__strbuf_add(&value, text, n < ANNOTATION_MAX ? n : ANNOTATION_MAX);
+        if (r == 0 && (!list || value.error != 0))
+                r = -ENOMEM;
+        if (r == 0 && !hf__json_has_element(list, value.data))
+                r = hf__json_append_string(list, value.data);
+        hf__strbuf_done(&value);
+        if (r != 0)
+                v->r = -ENOMEM;
+}
+
+static bool run_annotation(struct validating *v, struct hfd_expression_run *run, size_t i) {
+        const struct hfd_policy_annotation *annotation = &v->policy->annotations[i];
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        struct hf__cel_value value;
+        int r = hfd_expression_eval(run, annotation->expression, &value, &message);
+
+        if (r < 0) {
+                v->r = r;
+        } else if (!is_over(v) && r > 0 && !v->policy->ignores_failure) {
+                if (r == HF_E_TOO_LARGE)
+                        act_on_failure(v, i, "Invalid", message.error == 0 ? message.data : "");
+                else
+                        deny_request(v, "Invalid", message.error == 0 ? message.data : "");
+        } else if (!is_over(v) && r == 0 && value.kind == HF__CEL_STRING) {
+                const char *text = value.as.text;
+                size_t n = value.n;
+
+                trim_space(&text, &n);
+                if (n > 0)
+                        add_annotation(v, annotation->key, text, n);
+        }
+        hf__strbuf_done(&message);
+        return r != HF_E_TOO_LARGE && !is_over(v);
+}
+
+static enum hfd_match check_conditions(struct validating *v, const struct hf__json *params) {
+        struct hfd_expression_input input = hfd_policy_case_input(v->c, params, false);
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        struct hfd_expression_run run;
+        enum hfd_match match;
+
+        if (v->policy->conditions->n == 0)
+                return HFD_MATCH_YES;
+        hfd_expression_run_init(&run, v->policy->set, &input, HFD_MATCH_BUDGET);
+        run.allowance = v->c->allowance;
+        match = hfd_match_conditions_check(v->policy->conditions, &run, NULL, &message);
+        if (match == HFD_MATCH_ERROR && !is_over(v))
+                act_on_error(v, 0, message.error == 0 ? message.data : "");
+        hf__strbuf_done(&message);
+        hfd_expression_run_done(&run);
+        return match;
+}
+
+static void evaluate_validations(struct validating *v, const struct hf__json *params) {
+        struct hfd_expression_input input = hfd_policy_case_input(v->c, params, true);
+        struct hfd_expression_run run;
+        bool goes_on = true;
+
+        v->r = hfd_policy_case_may_go_on(v->c);
+        if (v->r != 0 || check_conditions(v, params) != HFD_MATCH_YES || is_over(v))
+                return;
+        hfd_expression_run_init(&run, v->policy->set, &input, HFD_EXPRESSIONS_BUDGET);
+        run.allowance = v->c->allowance;
+        for (size_t i = 0; i < v->policy->n_validations && goes_on; i++)
+                goes_on = run_validation(v, &run, i);
+        run.budget = HFD_EXPRESSIONS_BUDGET;
+        for (size_t i = 0; i < v->policy->n_annotations && goes_on; i++)
+                goes_on = run_annotation(v, &run, i);
+        hfd_expression_run_done(&run);
+}
+
+/* ---- policies and bindings ---- */
+
+static void run_binding(struct validating *v, const struct hfd_policy_binding *binding) {
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        const struct hfd_resource *as;
+        struct hfd_policy_params params = {0};
+        enum hfd_matcher_result match;
+        int r;
+
+        v->binding = binding;
+        match = hfd_policy_case_match(v->c, &binding->matcher, v->c->a->object, &as, &message);
+        if (match == HFD_MATCHER_ERROR)
+                act_on_configuration(v, "binding", &message);
+        if (match == HFD_MATCHER_YES) {
+                r = hfd_policy_params_find(v->c, v->policy, binding, &params, &message);
+                if (r < 0)
+                        v->r = r;
+                else if (r > 0)
+                        act_on_configuration(v, "binding", &message);
+                if (r == 0 && params.n > 0 && v->c->failure) {
+                        hf__strbuf_printf(&message, "failed to convert object version: %s",
+                                          v->c->failure->status.message);
+                        act_on_configuration(v, "binding", &message);
+                        r = HF_E_INVALID;
+                }
+                for (size_t i = 0; r == 0 && i < params.n && !is_over(v); i++)
+                        evaluate_validations(v, params.items[i]);
+                hfd_policy_params_done(&params);
+        }
+        v->binding = NULL;
+        hf__strbuf_done(&message);
+}
+
+/* Adds the annotations of the policy to the notes. Several values of one key become a list. */
+static void publish_annotations(struct validating *v) {
+        for (const struct hf__json *m = hf__json_first(v->annotations); m; m = hf__json_next(m)) {
+                struct hf__strbuf key = {.max = 600};
+                struct hf__strbuf value = {.max = HFD_ADMISSION_ANNOTATIONS_MAX};
+
+                hf__strbuf_printf(&key, "%s/%s", v->policy->name, hf__json_key(m));
+                for (const struct hf__json *text = hf__json_first(m); text;
+                     text = hf__json_next(text)) {
+                        hf__strbuf_puts(&value, value.n > 0 ? ", " : "");
+                        hf__strbuf_puts(&value, hf__json_text(text));
+                }
+                if (key.error == 0 && value.error == 0)
+                        hfd_admission_annotate(v->notes, key.data, value.data);
+                hf__strbuf_done(&key);
+                hf__strbuf_done(&value);
+        }
+        v->annotations = hf__json_free(v->annotations);
+}
+
+static void run_policy(struct validating *v, const struct hfd_policy_hook *hook) {
+        struct hf__strbuf message = {.max = MESSAGE_MAX};
+        const struct hfd_resource *as;
+        enum hfd_matcher_result match;
+
+        v->policy = hook->policy;
+        match = hfd_policy_case_match(v->c, &v->policy->matcher, v->c->a->object, &as, &message);
+        if (match == HFD_MATCHER_YES &&
+            hfd_policy_params_check(v->policy, v->c->cacher, &message) != 0)
+                match = HFD_MATCHER_ERROR;
+        if (match == HFD_MATCHER_ERROR)
+                act_on_configuration(v, "policy", &message);
+        if (match == HFD_MATCHER_YES) {
+                v->r = hfd_policy_case_see(v->c, as, v->c->a->object);
+                for (size_t i = 0; i < hook->n_bindings && !is_over(v); i++)
+                        run_binding(v, hook->bindings[i]);
+                if (!is_over(v))
+                        publish_annotations(v);
+        }
+        hf__strbuf_done(&message);
+}
+
+/* The code of the Status with this reason. */
+static int code_of(const char *reason) {
+        if (strcmp(reason, "Forbidden") == 0)
+                return 403;
+        return strcmp(reason, "RequestEntityTooLarge") == 0 ? 413 : 422;
+}
+
+int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_index *index,
+                          struct hfd_admission_notes *notes, struct hfd_response *response) {
+        struct validating v = {.c = c, .notes = notes, .denial = {.max = MESSAGE_MAX}};
+
+        for (size_t i = 0; i < index->n_hooks && !is_over(&v); i++)
+                run_policy(&v, &index->hooks[i]);
+        if (v.r == 0 && v.denied && !is_over(&v)) {
+                hfd_policy_case_refuse(c, code_of(v.reason), v.reason,
+                                       v.denial.error == 0 ? v.denial.data : "", false, NULL,
+                                       response);
+                v.r = HF_E_FORBIDDEN;
+        }
+        hf__json_free(v.annotations);
+        hf__strbuf_done(&v.denial);
+        return v.r;
+}

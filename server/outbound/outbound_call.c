@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls, see outbound_call.h. The request, its strings and its body are in one block of memory. */
+#include "server/outbound/outbound_call.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define AUTHORIZATION "Authorization:"
+
+static size_t size_of(const char *text) { return text ? strlen(text) + 1 : 0; }
+
+/* Copies a string to *end and advances it. */
+static const char *copy_text(char **end, const char *text) {
+        char *at = *end;
+
+        if (!text)
+                return NULL;
+        *end = stpcpy(at, text) + 1;
+        return at;
+}
+
+static size_t count_bytes(const struct hfd_outbound_request *request) {
+        size_t n = size_of(request->method) + size_of(request->url) + size_of(request->connect_to) +
+                   size_of(request->ca_pem) + request->n_body;
+
+        for (size_t i = 0; i < request->n_headers; i++)
+                n += sizeof(char *) + size_of(request->headers[i]);
+        return n;
+}
+
+struct hfd_outbound_call *hfd_outbound_call_new(const struct hfd_outbound_request *request) {
+        struct hfd_outbound_call *call = malloc(sizeof *call + count_bytes(request));
+
+        if (!call)
+                return NULL;
+        *call = (struct hfd_outbound_call){.request = *request};
+        atomic_init(&call->refs, 1);
+        const char **headers = (const char **)(call + 1);
+        char *end = (char *)(headers + request->n_headers);
+        for (size_t i = 0; i < request->n_headers; i++)
+                headers[i] = copy_text(&end, request->headers[i]);
+        call->request.headers = headers;
+        call->request.method = copy_text(&end, request->method);
+        call->request.url = copy_text(&end, request->url);
+        call->request.connect_to = copy_text(&end, request->connect_to);
+        call->request.ca_pem = copy_text(&end, request->ca_pem);
+        if (request->n_body > 0)
+                call->request.body = memcpy(end, request->body, request->n_body);
+        return call;
+}
+
+void hfd_outbound_call_ref(struct hfd_outbound_call *call) { atomic_fetch_add(&call->refs, 1); }
+
+void hfd_outbound_call_unref(struct hfd_outbound_call *call) {
+        if (atomic_fetch_sub(&call->refs, 1) != 1)
+                return;
+        for (size_t i = 0; i < call->request.n_headers; i++) {
+                const char *header = call->request.headers[i];
+                if (strncasecmp(header, AUTHORIZATION, strlen(AUTHORIZATION)) == 0)
+                        explicit_bzero((char *)(uintptr_t)header, strlen(header));
+        }
+        free(call);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Reports what is wrong with a value in the words of Kubernetes. Most messages name the value as
+ * "spec.list[0].name in body". Thread: owner only.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/resources/causes.h"
+#include "server/schema/place.h"
+
+#define HFD_REPORT_PATH_MAX  160 /* as in struct hfd_cause */
+#define HFD_REPORT_VALUE_MAX 310
+
+struct hf__json;
+
+struct hfd_check_report {
+        struct hfd_causes *causes;
+        const char *prefix; /* of the fields of causes; "" = none */
+};
+
+/* The path as messages name it, "spec.list[0].name". */
+void hfd_check_report_path(const struct hfd_place *place, char path[HFD_REPORT_PATH_MAX]);
+/* The field of a cause: as above after the prefix. A step that is a key of a map, which has no
+ * `in`, is in brackets: "spec.map[key]". */
+void hfd_check_report_field(const struct hfd_check_report *report, const struct hfd_place *place,
+                            char field[HFD_REPORT_PATH_MAX]);
+/* The value as Kubernetes prints it in a cause: text in quotes, anything else as JSON. */
+void hfd_check_report_value(const struct hf__json *value, char text[HFD_REPORT_VALUE_MAX]);
+
+/* "PATH in body DETAIL", an Invalid value. */
+__attribute__((format(printf, 4, 5))) void
+hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd_place *place,
+                         const struct hf__json *value, const char *format, ...);
+/* The same where the bad value is a number of elements. */
+__attribute__((format(printf, 4, 5))) void
+hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
+                       size_t n, const char *format, ...);
+/* found: the name of the type that the value has. */
+void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
+                           const char *wanted, const char *found);
+void hfd_check_report_format(const struct hfd_check_report *report, const struct hfd_place *place,
+                             const char *format, const char *text);
+void hfd_check_report_required(const struct hfd_check_report *report,
+                               const struct hfd_place *place);
+void hfd_check_report_too_long(const struct hfd_check_report *report, const struct hfd_place *place,
+                               int64_t max);
+void hfd_check_report_too_many(const struct hfd_check_report *report, const struct hfd_place *place,
+                               size_t n, int64_t max);
+/* values: the array of an enum. */
+void hfd_check_report_enum(const struct hfd_check_report *report, const struct hfd_place *place,
+                           const struct hf__json *value, const struct hf__json *values);
+/* A whole message, and the value as it is shown. */
+void hfd_check_report_detail(const struct hfd_check_report *report, const struct hfd_place *place,
+                             const char *value, const char *detail);
+/* A message that names no field: its cause has the field "<nil>". */
+__attribute__((format(printf, 2, 3))) void
+hfd_check_report_message(const struct hfd_check_report *report, const char *format, ...);

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Checks values against nodes.
+ *
+ * How alternatives are reported: each one is first checked without adding causes. If an anyOf or
+ * oneOf has no valid one, the best one is checked again and adds its causes. So nothing has to be
+ * collected, and a list of any length costs no memory.
+ *
+ * Ratcheting: if a part is refused, and the old object has an equal part at the same place, the
+ * causes of the part are taken back. Value validations (allOf and so on) belong to the part in
+ * which they are; the children below them are parts of their own.
+ *
+ * Invariant: the recursion is as deep as object and schema are nested.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "server/resources/custom/schema/check/correlation.h"
+#include "server/resources/custom/schema/check/value_check.h"
+
+/* Names that are looked up in an object without an index. */
+#define FEW 8
+/* Steps of the search for patterns in one object, each about a character and an instruction; more
+ * refuse the object. */
+#define PATTERN_WORK_MAX ((uint64_t)1 << 33)
+
+/* The state that the checks of one value share. */
+struct scope {
+        struct hfd_check *check;
+        const struct hfd_custom_node *structure;
+        const struct hf__json *old;
+};
+
+static bool check_node(const struct scope *scope, const struct hfd_custom_node *node,
+                       struct hfd_checked *checked);
+
+/* ---- anyOf, oneOf, allOf, not ---- */
+
+/* Checks an alternative. records: it may add causes. *ret_matched: how many of its checks have
+ * succeeded. */
+static bool try_schema(const struct scope *scope, const struct hfd_custom_node *node,
+                       const struct hfd_checked *checked, bool records, size_t *ret_matched) {
+        struct hfd_checked trial = *checked;
+
+        trial.n_matched = 0;
+        trial.records = records && checked->records;
+        bool valid = check_node(scope, node, &trial);
+        *ret_matched = trial.n_matched;
+        return valid;
+}
+
+static void report_path_message(const struct scope *scope, const struct hfd_checked *checked,
+                                const char *text) {
+        char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX];
+
+        if (!checked->records)
+                return;
+        hfd_check_report_path(checked->place, path);
+        hfd_quote(path, quoted, sizeof quoted);
+        hfd_check_report_message(&scope->check->report, "%s %s", quoted, text);
+}
+
+/* The result of trying the alternatives of anyOf or oneOf. */
+struct trials {
+        size_t n_valid;
+        size_t n_first;                     /* successful checks of the first valid alternative */
+        const struct hfd_custom_node *best; /* NULL = one was valid */
+        size_t n_best;
+};
+
+static struct trials try_schemas(const struct scope *scope, const struct hfd_custom_limit *limit,
+                                 const struct hfd_checked *checked, bool stops_at_first) {
+        struct trials trials = {0};
+
+        for (uint32_t i = 0; i < limit->n; i++) {
+                size_t n;
+                if (try_schema(scope, limit->as.nodes[i], checked, false, &n)) {
+                        if (trials.n_valid++ == 0)
+                                trials.n_first = n;
+                        trials.best = NULL;
+                        if (stops_at_first)
+                                break;
+                } else if (trials.n_valid == 0 && (!trials.best || n > trials.n_best)) {
+                        trials.best = limit->as.nodes[i];
+                        trials.n_best = n;
+                }
+        }
+        return trials;
+}
+
+/* Reports why the best alternative is refused. */
+static void report_best(const struct scope *scope, const struct trials *trials,
+                        struct hfd_checked *checked) {
+        size_t ignored;
+
+        checked->n_matched += trials->n_best;
+        if (trials->best && checked->records)
+                (void)try_schema(scope, trials->best, checked, true, &ignored);
+}
+
+static bool check_any_of(const struct scope *scope, const struct hfd_custom_limit *limit,
+                         struct hfd_checked *checked) {
+        const struct trials trials = try_schemas(scope, limit, checked, true);
+
+        if (trials.n_valid > 0) {
+                checked->n_matched += trials.n_first;
+                return true;
+        }
+        report_path_message(scope, checked, "must validate at least one schema (anyOf)");
+        report_best(scope, &trials, checked);
+        return false;
+}
+
+static bool check_one_of(const struct scope *scope, const struct hfd_custom_limit *limit,
+                         struct hfd_checked *checked) {
+        const struct trials trials = try_schemas(scope, limit, checked, false);
+        char text[120];
+
+        if (trials.n_valid == 1) {
+                checked->n_matched += trials.n_first;
+                return true;
+        }
+        if (trials.n_valid == 0)
+                (void)snprintf(text, sizeof text,
+                               "must validate one and only one schema (oneOf). Found none valid");
+        else
+                (void)snprintf(text, sizeof text,
+                               "must validate one and only one schema (oneOf). Found %zu valid "
+                               "alternatives",
+                               trials.n_valid);
+        report_path_message(scope, checked, text);
+        if (trials.n_valid == 0)
+                report_best(scope, &trials, checked);
+        return false;
+}
+
+static bool check_all_of(const struct scope *scope, const struct hfd_custom_limit *limit,
+                         struct hfd_checked *checked) {
+        size_t n_valid = 0;
+
+        for (uint32_t i = 0; i < limit->n; i++) {
+                size_t n;
+                n_valid += try_schema(scope, limit->as.nodes[i], checked, true, &n);
+                checked->n_matched += n;
+        }
+        if (n_valid == limit->n)
+                return true;
+        report_path_message(scope, checked,
+                            n_valid == 0 ? "must validate all the schemas (allOf). None validated"
+                                         : "must validate all the schemas (allOf)");
+        return false;
+}
+
+static bool check_combinations(const struct scope *scope, const struct hfd_custom_node *node,
+                               struct hfd_checked *checked) {
+        const struct hfd_custom_limit *limit;
+        uint32_t at = 0;
+        bool valid = true;
+        size_t n;
+
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_ANY_OF);
+        if (limit)
+                valid = check_any_of(scope, limit, checked);
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_ONE_OF);
+        if (limit)
+                valid = check_one_of(scope, limit, checked) && valid;
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_ALL_OF);
+        if (limit)
+                valid = check_all_of(scope, limit, checked) && valid;
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_NOT);
+        if (limit && try_schema(scope, limit->as.nodes[0], checked, false, &n)) {
+                report_path_message(scope, checked, "must not validate the schema (not)");
+                valid = false;
+        }
+        checked->n_matched += 2;
+        return valid;
+}
+
+/* ---- arrays and objects ---- */
+
+static bool check_child(const struct scope *scope, const struct hfd_custom_node *node,
+                        const struct hfd_custom_node *structure, const struct hf__json *old,
+                        const struct hf__json *child, const struct hfd_place *place,
+                        struct hfd_checked *checked) {
+        struct hfd_checked below = {.value = child, .place = place, .records = checked->records};
+        bool valid = hfd_check_value(scope->check, node, structure, old, &below);
+
+        checked->n_matched += below.n_matched;
+        return valid;
+}
+
+static bool check_items(const struct scope *scope, const struct hfd_custom_node *node,
+                        struct hfd_checked *checked, size_t *ret_n) {
+        struct hfd_place place = {.up = checked->place};
+        struct hfd_correlation correlation;
+        bool valid = true;
+
+        hfd_correlation_init(&correlation, scope->structure, scope->old,
+                             scope->check->report.causes);
+        for (const struct hf__json *m = hf__json_first(checked->value); m;
+             m = hf__json_next(m), place.index++) {
+                if (!node->items)
+                        continue;
+                const struct hf__json *old = hfd_correlation_element(&correlation, m);
+                valid = check_child(scope, node->items,
+                                    scope->structure ? scope->structure->items : NULL, old, m,
+                                    &place, checked) &&
+                        valid;
+        }
+        hfd_correlation_done(&correlation);
+        *ret_n = place.index;
+        return valid;
+}
+
+static bool check_array(const struct scope *scope, const struct hfd_custom_node *node,
+                        struct hfd_checked *checked) {
+        const struct hfd_check_report *report = &scope->check->report;
+        const struct hfd_custom_limit *limit;
+        uint32_t at = 0;
+        size_t n;
+        bool valid = check_items(scope, node, checked, &n);
+
+        checked->n_matched += 2;
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MIN_ITEMS);
+        if (limit && (int64_t)n < limit->as.count) {
+                if (checked->records)
+                        hfd_check_report_count(report, checked->place, n,
+                                               "should have at least %lld items",
+                                               (long long)limit->as.count);
+                valid = false;
+        }
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MAX_ITEMS);
+        if (limit && (int64_t)n > limit->as.count) {
+                if (checked->records)
+                        hfd_check_report_too_many(report, checked->place, n, limit->as.count);
+                valid = false;
+        }
+        return valid;
+}
+
+static bool check_size(const struct scope *scope, const struct hfd_custom_node *node,
+                       const struct hfd_checked *checked) {
+        const struct hfd_check_report *report = &scope->check->report;
+        uint32_t at = 0;
+        const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_MIN_PROPERTIES);
+        bool valid = true;
+        size_t n = 0;
+
+        if (limit || (node->n_limits > 0 &&
+                      node->limits[node->n_limits - 1].kind >= HFD_LIMIT_MAX_PROPERTIES))
+                n = hf__json_count(checked->value);
+        if (limit && (int64_t)n < limit->as.count) {
+                if (checked->records)
+                        hfd_check_report_count(report, checked->place, n,
+                                               "should have at least %lld properties",
+                                               (long long)limit->as.count);
+                valid = false;
+        }
+        limit = hfd_next_limit(node, &at, HFD_LIMIT_MAX_PROPERTIES);
+        if (limit && (int64_t)n > limit->as.count) {
+                if (checked->records)
+                        hfd_check_report_too_many(report, checked->place, n, limit->as.count);
+                valid = false;
+        }
+        return valid;
+}
+
+static void report_forbidden(const struct scope *scope, const struct hfd_checked *checked,
+                             const char *key) {
+        char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX], detail[400];
+
+        if (!checked->records)
+                return;
+        hfd_check_report_path(checked->place, path);
+        hfd_quote(key, quoted, sizeof quoted);
+        (void)snprintf(detail, sizeof detail, "%s.%.120s in body is a forbidden property", path,
+                       key);
+        hfd_check_report_detail(&scope->check->report, checked->place, quoted, detail);
+}
+
+static bool check_required(const struct scope *scope, const struct hfd_custom_node *node,
+                           const struct hfd_checked *checked) {
+        uint32_t at = 0;
+        const struct hfd_custom_limit *limit = hfd_next_limit(node, &at, HFD_LIMIT_REQUIRED);
+        struct hf__json_index index;
+        bool valid = true;
+
+        if (!limit)
+                return true;
+        const bool few = limit->n <= FEW;
+        if (!few) /* if memory runs out, no name is found, and the causes say why */
+                (void)hfd_causes_check(scope->check->report.causes,
+                                       hf__json_index_init(&index, checked->value, NULL));
+        for (uint32_t i = 0; i < limit->n; i++) {
+                const char *name = limit->as.names[i];
+                if (few ? hf__json_get(checked->value, name) != NULL
+                        : hf__json_index_find(&index, name) != NULL)
+                        continue;
+                const struct hfd_place place = {.up = checked->place, .key = name};
+                valid = false;
+                if (checked->records)
+                        hfd_check_report_required(&scope->check->report, &place);
+        }
+        if (!few)
+                hf__json_index_done(&index);
+        return valid;
+}
+
+static bool check_members(const struct scope *scope, const struct hfd_custom_node *node,
+                          struct hfd_checked *checked) {
+        struct hfd_correlation correlation;
+        bool valid = true;
+
+        hfd_correlation_init(&correlation, scope->structure, scope->old,
+                             scope->check->report.causes);
+        for (const struct hf__json *m = hf__json_first(checked->value); m; m = hf__json_next(m)) {
+                const char *key = hf__json_key(m);
+                const struct hfd_custom_property *property = hfd_custom_property(node, key);
+                const struct hfd_place place = {.up = checked->place, .key = key};
+                const struct hfd_custom_node *below = property ? property->node : node->values,
+                                             *structure = hfd_custom_member(scope->structure, key);
+                if (!below) {
+                        if (node->additional == HFD_CUSTOM_ADDITIONAL_FORBIDDEN) {
+                                report_forbidden(scope, checked, key);
+                                valid = false;
+                        }
+                        continue;
+                }
+                const struct hf__json *old =
+                        structure ? hfd_correlation_member(&correlation, key) : NULL;
+                /* Both objects have the version of the request, whatever was stored. */
+                if (!checked->place->up &&
+                    (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0))
+                        old = NULL;
+                valid = check_child(scope, below, structure, old, m, &place, checked) && valid;
+        }
+        hfd_correlation_done(&correlation);
+        return valid;
+}
+
+/* ---- values ---- */
+
+static bool check_node(const struct scope *scope, const struct hfd_custom_node *node,
+                       struct hfd_checked *checked) {
+        struct hfd_check *check = scope->check;
+        const struct hf__json *value = checked->value;
+        bool valid = hfd_check_type(check, node, checked);
+
+        if (hf__json_is_null(value))
+                return hfd_check_enum(check, node, checked) && valid;
+        valid = check_combinations(scope, node, checked) && valid;
+        if (hf__json_is_string(value))
+                valid = hfd_check_text(check, node, checked) && valid;
+        if (hf__json_is_number(value))
+                valid = hfd_check_number(check, node, checked) && valid;
+        if (hf__json_is_array(value))
+                valid = check_array(scope, node, checked) && valid;
+        valid = hfd_check_enum(check, node, checked) && valid;
+        checked->n_matched++;
+        if (hf__json_is_object(value)) {
+                valid = check_size(scope, node, checked) && valid;
+                valid = check_members(scope, node, checked) && valid;
+                valid = check_required(scope, node, checked) && valid;
+                checked->n_matched++;
+        }
+        checked->n_matched++;
+        return valid;
+}
+
+bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node,
+                     const struct hfd_custom_node *structure, const struct hf__json *old,
+                     struct hfd_checked *checked) {
+        const struct scope scope = {check, structure, old};
+        const size_t n_before = check->report.causes->n;
+
+        if (check_node(&scope, node, checked))
+                return true;
+        if (!old || !hfd_causes_equal(check->report.causes, checked->value, old))
+                return false;
+        check->report.causes->n = n_before;
+        return true;
+}
+
+void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix) {
+        memset(&check->run, 0, sizeof check->run);
+        hf__arena_init(&check->arena);
+        check->report = (struct hfd_check_report){.causes = causes, .prefix = prefix};
+        check->run.arena = &check->arena;
+        check->run.cost_limit = UINT64_MAX;
+        check->run.work_limit = PATTERN_WORK_MAX;
+        check->run.bytes_limit = SIZE_MAX;
+}
+
+void hfd_check_done(struct hfd_check *check) {
+        (void)hfd_causes_check(check->report.causes, check->run.failed);
+        hf__arena_deinit(&check->arena);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The check of one object against its schema. Thread: owner only. */
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "cel/values/run.h"
+#include "server/resources/custom/schema/check/check_report.h"
+#include "server/resources/custom/schema/compile/node.h"
+
+struct hfd_check {
+        struct hfd_check_report report;
+        struct hf__cel_run run; /* of the searches for patterns */
+        struct hf__arena arena; /* of the run */
+};
+
+/* A value that is checked. */
+struct hfd_checked {
+        const struct hf__json *value;
+        const struct hfd_place *place;
+        /* How many checks have succeeded. Of several alternatives that fail, the one with the
+         * highest number is reported. */
+        size_t n_matched;
+        bool records; /* whether causes are added */
+};
+
+/* Iterates over the limits of a node, by kind in ascending order. NULL = there is none of the
+ * kind. */
+const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node, uint32_t *at,
+                                              enum hfd_custom_limit_kind kind);
+
+/* The checks of single values. Each returns false if the value is refused. */
+bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked);
+bool hfd_check_text(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked);
+bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *node,
+                      struct hfd_checked *checked);
+bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
+                    struct hfd_checked *checked);
+
+/* Checks a value and all below it. structure: the node that has the types of its lists and maps;
+ * NULL = not known. old: the value that it replaces; NULL = none. */
+bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node,
+                     const struct hfd_custom_node *structure, const struct hf__json *old,
+                     struct hfd_checked *checked);
+/* Both are borrowed until hfd_check_done. prefix: the path of the object, for the causes; "" =
+ * none. */
+void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix);
+/* Frees what the searches have used. Tells the causes if memory ran out. */
+void hfd_check_done(struct hfd_check *check);
