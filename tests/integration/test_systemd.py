@@ -189,6 +189,8 @@ def test_readiness_status_stop_and_hand_over_work(host):
         assert unit.show("ActiveState") == "active"  # systemctl start returns when the unit is ready
         assert unit.get("/readyz")[0] == 200
         assert host.systemd.show(unit.unit, "NRestarts") == "0"
+        # A bug that takes memory or threads without end ends this service, and nothing else on the host.
+        assert (unit.show("MemoryMax"), unit.show("TasksMax")) == (str(4 << 30), "1024")
     mark = host.witness.mark()
     a.stop()
     assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")

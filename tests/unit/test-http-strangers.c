@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What clients that have not authenticated themselves can hold, and for how long. */
+/* What clients that have not authenticated themselves can hold, and for how long; and what the
+ * server does when it has no room for a connection. */
 #undef NDEBUG
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,6 +26,7 @@
 #include "http_fixture.h"
 #include "server/http/limits/account.h"
 #include "server/http/limits/strangers.h"
+#include "text_asserts.h"
 
 static struct http_fixture f;
 static struct hfd_http *default_http;
@@ -350,7 +356,136 @@ static void test_the_descriptor_limit_is_respected(void **state) {
         tls_client_close(&known);
 }
 
+/* ---- no descriptor left ---- */
+
+/* What the server has logged about descriptors. */
+static struct {
+        pthread_mutex_t mu;
+        int n_lines, n_closed; /* the lines say that n_closed connections were closed */
+        hf_nsec last_at;       /* by the clock of the fixture */
+} logged = {.mu = PTHREAD_MUTEX_INITIALIZER};
+
+/* No line follows another one within ten seconds. */
+static void record_line(void *ctx, enum hf_log_level level, const char *component,
+                        const char *message) {
+        hf_nsec now = hf_now(&f.clock);
+        int n;
+
+        if (sscanf(message, "closed %d connections: no file descriptor left", &n) != 1)
+                return;
+        pthread_mutex_lock(&logged.mu);
+        assert(logged.n_lines == 0 || now - logged.last_at >= 10 * HF_NSEC_PER_SEC);
+        logged.n_lines++;
+        logged.n_closed += n;
+        logged.last_at = now;
+        pthread_mutex_unlock(&logged.mu);
+}
+
+/* Connects. The server has no descriptor for this connection, so it closes it at once. */
+static void expect_closed_connection(void) {
+        int fd = tls_client_dial(hfd_http_port(f.http), 0);
+        char in[16];
+
+        assert_true(fd >= 0);
+        assert_true(recv(fd, in, sizeof in, 0) <= 0);
+        close(fd);
+}
+
+/* How many closed connections were reported. */
+static int n_reported(void) {
+        pthread_mutex_lock(&logged.mu);
+        int n = logged.n_closed;
+        pthread_mutex_unlock(&logged.mu);
+        return n;
+}
+
+/* Lets more than ten seconds of the server's clock pass. Returns how many closed connections were
+ * reported by then; waits until they are n. */
+static int await_report(struct tls_client *known, int n) {
+        http_fixture_skip_time(&f, 11 * HF_NSEC_PER_SEC);
+        /* The worker iterates at least once for many requests. */
+        for (int i = 0; i < 10000 && n_reported() < n; i++)
+                assert_true(says(known, KNOWN, "hello"));
+        return n_reported();
+}
+
+static struct rlimit usual;
+
+/* Allows the process one more descriptor. */
+static void limit_descriptors(void) {
+        int next = dup(0);
+        const struct rlimit low = {.rlim_cur = (rlim_t)next + 1, .rlim_max = usual.rlim_max};
+
+        close(next);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+}
+
+static int setup_limited(void **state) {
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+        setup(state);
+        f.host.log.write = record_line;
+        return hf_metrics_new(&f.host.metrics);
+}
+
+static int teardown_limited(void **state) {
+        struct hf_metrics *metrics = f.host.metrics;
+
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+        teardown(state);
+        hf_metrics_free(metrics);
+        return 0;
+}
+
+/* Without a free descriptor the server still closes connections that nobody could serve, because it
+ * keeps one descriptor for that. It goes on to serve the others, and reports once in ten seconds
+ * how many it has closed. */
+static void test_without_descriptors_connections_are_closed_and_reported(void **state) {
+        struct tls_client known, late;
+
+        start(16);
+        known = open_client();
+        assert_true(says(&known, KNOWN, "hello"));
+        limit_descriptors(); /* the test's end of a connection takes the last one */
+        for (int i = 0; i < 3; i++)
+                expect_closed_connection();
+        assert_true(says(&known, KNOWN, "hello"));
+        assert_int_equal(await_report(&known, 3), 3);
+        expect_closed_connection();
+        http_fixture_skip_time(&f, 2 * HF_NSEC_PER_SEC);
+        for (int i = 0; i < 100; i++)
+                assert_true(says(&known, KNOWN, "hello"));
+        assert_int_equal(await_report(&known, 4), 4);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+        assert_metric(f.host.metrics,
+                      "holdfast_http_connections_refused_total{reason=\"descriptors\"} 4\n");
+        late = open_client();
+        assert_true(says(&late, KNOWN, "hello"));
+        tls_client_close(&late);
+        tls_client_close(&known);
+}
+
 /* ---- client certificates ---- */
+
+/* What happens while OpenSSL verifies a client's certificates. The linker redirects
+ * X509_verify_cert here. Only the last verification is counted, and each test makes one at a time.
+ */
+static atomic_int n_failures, n_checked;
+static int (*own_verify_cb)(int ok, X509_STORE_CTX *store);
+
+static int count_step(int ok, X509_STORE_CTX *store) {
+        atomic_fetch_add(ok ? &n_checked : &n_failures, 1);
+        return own_verify_cb ? own_verify_cb(ok, store) : ok;
+}
+
+int __real_X509_verify_cert(X509_STORE_CTX *store);
+int __wrap_X509_verify_cert(X509_STORE_CTX *store);
+int __wrap_X509_verify_cert(X509_STORE_CTX *store) {
+        atomic_store(&n_failures, 0);
+        atomic_store(&n_checked, 0);
+        own_verify_cb = X509_STORE_CTX_get_verify_cb(store);
+        X509_STORE_CTX_set_verify_cb(store, count_step);
+        return __real_X509_verify_cert(store);
+}
 
 static int connect_with_chain(const struct x509_identity *leaf, struct x509_identity *issuers,
                               int n_issuers) {
@@ -385,11 +520,66 @@ static void test_long_certificate_chains_are_refused(void **state) {
         for (int i = 0; i < 12; i++)
                 issuers[i] = x509_identity_make("issuer", NULL, NULL, true, 3600);
         start(16);
-        assert_int_equal(connect_with_chain(&leaf, issuers, 3), 0);
+        assert_int_equal(connect_with_chain(&leaf, issuers, 7), 0);
+        assert_int_equal(connect_with_chain(&leaf, issuers, 8), -1);
         assert_int_equal(connect_with_chain(&leaf, issuers, 12), -1);
         for (int i = 0; i < 12; i++)
                 x509_identity_deinit(&issuers[i]);
         x509_identity_deinit(&leaf);
+}
+
+/* A certificate that is larger by n bytes. */
+static void enlarge(struct x509_identity *identity, size_t n) {
+        char *text = malloc(n + 1);
+        X509_EXTENSION *extension;
+
+        assert_non_null(text);
+        memset(text, 'x', n);
+        text[n] = '\0';
+        extension = X509V3_EXT_conf_nid(NULL, NULL, NID_netscape_comment, text);
+        free(text);
+        assert_non_null(extension);
+        assert_int_equal(X509_add_ext(identity->cert, extension, -1), 1);
+        X509_EXTENSION_free(extension);
+        assert_true(X509_sign(identity->cert, identity->key, EVP_sha256()) > 0);
+}
+
+static void test_large_certificate_chains_are_refused(void **state) {
+        struct x509_identity issuers[3];
+        struct x509_identity leaf = x509_identity_make("leaf", NULL, &f.ca, false, 3600);
+
+        for (int i = 0; i < 3; i++) {
+                issuers[i] = x509_identity_make("issuer", NULL, NULL, true, 3600);
+                enlarge(&issuers[i], 12000);
+        }
+        start(16);
+        assert_int_equal(connect_with_chain(&leaf, issuers, 2), 0);
+        assert_int_equal(connect_with_chain(&leaf, issuers, 3), -1);
+        for (int i = 0; i < 3; i++)
+                x509_identity_deinit(&issuers[i]);
+        x509_identity_deinit(&leaf);
+}
+
+/* All of these certificates have expired, and nobody knows the last one. The first fault is enough:
+ * no further certificate and no signature is looked at. */
+static void test_verification_ends_at_the_first_failure(void **state) {
+        struct x509_identity issuers[6];
+
+        issuers[5] = x509_identity_make("issuer 5", NULL, NULL, true, -60);
+        for (int i = 5; i > 0; i--)
+                issuers[i - 1] = x509_identity_make("issuer", NULL, &issuers[i], true, -60);
+        start(16);
+        for (int is_known = 0; is_known <= 1; is_known++) {
+                struct x509_identity leaf =
+                        x509_identity_make("leaf", NULL, is_known ? &f.ca : &issuers[0], false,
+                                           is_known ? 3600 : -60);
+                assert_int_equal(connect_with_chain(&leaf, issuers, 6), 0);
+                assert_int_equal(atomic_load(&n_failures), is_known ? 0 : 1);
+                assert_int_equal(atomic_load(&n_checked) > 0, is_known);
+                x509_identity_deinit(&leaf);
+        }
+        for (int i = 0; i < 6; i++)
+                x509_identity_deinit(&issuers[i]);
 }
 
 /* A certificate whose key is an RSA key of this size. Nobody needs its private part. */
@@ -446,6 +636,13 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_drain_does_not_wait_for_strangers, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_the_descriptor_limit_is_respected, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(
+                        test_without_descriptors_connections_are_closed_and_reported, setup_limited,
+                        teardown_limited),
+                cmocka_unit_test_setup_teardown(test_large_certificate_chains_are_refused, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_verification_ends_at_the_first_failure, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_long_certificate_chains_are_refused, setup,
                                                 teardown),

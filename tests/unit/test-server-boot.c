@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A boot that fails says why, also where the failing part gives only an error code. No controller
- * starts on an incomplete copy of a store, or before the stored kinds are served. */
+/* A boot that fails says why, also where the failing part gives only an error code. It waits for a
+ * store as long as objects arrive from it, and a minute longer. No controller starts on an
+ * incomplete copy of a store, or before the stored kinds are served. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "hand_clock.h"
 #include "server/auth/pki/admin_kubeconfig.h"
 #include "server/main/boot.h"
 #include "server/server.h"
@@ -21,6 +23,17 @@
 static int wait_result, controllers_result;
 static bool incomplete_copy;
 static int kinds_wait; /* how often the stored kinds are not served yet */
+
+#define SECONDS(n) ((n)*HF_NSEC_PER_SEC)
+
+/* A store that sends a page after each `interval`, n_pages in all. After the last one it is silent,
+ * or, if it `completes`, the cache is filled. By the hand clock; n_pages 0: there is no such store,
+ * and wait_result is the result. */
+static struct {
+        hf_nsec interval, started;
+        int n_pages;
+        bool completes;
+} pages;
 
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher);
 int __wrap_hfd_cacher_start(struct hfd_cacher *cacher) { return 0; }
@@ -35,12 +48,31 @@ int __wrap_hfd_admin_kubeconfig_write(const struct hfd_pki *pki, const char *pat
         return 0;
 }
 hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher);
-hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher) { return 0; }
+hf_nsec __wrap_hfd_cacher_fill_progress(struct hfd_cacher *cacher) {
+        hf_nsec n = pages.n_pages > 0 ? (hand_clock_now() - pages.started) / pages.interval : 0;
+
+        if (n > pages.n_pages)
+                n = pages.n_pages;
+        return n > 0 ? pages.started + n * pages.interval : 0;
+}
 int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                                   struct hf_status *ret_why);
 int __wrap_hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                                   struct hf_status *ret_why) {
-        return wait_result;
+        hf_nsec end = pages.started + pages.n_pages * pages.interval;
+        hf_nsec until = hf_cancel_deadline(token);
+
+        if (pages.n_pages == 0)
+                return wait_result;
+        /* Nobody waits for hours. */
+        assert_true(hand_clock_now() < end + SECONDS(3600));
+        if (pages.completes && until >= end) {
+                hand_clock_move(end - hand_clock_now());
+                return 0;
+        }
+        assert_true(until > hand_clock_now());
+        hand_clock_move(until - hand_clock_now());
+        return hf_fail(ret_why, HF_E_CANCELED, "the cache has some objects so far");
 }
 int __wrap_hfd_copy_is_incomplete(struct hfd_store *store, const char *prefix, hf_nsec deadline,
                                   bool *ret_incomplete, struct hf_status *reterr_status);
@@ -66,6 +98,8 @@ static int boot(struct hf_status *ret_status) {
         char part; /* its address stands for parts that the functions above do not use */
 
         assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
+        if (pages.n_pages > 0)
+                server.host.clock = &hand_clock;
         server.cacher = (struct hfd_cacher *)&part;
         server.http = (struct hfd_http *)&part;
         server.controllers = (struct hfd_controllers *)&part;
@@ -95,6 +129,42 @@ static void test_a_failed_boot_says_why(void **state) {
         controllers_result = wait_result = 0;
 }
 
+/* Boots from a store that sends n pages, one after each interval. Returns what hfd_boot_run
+ * returns, and how long that took. */
+static int boot_from_pages(int n, hf_nsec interval, bool completes, hf_nsec *ret_took) {
+        struct hf_status status;
+
+        hand_clock_reset();
+        pages.started = hand_clock_now();
+        pages.n_pages = n;
+        pages.interval = interval;
+        pages.completes = completes;
+        int r = boot(&status);
+        *ret_took = hand_clock_now() - pages.started;
+        pages.n_pages = 0;
+        return r;
+}
+
+static void test_a_store_may_take_long_while_objects_arrive(void **state) {
+        hf_nsec took;
+
+        assert_int_equal(boot_from_pages(20, SECONDS(50), true, &took), 0);
+        assert_int_equal(took, SECONDS(20 * 50));
+}
+
+/* The minute counts from the last page: the boot neither ends early nor waits for ever. */
+static void test_a_store_that_falls_silent_is_given_up_after_a_minute(void **state) {
+        hf_nsec took;
+
+        for (int n = 1; n <= 7; n += 3) {
+                assert_int_equal(boot_from_pages(n, SECONDS(45), false, &took), HF_E_UNAVAILABLE);
+                assert_int_equal(took, SECONDS(n * 45 + 60));
+        }
+        /* The first page comes too late. */
+        assert_int_equal(boot_from_pages(1, SECONDS(61), true, &took), HF_E_UNAVAILABLE);
+        assert_int_equal(took, SECONDS(60));
+}
+
 static void test_no_controller_starts_on_an_incomplete_copy(void **state) {
         struct hf_status status;
 
@@ -118,6 +188,8 @@ static void test_controllers_start_when_the_stored_kinds_are_served(void **state
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_boot_says_why),
+                cmocka_unit_test(test_a_store_may_take_long_while_objects_arrive),
+                cmocka_unit_test(test_a_store_that_falls_silent_is_given_up_after_a_minute),
                 cmocka_unit_test(test_controllers_start_when_the_stored_kinds_are_served),
                 cmocka_unit_test(test_no_controller_starts_on_an_incomplete_copy),
         };
