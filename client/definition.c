@@ -12,6 +12,7 @@
 #include <holdfast/client_port.h>
 #include <holdfast/upsert.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 
 #define PAUSE_MIN (20 * HF_NSEC_PER_MSEC)
@@ -106,10 +107,12 @@ static int wait_served(const struct wait *wait) {
         return r;
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 int hf_definition_establish(struct hf_client *client, const char *definition, size_t n,
                             struct hf_cancel *token, struct hf_status *reterr_status) {
         struct wait wait = {.client = client, .token = token, .reterr_status = reterr_status};
-        struct hf__json *json = NULL;
+        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
 
         if (!client || !definition || !token)
                 return hf_fail(reterr_status, -EINVAL, "a definition needs a client and a token");
@@ -117,20 +120,15 @@ int hf_definition_establish(struct hf_client *client, const char *definition, si
         wait.name = hf__json_string(json, "metadata.name");
         if (r != 0)
                 return hf_fail(reterr_status, r, "the definition is not JSON: %s", hf_strerror(r));
-        if (!wait.name || !read_kind(json, &wait.kind)) {
-                hf__json_free(json);
+        if (!wait.name || !read_kind(json, &wait.kind))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "this is not a CustomResourceDefinition that serves its storage "
                                "version");
-        }
         const struct hf_request request = {.size = sizeof request,
                                            .resource = definitions,
                                            .name = wait.name,
                                            .body = definition,
                                            .n_body = n};
         r = hf_upsert(client, &request, token, NULL, NULL, reterr_status);
-        if (r == 0)
-                r = wait_served(&wait);
-        hf__json_free(json);
-        return r;
+        return r != 0 ? r : wait_served(&wait);
 }

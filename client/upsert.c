@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/sized_struct.h"
 #include "base/strbuf.h"
@@ -98,20 +99,20 @@ static int fail_unwanted(struct upsert *upsert) {
                        "%s: the object is not the one that was named", upsert->desired->name);
 }
 
+HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
+
 /* Merges the body into the object that was read, and writes the result if it differs. *ret_again:
  * the object was changed or deleted meanwhile, so another attempt must read it again. */
 static int update_object(struct upsert *upsert, bool *ret_again) {
-        struct hf__json *object, *before;
-        struct hf__strbuf text = {0};
+        HF__CLEANUP(json_cleanup) struct hf__json *object = NULL;
+        HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
 
         int r = hf__json_parse(upsert->object, strlen(upsert->object), &object, NULL);
         if (r != 0)
                 return r;
-        if (is_unwanted(upsert, object)) {
-                hf__json_free(object);
+        if (is_unwanted(upsert, object))
                 return fail_unwanted(upsert);
-        }
-        before = hf__json_dup(object);
+        HF__CLEANUP(json_cleanup) struct hf__json *before = hf__json_dup(object);
         r = before ? merge_object(object, upsert->body) : -ENOMEM;
         /* The body may have an empty resourceVersion, which the merge has copied. The server would
          * then overwrite changes made since the read. */
@@ -128,9 +129,6 @@ static int update_object(struct upsert *upsert, bool *ret_again) {
                 upsert->result = HF_UPSERT_UPDATED;
                 *ret_again = r == HF_E_CONFLICT || r == HF_E_NOT_FOUND;
         }
-        hf__strbuf_done(&text);
-        hf__json_free(before);
-        hf__json_free(object);
         return r;
 }
 
