@@ -15,11 +15,6 @@
 
 HF__CLEANUP_DEFINE(cancel_cleanup, struct hf_cancel *, hf_cancel_unref)
 
-static void fd_cleanup(int *fd) {
-        if (*fd >= 0)
-                (void)close(*fd);
-}
-
 int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
                     const struct hfd_extra *extra) {
         static const struct hfd_extra nothing;
@@ -29,7 +24,7 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
                                       .config = config,
                                       .extra = extra ? extra : &nothing};
         hfd_log_sink_init(&server->log_sink, config, &server->host.log);
-        HF__CLEANUP(fd_cleanup) int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        HF__CLEANUP(hf__close_cleanup) int event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (event_fd < 0)
                 return -errno;
         HF__CLEANUP(cancel_cleanup) struct hf_cancel *stop = NULL;

@@ -426,14 +426,9 @@ static int run_server(struct hfd_server *server, int signal_fd) {
         return atomic_load(&server->exit_status);
 }
 
-static void fd_cleanup(int *fd) {
-        if (*fd >= 0)
-                (void)close(*fd);
-}
-
 int hfd_main_loop_run(const struct hfd_config *config, const struct hfd_extra *extra) {
         struct hfd_server server;
-        HF__CLEANUP(fd_cleanup) int signal_fd = -1;
+        HF__CLEANUP(hf__close_cleanup) int signal_fd = -1;
 
         int r = open_signals(&signal_fd);
         if (r == 0)

@@ -35,11 +35,6 @@
 
 #define LOCK_TIMEOUT (30 * HF_NSEC_PER_SEC)
 
-static void fd_cleanup(int *fd) {
-        if (*fd >= 0)
-                (void)close(*fd);
-}
-
 #define KEYS_MAX  4 /* of the CA, the server, the administrator and the account tokens */
 #define CERTS_MAX 3
 
@@ -287,7 +282,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
                                       .made = &made,
                                       .reterr_status = reterr_status};
         HF__CLEANUP(contents_cleanup) struct contents all = {0};
-        HF__CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(hf__close_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         /* The lock is held until this function returns. */
@@ -312,7 +307,7 @@ int hfd_pki_load_or_make(const char *cert_dir, const char *const *names, struct 
 int hfd_pki_check(const char *cert_dir, const char *const *names, struct hf_status *reterr_status) {
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
         HF__CLEANUP(contents_cleanup) struct contents all = {0};
-        HF__CLEANUP(fd_cleanup) int fd = -1;
+        HF__CLEANUP(hf__close_cleanup) int fd = -1;
 
         int r = hfd_trusted_open(cert_dir, HFD_TRUSTED_FUTURE_DIRECTORY, &fd, reterr_status);
         return r == 0 ? load_contents(&dir, names, &all) : r;
@@ -334,7 +329,7 @@ int hfd_pki_ca_init(const char *cert_dir, struct hf_cancel *token, struct hfd_pk
                                       .reterr_status = reterr_status};
         HF__CLEANUP(pair_cleanup) struct pair found = {0};
         HF__CLEANUP(pair_cleanup) struct pair ca = {0};
-        HF__CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(hf__close_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         if (r == 0)
@@ -392,7 +387,7 @@ int hfd_pki_ca_join(const char *cert_dir, const struct hfd_pki_ca *ca, struct hf
                     bool *ret_joined, struct hf_status *reterr_status) {
         const struct directory dir = {.path = cert_dir, .reterr_status = reterr_status};
         HF__CLEANUP(pair_cleanup) struct pair here = {0};
-        HF__CLEANUP(fd_cleanup) int lock = -1;
+        HF__CLEANUP(hf__close_cleanup) int lock = -1;
         int r = lock_directory(&dir, token, &lock);
 
         assert(ca->cert_pem && ca->key_pem);
