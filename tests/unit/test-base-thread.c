@@ -146,8 +146,8 @@ static bool ends_process(void (*misuse)(pthread_mutex_t *mutex)) {
 }
 
 static void test_a_wrong_use_of_a_mutex_ends_the_process(void **state) {
-        /* Without costly assertions, locking twice would wait for ever. The thread sanitizer makes a report
-         * of its own. */
+        /* Without costly assertions, locking twice would wait for ever. The thread sanitizer makes
+         * a report of its own. */
         if (!COSTLY_ASSERTS || FINDS_RACES)
                 return;
         assert_true(ends_process(lock_twice));
