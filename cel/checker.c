@@ -64,6 +64,7 @@ static bool resolve_global(struct hf__cel_checker *c, struct hf__cel_node *node,
                         node->kind = HF__CEL_NODE_NAME;
                         node->as.name.scope = HF__CEL_SCOPE_INPUT;
                         node->as.name.slot = (uint32_t)i;
+                        /* cel.c is asked about the first 64 variables only. */
                         if (i < 64)
                                 c->used |= UINT64_C(1) << i;
                         node->type = c->declarations->variables[i].type;
@@ -78,6 +79,7 @@ static bool resolve_global(struct hf__cel_checker *c, struct hf__cel_node *node,
         return true;
 }
 
+/* From the innermost macro outwards, so a variable of a macro hides one with the same name. */
 static int find_local(const struct hf__cel_checker *c, const char *name) {
         for (uint32_t i = c->n_locals; i-- > 0;)
                 if (c->locals[i].name && strcmp(c->locals[i].name, name) == 0)
@@ -85,6 +87,8 @@ static int find_local(const struct hf__cel_checker *c, const char *name) {
         return -1;
 }
 
+/* With a leading dot a name means the root container, which is the only one here. No local has such
+ * a name, so the dot reaches a variable that a macro hides. */
 static void check_name(struct hf__cel_checker *c, struct hf__cel_node *node) {
         const char *name = node->as.name.name.text;
         int local = find_local(c, name);
@@ -123,6 +127,8 @@ size_t hf__cel_check_chain(const struct hf__cel_checker *c, const struct hf__cel
         return n + name->n;
 }
 
+/* A type that inference has not determined becomes dyn when a field is selected: then the
+ * evaluation finds out whether the value has the field, as in cel-go. */
 static const struct hf__cel_type *field_type(struct hf__cel_checker *c,
                                              const struct hf__cel_node *node) {
         const struct hf__cel_type *type =
@@ -153,6 +159,8 @@ static const struct hf__cel_type *field_type(struct hf__cel_checker *c,
         return optional ? hf__cel_check_made(c, HF__CEL_OPTIONAL, result, NULL) : result;
 }
 
+/* The longest declared name wins: "a.b" is the variable a.b, if there is one, before it is the
+ * field b of a. Kubernetes relies on that for names such as google.protobuf.Timestamp. */
 static void check_select(struct hf__cel_checker *c, struct hf__cel_node *node) {
         char name[HF__CEL_NAME_MAX_BYTES];
 
@@ -190,6 +198,8 @@ static const struct hf__cel_type *unwrap_optional(struct hf__cel_checker *c,
         return type;
 }
 
+/* An empty list has elements of a type that is still open: it can be compared with, and added to,
+ * any list. */
 static void check_list(struct hf__cel_checker *c, struct hf__cel_node *node) {
         const struct hf__cel_type *all = NULL;
 
@@ -222,6 +232,8 @@ static void check_map(struct hf__cel_checker *c, struct hf__cel_node *node) {
                                         values ? values : hf__cel_check_new_var(c));
 }
 
+/* The field's name is in the format of the issue, because cel-go's text has it between the two
+ * types. A name with a percent sign would be a directive there. */
 static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_type *object,
                                struct hf__cel_pair *pair) {
         const struct hf__cel_type *field;

@@ -17,6 +17,8 @@
 #include "base/utf8.h"
 #include "cel/values/function.h"
 
+/* The costs and the factor are those of cel-go's cost estimator and of Kubernetes' additions to it.
+ * A definition that kube-apiserver accepts must be accepted here, so they must not be refined. */
 #define COST_OF_LIST   10
 #define COST_OF_MAP    30
 #define COST_OF_OBJECT 40
@@ -39,6 +41,8 @@ uint64_t hf__cel_cost_product(uint64_t a, uint64_t b) {
         return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
 
+/* The product is computed in double precision and rounded up, as in cel-go, so sizes near 2^64
+ * become inexact in the same way. */
 uint64_t hf__cel_cost_factor(uint64_t size, double factor) {
         double product = ceil((double)size * factor);
 
@@ -58,6 +62,9 @@ static struct hf__cel_size exact_size(uint64_t n) { return (struct hf__cel_size)
 
 /* ---- paths ---- */
 
+/* The path of a value that comes from no variable. Kubernetes looks sizes up by the names of a
+ * path, and with an empty path it finds the root, which is its first variable. Its estimates depend
+ * on that, so it is repeated here. */
 static struct hf__cel_path first_variable(const struct estimator *e) {
         if (e->declarations->n_variables == 0)
                 return (struct hf__cel_path){.state = HF__CEL_PATH_LOST};
@@ -75,6 +82,8 @@ static struct hf__cel_path field_of(const struct estimator *e, struct hf__cel_pa
         return (struct hf__cel_path){type ? HF__CEL_PATH_AT : HF__CEL_PATH_LOST, type};
 }
 
+/* A path is lost when a step leads to no declared part. Without a path the size is not known, and
+ * the estimate assumes the largest. */
 static struct hf__cel_path part_of(const struct estimator *e, struct hf__cel_path path,
                                    enum part part) {
         const struct hf__cel_type *type = NULL;
@@ -171,6 +180,8 @@ static void estimate_select(struct estimator *e, struct hf__cel_estimate *result
         result->path = field_of(e, operand.path, &node->as.select.field);
 }
 
+/* With elements, the smallest size starts at the largest number, so that the first element
+ * determines it. */
 static void estimate_list(struct estimator *e, struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
 
@@ -320,12 +331,16 @@ static uint64_t equality_cost(const struct hf__cel_node *node,
         uint64_t a = hf__cel_size_or_any(&args[0]).max;
         uint64_t b = hf__cel_size_or_any(&args[1]).max;
 
+        /* Kubernetes has this exception for == alone. It charges != of two opaque values by their
+         * sizes. */
         if (node->op == HF__CEL_OP_EQUAL && args[0].node->type->kind == HF__CEL_OPAQUE &&
             args[1].node->type->kind == HF__CEL_OPAQUE)
                 return 1;
         return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
 }
 
+/* Only one branch is evaluated, so the more expensive one counts. The size can be that of
+ * either. */
 static void estimate_condition(const struct hf__cel_estimate *args,
                                struct hf__cel_estimate *result) {
         uint64_t larger = args[1].cost > args[2].cost ? args[1].cost : args[2].cost;
@@ -362,6 +377,8 @@ static void estimate_function(struct estimator *e, const struct hf__cel_estimate
                 result->key = hf__cel_size_union(args[0].key, args[1].key);
                 result->element = hf__cel_size_union(args[0].element, args[1].element);
         }
+        /* dyn() changes the type only: Kubernetes keeps the size of its argument, and loses its
+         * path. */
         if (strcmp(node->as.call.function, "dyn") == 0) {
                 *result = args[0];
                 result->node = node;
@@ -384,6 +401,7 @@ static void estimate_call(struct estimator *e, struct hf__cel_estimate *result) 
                 result->cost = hf__cel_cost_sum(result->cost, arg.cost);
         }
         switch ((enum hf__cel_operator)node->op) {
+        /* All operands are counted, although the evaluation may end at the first one. */
         case HF__CEL_OP_AND:
         case HF__CEL_OP_OR: break;
         case HF__CEL_OP_CONDITION: estimate_condition(args, result); break;

@@ -16,12 +16,15 @@
 #include "cel/fold.h"
 #include "cel/library.h"
 
+/* The costs of cel-go for constructing values. They do not depend on the number of elements, which
+ * are charged as they are evaluated. */
 #define COST_OF_LIST   10
 #define COST_OF_MAP    30
 #define COST_OF_OBJECT 40
 
 static struct hf__cel_value no_overload(void) { return hf__cel_error_text("no such overload"); }
 
+/* A name costs 1, as each step of a path does; constants cost nothing. */
 static struct hf__cel_value eval_name(struct hf__cel_run *run, const struct hf__cel_node *node) {
         if (!hf__cel_spend(run, 1))
                 return hf__cel_failure(run);
@@ -46,6 +49,9 @@ static struct hf__cel_value find_field(struct hf__cel_run *run, struct hf__cel_v
         return run->failed != 0 ? hf__cel_failure(run) : value;
 }
 
+/* As in cel-go, selecting a field of an optional gives an optional, also without the question mark,
+ * so a chain such as a.?b.c needs only the first one. has() costs nothing in Kubernetes: its
+ * operand has been charged. */
 static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf__cel_node *node) {
         struct hf__cel_value operand = hf__cel_eval_node(run, node->as.select.operand);
         bool optional = node->optional;
@@ -75,6 +81,10 @@ static struct hf__cel_value eval_select(struct hf__cel_run *run, const struct hf
                      : hf__cel_errorf(run, "no such key: %.200s", node->as.select.field.text);
 }
 
+/* The logic of CEL is commutative: a value that decides wins over an error of another operand, on
+ * whichever side it stands. So all operands are evaluated until one decides, and the first error is
+ * kept for the case that none does. A run that has failed is no such error: no operand can outweigh
+ * an exceeded limit. */
 static struct hf__cel_value eval_logic(struct hf__cel_run *run, const struct hf__cel_node *node) {
         bool decisive = node->op == HF__CEL_OP_OR;
         struct hf__cel_value error = hf__cel_null();
@@ -103,6 +113,9 @@ static struct hf__cel_value eval_condition(struct hf__cel_run *run,
         return hf__cel_eval_node(run, node->as.call.args[test.as.boolean ? 1 : 2]);
 }
 
+/* The cost is that of the shorter operand, in tenths, as Kubernetes counts it: the comparison ends
+ * where the shorter one ends. Sizes of lists and maps are those of their first level only;
+ * hf__cel_equal counts the work of the levels below, which Kubernetes does not charge. */
 static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf__cel_node *node) {
         struct hf__cel_value a = hf__cel_eval_node(run, node->as.call.args[0]);
         struct hf__cel_value b;
@@ -161,6 +174,8 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         return hf__cel_errorf(run, "no such overload: %.200s(%s)", function, types);
 }
 
+/* Arguments are dynamic values, so the checker may leave several overloads, and the values choose
+ * among them. The charge precedes the call: a call that would exceed the budget does no work. */
 static struct hf__cel_value eval_function(struct hf__cel_run *run,
                                           const struct hf__cel_node *node) {
         struct hf__cel_value args[HF__CEL_ARGS_MAX];
@@ -239,6 +254,8 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
         return n == node->as.list.n ? list : hf__cel_sublist(run, list.as.list, 0, n);
 }
 
+/* Macros and patches build objects of types that expressions may construct (Object, JSONPatch).
+ * They are maps that know their type. */
 static struct hf__cel_value eval_map(struct hf__cel_run *run, const struct hf__cel_node *node) {
         bool object = node->kind == HF__CEL_NODE_OBJECT;
         struct hf__cel_entry *entries = hf__cel_alloc(run, node->as.map.n * sizeof *entries);

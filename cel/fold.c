@@ -68,6 +68,9 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
                 if (!enter_iteration(l, i))
                         return hf__cel_failure(l->run);
                 value = test_element(l);
+                /* Kubernetes makes a loop of the macro, with an accumulator: it pays for the
+                 * condition and the step of each round. These parts do not exist here, so their
+                 * costs are constants. */
                 if (!hf__cel_spend(l->run, decisive ? 4 : 3))
                         return hf__cel_failure(l->run);
                 if (value.kind == HF__CEL_BOOL && value.as.boolean == decisive) {
@@ -81,6 +84,8 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
         return hf__cel_is_error(error) ? error : hf__cel_bool(!decisive);
 }
 
+/* An error of the test ends the macro, other than in all and exists: one more element could change
+ * the result, so no element is decisive. */
 static struct hf__cel_value exists_one(struct loop *l) {
         size_t found = 0;
 
@@ -100,6 +105,8 @@ static struct hf__cel_value exists_one(struct loop *l) {
         return hf__cel_bool(found == 1);
 }
 
+/* 12 is the cost of the accumulator's step in Kubernetes: reading the list, a list of one element
+ * (10), and the sum. The list is not copied for each element here, so the time stays linear. */
 static struct hf__cel_value make_list(struct loop *l) {
         bool filter = l->node->op == HF__CEL_FOLD_FILTER;
         struct hf__cel_value *items;
@@ -155,6 +162,8 @@ struct entries {
 static bool add_entry(struct hf__cel_run *run, struct entries *entries,
                       struct hf__cel_entry entry) {
         if (entries->n == entries->space) {
+                /* The old array stays in the arena until the run ends. Doubling limits that to
+                 * twice the size. */
                 size_t space = entries->space > 0 ? entries->space * 2 : 8;
                 struct hf__cel_entry *items = hf__cel_alloc(run, space * sizeof *items);
 
@@ -212,6 +221,8 @@ static struct hf__cel_value make_map(struct loop *l) {
         return hf__cel_new_map(l->run, entries.items, entries.n);
 }
 
+/* optMap and optFlatMap are macros with one variable, and no loop: an optional has at most one
+ * element. An empty optional is the result, without an evaluation of the expression. */
 static struct hf__cel_value map_optional(struct loop *l) {
         struct hf__cel_value value;
 
@@ -271,6 +282,7 @@ struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf_
         l.range = eval(run, node->as.fold.range);
         if (hf__cel_is_error(l.range))
                 return l.range;
+        /* A macro over an object goes through its fields, as over the keys of a map. */
         if (l.range.kind == HF__CEL_LIST)
                 l.n = l.range.as.list->n;
         else if (l.range.kind == HF__CEL_MAP || l.range.kind == HF__CEL_OBJECT)

@@ -13,6 +13,9 @@
 
 #include "base/arena.h"
 
+/* Nested types can need exponentially many steps: a variable may occur twice in the type that
+ * another variable stands for. The limits end such a check. Expressions of practice take some
+ * hundred steps. */
 #define STEPS_MAX 2000000
 #define DEPTH_MAX 600
 
@@ -76,6 +79,8 @@ static const struct hf__cel_type *rebuild_type(struct hf__cel_inference *in,
         return hf__cel_type_of(HF__CEL_ERROR);
 }
 
+/* Each call of a function has variables of its own, so list(A) can be a list of int in one place
+ * and of strings in another. */
 const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *in,
                                                const struct hf__cel_type *type, uint32_t base) {
         const struct hf__cel_type *a;
@@ -134,6 +139,7 @@ static void bind_var(struct hf__cel_inference *in, uint32_t var, const struct hf
         in->bound[var] = type;
 }
 
+/* A variable must not stand for a type that contains it: such a type would be infinite. */
 static bool var_occurs(struct hf__cel_inference *in, uint32_t var, const struct hf__cel_type *type,
                        unsigned depth) {
         if (!count_step(in, depth))
@@ -208,6 +214,8 @@ static bool assign_var(struct hf__cel_inference *in, const struct hf__cel_type *
         return true;
 }
 
+/* As in cel-go, null can be assigned to messages (objects, timestamps, durations), optionals and
+ * opaque types, but not to strings, numbers, lists and maps. */
 static bool is_nullable(const struct hf__cel_type *type) {
         return type->kind == HF__CEL_NULL || type->kind == HF__CEL_TIMESTAMP ||
                type->kind == HF__CEL_DURATION || type->kind == HF__CEL_OPTIONAL ||
@@ -254,6 +262,8 @@ bool hf__cel_assign(struct hf__cel_inference *in, const struct hf__cel_type *con
                 fits = assign_type(in, from[i], to[i], 0);
         if (fits && !in->failed)
                 return true;
+        /* After a failure no variable keeps a part of the attempt: the next overload is tried with
+         * the state that this one found. */
         while (in->n_trail > before) {
                 in->n_trail--;
                 in->bound[in->trail[in->n_trail].var] = in->trail[in->n_trail].before;

@@ -58,9 +58,12 @@ static int add_row(struct hf__cel_library *library, const struct hf__cel_row *ro
                 return -ENOMEM;
         *overload =
                 (struct hf__cel_overload){.name = row->name, .call = row->call, .cost = row->cost};
+        /* An index may be a number of any type, although its overload is declared for int. */
         overload->any_number = strncmp(row->name, "_[", 2) == 0;
         if (!parse_signature(&library->arena, row->signature, overload))
                 return library->arena.failed ? -ENOMEM : -EINVAL;
+        /* Insertion keeps rows of one name in the order of the tables, which sorting with qsort
+         * would not. It is quadratic in a constant number of rows. */
         while (at > 0 && strcmp(library->overloads[at - 1]->name, row->name) > 0) {
                 library->overloads[at] = library->overloads[at - 1];
                 at--;
@@ -139,6 +142,8 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
         return n;
 }
 
+/* Only kinds are compared. The checker has compared the types of elements where they are known, and
+ * cel-go does not look at each element of a list either. */
 static bool type_takes(const struct hf__cel_type *type, struct hf__cel_value value) {
         if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR)
                 return true;

@@ -16,6 +16,7 @@ static struct hf__cel_value uint_overflow(void) {
         return hf__cel_error_text("unsigned integer overflow");
 }
 
+/* CEL has no silent overflow: an operation whose result does not fit is an error. */
 #define INT_OPERATOR(name, builtin)                                                                \
         static struct hf__cel_value name##_int(struct hf__cel_run *run,                            \
                                                const struct hf__cel_value *args, unsigned n) {     \
@@ -66,6 +67,8 @@ static struct hf__cel_value divide_int(struct hf__cel_run *run, const struct hf_
         return hf__cel_int(args[0].as.i / args[1].as.i);
 }
 
+/* The remainder of INT64_MIN and -1 would be 0, but the division that computes it overflows. cel-go
+ * reports an error too. */
 static struct hf__cel_value modulo_int(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         if (args[1].as.i == 0)
@@ -97,6 +100,8 @@ static struct hf__cel_value negate_double(struct hf__cel_run *run, const struct 
         return hf__cel_double(-args[0].as.d);
 }
 
+/* Text is limited to 4 GiB by the 32-bit length of a value; the limit of memory is reached far
+ * earlier. */
 static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         size_t length = (size_t)args[0].n + args[1].n;
@@ -117,6 +122,7 @@ static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__c
                                               : hf__cel_bytes(text, length);
 }
 
+/* An empty operand returns the other list itself: a fold that begins with [] does not copy it. */
 static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         const struct hf__cel_list *a = args[0].as.list;

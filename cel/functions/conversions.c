@@ -22,6 +22,8 @@ static struct hf__cel_value conversion_error(struct hf__cel_run *run, const char
         return hf__cel_errorf(run, "type conversion error from 'string' to '%s'", to);
 }
 
+/* -2^63 as a double is refused, although it would fit: cel-go excludes both ends of the range,
+ * because doubles near them are rounded. */
 static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
         int64_t value = args[0].as.i; /* if it is a timestamp: the seconds */
@@ -64,6 +66,7 @@ static struct hf__cel_value to_uint(struct hf__cel_run *run, const struct hf__ce
         }
 }
 
+/* A large integer is rounded to the nearest double, which cel-go does as well. */
 static struct hf__cel_value to_double(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         double value;
@@ -79,6 +82,7 @@ static struct hf__cel_value to_double(struct hf__cel_run *run, const struct hf__
         }
 }
 
+/* The words of Go's strconv.ParseBool. "tRUE" is none of them. */
 static struct hf__cel_value to_bool(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         static const char *const words[] = {"false", "False", "FALSE", "f", "F", "0",
@@ -96,6 +100,8 @@ static struct hf__cel_value to_bytes(struct hf__cel_run *run, const struct hf__c
         return hf__cel_bytes(args[0].as.text, args[0].n);
 }
 
+/* Every string is valid UTF-8. Functions of strings rely on that, so it is checked where bytes
+ * become one. The bytes are shared, not copied. */
 static struct hf__cel_value bytes_to_string(struct hf__cel_run *run,
                                             const struct hf__cel_value *args, unsigned n) {
         if (!hf__cel_work(run, args[0].n / 16))

@@ -95,6 +95,8 @@ static struct hf__cel_value flatten_levels(struct hf__cel_run *run, const struct
 
         if (levels < 0)
                 return hf__cel_error_text("level must be non-negative");
+        /* The first pass counts, so that the second one needs a single allocation of the right
+         * size. */
         error = flatten_list(run, from, levels, 0, NULL, &n);
         if (hf__cel_is_error(error))
                 return error;
@@ -122,6 +124,8 @@ static struct hf__cel_value call_distinct(struct hf__cel_run *run, const struct 
 
         if (hf__cel_is_error(list))
                 return list;
+        /* Quadratic, like cel-go's, because elements of all types can be equal and have no common
+         * hash or order. Each comparison counts as work. */
         for (size_t i = 0; i < from->n; i++) {
                 struct hf__cel_value item = hf__cel_list_at(from, i);
                 bool seen = false;

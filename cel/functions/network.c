@@ -27,6 +27,7 @@ struct network {
         unsigned char bytes[16];
 };
 
+/* An address and a block are never compared: their types differ. n_bits is 0 in addresses. */
 static bool networks_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
         const struct network *x = (const struct network *)a;
         const struct network *y = (const struct network *)b;
@@ -51,6 +52,8 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
                 return "parse error during conversion from string";
         memcpy(copy, text, n);
         copy[n] = 0;
+        /* Kubernetes refuses zones and IPv4 addresses in IPv6 form, because the same address would
+         * then have more than one text. */
         if (strchr(copy, '%'))
                 return "with zone value is not allowed";
         out->n_bytes = strchr(copy, ':') ? 16 : 4;
@@ -61,6 +64,8 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
                        : NULL;
 }
 
+/* The bits after the prefix may be set: cidr("10.0.0.1/8") keeps them, and masked() clears them. A
+ * length with a leading zero is refused, as by Go. */
 static const char *parse_cidr(const char *text, size_t n, struct network *out) {
         const char *slash = memchr(text, '/', n);
         size_t n_ip = slash ? (size_t)(slash - text) : n;
@@ -196,6 +201,7 @@ static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__
         return hf__cel_copy_string(run, text, length);
 }
 
+/* Canonical text is the one that Go prints, so it is made and compared. */
 static struct hf__cel_value is_canonical(struct hf__cel_run *run, const struct hf__cel_value *args,
                                          unsigned n) {
         struct network network;
@@ -240,6 +246,7 @@ static bool link_local_unicast(const struct network *ip) {
         return ip->bytes[0] == 0xfe && (ip->bytes[1] & 0xc0) == 0x80;
 }
 
+/* As in Go's net/netip, private addresses are global unicast, too. */
 static bool global_unicast(const struct network *ip) {
         static const unsigned char broadcast[4] = {255, 255, 255, 255};
         bool multicast = ip->n_bytes == 4 ? ip->bytes[0] >> 4 == 14 : ip->bytes[0] == 0xff;
@@ -282,6 +289,8 @@ static struct hf__cel_value contains_ip(struct hf__cel_run *run, const struct hf
                                        : hf__cel_bool(has_prefix(network_of(args[0]), &parsed));
 }
 
+/* A block contains another one if its prefix is not longer, and the prefixes agree in its
+ * length. */
 static struct hf__cel_value contains_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         const struct network *block = network_of(args[0]);

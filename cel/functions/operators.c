@@ -50,7 +50,8 @@ static struct hf__cel_value call_not(struct hf__cel_run *run, const struct hf__c
         return hf__cel_bool(!args[0].as.boolean);
 }
 
-/* Converts a whole number to int64_t. False: it is not a whole number, or does not fit. */
+/* Converts a whole number to int64_t. False: it is not a whole number, or does not fit. JSON does
+ * not distinguish 1 from 1.0, so cel-go accepts numbers of all types as an index. */
 static bool as_index(struct hf__cel_value value, int64_t *ret_index) {
         if (value.kind == HF__CEL_INT) {
                 *ret_index = value.as.i;

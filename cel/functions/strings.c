@@ -79,6 +79,8 @@ static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_string(args[0].as.text + offset, length);
 }
 
+/* Indexes of CEL count characters, and the search is one of bytes. Both are valid UTF-8, so a match
+ * begins at a character. */
 static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         size_t from = 0;
@@ -181,6 +183,8 @@ static struct hf__cel_value call_substring(struct hf__cel_run *run,
         return hf__cel_string(args[0].as.text + start, end - start);
 }
 
+/* lowerAscii and upperAscii leave every other letter alone, so the length stays and a byte is
+ * enough. */
 static struct hf__cel_value change_case(struct hf__cel_run *run, struct hf__cel_value text,
                                         char first, char last) {
         struct hf__cel_value copy = hf__cel_copy_string(run, text.as.text, text.n);
@@ -209,6 +213,7 @@ static struct hf__cel_value call_upper(struct hf__cel_run *run, const struct hf_
         return change_case(run, args[0], 'a', 'z');
 }
 
+/* White space as Unicode defines it, because Go's strings.TrimSpace uses that definition. */
 static bool is_space(uint32_t c) {
         return (c >= 9 && c <= 13) || c == ' ' || c == 0x85 || c == 0xa0 || c == 0x1680 ||
                (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||

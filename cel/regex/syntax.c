@@ -19,7 +19,8 @@
 #include "base/utf8.h"
 #include "cel/regex/unicode.h"
 
-#define DEPTH_MAX  100
+#define DEPTH_MAX 100
+/* \pL alone names hundreds of ranges of characters, so a short pattern could need much memory. */
 #define RANGES_MAX 50000
 
 struct flags {
@@ -85,6 +86,7 @@ static bool take_text(struct parser *p, const char *text) {
         return true;
 }
 
+/* A byte that belongs to no character counts as one replacement character, as in Go. */
 static uint32_t take_character(struct parser *p) {
         uint32_t c = 0xfffd;
         size_t n = hf__utf8_decode(p->at, (size_t)(p->end - p->at), &c);
@@ -155,6 +157,8 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                 return take_hex(p, ret_c) ||
                        refuse_pattern(p, "invalid escape sequence", start, p->at);
         }
+        /* A digit alone would be a back reference, which RE2 does not have. So \1 is refused, but
+         * \12 is a character in octal. */
         if (c == '0' ||
             (c >= '1' && c <= '7' && p->at + 1 < p->end && p->at[1] >= '0' && p->at[1] <= '7')) {
                 *ret_c = 0;
@@ -211,6 +215,7 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
 
 /* Reads [:name:] within a class. false: the text is something else, or an issue was reported. */
+/* Without a closing ":]" the bracket is a character of the class like any other. */
 static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         const char *start = p->at;
         const char *name = start + 2;
@@ -265,6 +270,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
         if (!take_class_character(p, &first, class_start))
                 return false;
         last = first;
+        /* A minus before the closing bracket is a character, not a range. */
         if (p->end - p->at >= 2 && p->at[0] == '-' && p->at[1] != ']') {
                 p->at++;
                 if (!take_class_character(p, &last, class_start))
@@ -284,6 +290,7 @@ static struct hf__cel_regex_node *parse_class(struct parser *p) {
         bool negated = take_text(p, "^");
         bool first = true;
 
+        /* A bracket directly after the opening one is a character of the class: []a]. */
         while (node && p->r == 0 && (first || !peek_text(p, "]"))) {
                 first = false;
                 if (p->at == p->end)
@@ -297,6 +304,7 @@ static struct hf__cel_regex_node *parse_class(struct parser *p) {
 }
 
 /* Flags of a group after "(?". false: an issue was reported. */
+/* The flags last to the end of the group that encloses them, or of the group that they open. */
 static bool parse_flags(struct parser *p, struct flags *flags) {
         const char *start = p->at - 2;
         bool on = true;

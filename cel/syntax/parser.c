@@ -20,6 +20,9 @@
 #include "cel/syntax/macro.h"
 #include "cel/values/issues.h"
 
+/* Messages list the tokens that could follow in the order and the words of the parser that cel-go
+ * generates with ANTLR. People compare them with those of kube-apiserver, and tests of policies
+ * contain them. */
 #define OPERAND                                                                                    \
         "'.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, "    \
         "IDENTIFIER}"
@@ -94,6 +97,8 @@ static bool expect_sign(struct parser *p, const char *sign, const char *expected
                 return false;
         if (accept_sign(p, sign))
                 return true;
+        /* As ANTLR decides: if the expected sign follows the next token, that token is
+         * superfluous. */
         if (next.n == strlen(sign) && memcmp(p->text + next.at, sign, next.n) == 0) {
                 refuse_token(p, "extraneous", expected);
         } else if (p->token->n == 0 && strcmp(sign, ")") == 0) {
@@ -122,6 +127,8 @@ static void adopt_child(struct parser *p, struct hf__cel_node *node,
                         const struct hf__cel_node *child) {
         if (child && child->depth >= node->depth)
                 node->depth = (uint16_t)(child->depth + 1);
+        /* A chain such as a.b.c makes a deep tree without nested calls, so depth alone would not
+         * limit it. */
         if (node->depth > p->max_depth)
                 too_deep(p);
 }
@@ -216,6 +223,7 @@ static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
                 if (!more && is_sign(p, ","))
                         return refuse_token(p, "mismatched", "']'");
         }
+        /* The grammar of CEL allows one comma in an empty list: [,]. */
         if (items.n == 0)
                 accept_sign(p, ",");
         if (!expect_sign(p, "]", "{']', ','}"))
@@ -287,6 +295,8 @@ static struct hf__cel_node *parse_literal(struct parser *p, uint32_t at, bool ne
         r = hf__cel_literal(p->arena, p->text, token, negative, &node->as.constant, &message);
         if (r < 0)
                 return out_of_memory(p);
+        /* A literal out of range is not an error of the grammar: the parser goes on, and may report
+         * more. */
         if (r > 0)
                 hf__cel_issues_add(p->issues, at, "%s", message);
         if (r > 0)

@@ -23,6 +23,8 @@
 #define EQUAL_DEPTH_MAX 600
 #define INDEX_MIN       8 /* entries from which a map gets an index */
 
+/* Each block counts with 16 bytes more, so that many tiny values cannot use more than the limit by
+ * the overhead of each. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
         if (run->failed == 0 && (n > run->bytes_limit || run->n_bytes > run->bytes_limit - n))
                 run->failed = HF_E_TOO_LARGE;
@@ -42,6 +44,9 @@ void *hf__cel_alloc(struct hf__cel_run *run, size_t n) {
         return block;
 }
 
+/* Kubernetes has one text for an exceeded cost. Work, which only this implementation counts, is
+ * refused with the same text, because for the author of the expression both mean that it is too
+ * expensive. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run) {
         assert(run->failed != 0);
         if (run->failed < 0)
@@ -96,6 +101,8 @@ struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__c
         struct hf__cel_value value;
 
         assert(first <= list->n && n <= list->n - first);
+        /* A list in memory shares its elements. Others (of JSON) convert each element when it is
+         * read. */
         if (list->items) {
                 part = hf__cel_alloc(run, sizeof *part);
                 if (!part)
@@ -120,6 +127,8 @@ struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_map_value(object);
 }
 
+/* The types of keys are those of protobuf maps, so a double is none although it can equal an
+ * int. */
 static bool is_key(struct hf__cel_value key) {
         return key.kind == HF__CEL_BOOL || key.kind == HF__CEL_INT || key.kind == HF__CEL_UINT ||
                key.kind == HF__CEL_STRING;
@@ -138,6 +147,8 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
 
                 while (k < n_kept && hf__cel_key_compare(kept[k].key, entries[i].key) != 0)
                         k++;
+                /* This search is quadratic. It is rare, because it needs equal keys, and its steps
+                 * count. */
                 if (!hf__cel_work(run, k))
                         return 0;
                 kept[k] = entries[i];
@@ -222,6 +233,9 @@ static struct hf__cel_value by_key(struct hf__cel_run *run, const struct hf__cel
         return map ? hf__cel_map_value(map) : hf__cel_failure(run);
 }
 
+/* Lists of the types set and map (x-kubernetes-list-type) are joined by key, as Kubernetes merges
+ * them: a map takes the element of b in the place of that of a, a set keeps that of a. New elements
+ * follow in the order of b. */
 struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
                                    const struct hf__cel_list *b) {
         struct hf__cel_value in_a = by_key(run, a, a, true);
@@ -304,6 +318,8 @@ static bool sets_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
         return !hf__cel_is_error(in_b) && maps_equal(run, in_a.as.map, in_b.as.map, depth);
 }
 
+/* The order of a list with keys does not count in Kubernetes, even if the right side is a
+ * plain list. */
 static bool lists_equal(struct hf__cel_run *run, const struct hf__cel_list *a,
                         const struct hf__cel_list *b, unsigned depth) {
         if (a->n != b->n)
@@ -351,6 +367,8 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
                         return false;
                 return hf__cel_number_compare(a, b) == 0;
         }
+        /* Numbers of different types can be equal; values of other types are just not equal: == is
+         * never an error. */
         if (a.kind != b.kind)
                 return false;
         switch (a.kind) {

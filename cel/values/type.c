@@ -80,6 +80,8 @@ const struct hf__cel_type *hf__cel_type_new(struct hf__arena *arena, enum hf__ce
         assert(kind == HF__CEL_LIST || kind == HF__CEL_MAP || kind == HF__CEL_OPTIONAL ||
                kind == HF__CEL_TYPE);
         assert((kind == HF__CEL_MAP) == (b != NULL));
+        /* A type shares its parts, so its printed form can be far larger than its memory. The
+         * weight counts the parts as often as they would be printed. */
         if (weight > HF__CEL_TYPE_WEIGHT_MAX)
                 return NULL;
         type = hf__arena_alloc(arena, sizeof *type);
@@ -92,6 +94,8 @@ const struct hf__cel_type *hf__cel_type_new(struct hf__arena *arena, enum hf__ce
         return type;
 }
 
+/* Signatures are written by us, in the tables of functions, so the parser is as simple as they
+ * are. */
 static bool is_word(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '.';
 }
@@ -183,12 +187,16 @@ static int compare_name(const char *name, const char *text, size_t n) {
         return r != 0 ? r : name[n] != 0;
 }
 
+/* Large schemas have sorted fields, which are found by bisection. A few built-in types list theirs
+ * in another order. */
 const struct hf__cel_type *hf__cel_type_field(const struct hf__cel_type *object, const char *name,
                                               size_t n_name) {
         size_t low = 0;
         size_t high = object->n_fields;
 
         assert(object->kind == HF__CEL_OBJECT);
+        /* The object of a patch may have any field; its type is checked when the patch is
+         * applied. */
         if (object->open)
                 return &plain[HF__CEL_DYN];
         for (size_t i = 0; !object->sorted && i < object->n_fields; i++)

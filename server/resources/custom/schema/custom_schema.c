@@ -17,7 +17,7 @@
 #include "server/resources/custom/schema/check/list_types.h"
 #include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/compile/compile.h"
-#include "server/resources/custom/schema/schema_props.h"
+#include "server/resources/custom/schema/formed_props.h"
 
 /* About what a value occupies: an item of cJSON, and what the allocator adds to it and its texts.
  */

@@ -5,9 +5,9 @@
  * in the form of their definition, and definitions rarely change.
  *
  * Invariants: a text that is accepted is what hfd_object_encode makes of it after prune and default
- * (prune.c, default.c; whatever these do differently in future must be refused here). In doubt a
- * text is refused, which costs only time. No byte behind the text is read, whatever it is, and the
- * recursion is bounded.
+ * (unknown_fields.c, default.c; whatever these do differently in future must be refused here). In
+ * doubt a text is refused, which costs only time. No byte behind the text is read, whatever it is,
+ * and the recursion is bounded.
  */
 #include <string.h>
 

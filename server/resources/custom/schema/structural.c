@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
-#include "server/resources/custom/schema/schema_props.h"
+#include "server/resources/custom/schema/formed_props.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
 /* Sorts the causes from `first` on by field and text, as Kubernetes does with those of the

@@ -8,7 +8,7 @@
  * nature, and the others are not supported (structure/keywords.c refuses definitions, $ref and the
  * like when a definition is written) or only shown.
  */
-#include "server/resources/custom/schema/schema_props.h"
+#include "server/resources/custom/schema/formed_props.h"
 
 #include <stddef.h>
 #include <string.h>
