@@ -12,6 +12,7 @@
  */
 #include "server/cacher/feed/feed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
+        assert(fn);
         int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
 
         if (r != 0)
@@ -83,6 +85,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
 static void pause_locked(struct hfd_feed *feed, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(feed->host);
 
+        hf__mutex_assert_held(&feed->mu);
         while (!feed->stopping && hf_now(clock) < until)
                 (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, until);
 }
@@ -126,6 +129,7 @@ static void *feed_main(void *ctx) {
 }
 
 static void destroy_feed(struct hfd_feed *feed) {
+        assert(config->cacher && config->make && config->thread && config->component);
         pthread_cond_destroy(&feed->cond);
         pthread_mutex_destroy(&feed->mu);
         free(feed);
@@ -168,6 +172,7 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
                 return NULL;
         hfd_feed_stop(feed);
         destroy_feed(feed);
+        assert(feed->stopping); /* so its thread is joined */
         return NULL;
 }
 
