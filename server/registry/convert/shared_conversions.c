@@ -118,6 +118,7 @@ static bool claim_job(struct hfd_shared_job *job) {
                                 job->mine[job->n_mine++] = hfd_object_ref(source);
                 }
                 good = c != NULL;
+                assert(!good || c->refs > 0); /* the table has a reference */
                 if (good)
                         c->refs++;
                 place->conversion = c;
@@ -160,6 +161,7 @@ static void end_conversion_locked(struct hfd_shared_table *shared, struct hfd_sh
                                   struct hfd_object *result, const struct hfd_response *failure,
                                   struct hfd_shared_job **woken,
                                   struct hfd_shared_conversion **garbage) {
+        hf__mutex_assert_held(&shared->mu);
         c->done = true;
         if (result) {
                 hfd_shared_keep_locked(shared, c, hfd_object_ref(result), garbage);
