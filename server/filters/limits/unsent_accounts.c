@@ -117,6 +117,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         while (*link != account)
                 link = &(*link)->next;
         *link = account->next;
+        assert(unsent->n_accounts > 0);
         unsent->n_accounts--;
         free(account);
 }
@@ -134,6 +135,7 @@ void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, siz
 }
 
 void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account) {
+        hf__mutex_assert_held(&unsent->mu);
         hfd_unsent_place(&unsent->by_bytes, &account->by_bytes, account->bytes);
         hfd_unsent_place(&unsent->by_watch_bytes, &account->by_watch_bytes, account->watch_bytes);
         hf_metric_set(unsent->bytes_metric, (double)(unsent->bytes + unsent->watch_bytes));

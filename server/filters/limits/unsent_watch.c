@@ -16,6 +16,7 @@
  * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
  * the sum of the accounts. A watch that is charged is either in the list or in the order.
  */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/thread.h"
@@ -27,6 +28,7 @@
 
 static void append_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        assert(!watch->by_bytes.queued);
         watch->older = account->last_behind;
         watch->newer = NULL;
         if (account->last_behind)
@@ -38,6 +40,7 @@ static void append_watch_locked(struct hfd_unsent_account *account,
 
 static void unlink_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        assert(watch->older ? watch->older->newer == watch : account->first_behind == watch);
         if (watch->older)
                 watch->older->newer = watch->newer;
         else
@@ -85,6 +88,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
                 hfd_unsent_changed(unsent, account);
         }
         if (account && bytes == 0) {
+                assert(account->n_watches > 0);
                 account->n_watches--;
                 watch->account = NULL;
                 hfd_unsent_drop(unsent, account);
@@ -102,6 +106,7 @@ static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
  * limit. NULL: there is none. */
 static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
                                                  struct hfd_unsent_account *account) {
+        hf__mutex_assert_held(&unsent->mu);
         if (account && account->bytes + account->watch_bytes > unsent->limits.user_bytes)
                 return account;
         if (unsent->bytes + unsent->watch_bytes <= unsent->limits.total_bytes)
