@@ -129,6 +129,7 @@ void hfd_grpc_connection_end(struct hfd_grpc_stream *stream, int outcome, const 
                 stream->next->link = stream->link;
         else
                 connection->streams_tail = stream->link;
+        assert(connection->n_streams > 0);
         connection->n_streams--;
         stream->connection = NULL;
         hfd_grpc_channel_end_stream(connection->channel, stream, outcome, error_text);
