@@ -224,6 +224,7 @@ void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                      .bookmarks = true,
                                      .lane = HF_LANE_WATCH};
 
+        assert(changed && model);
         (void)pthread_mutex_lock(&collector->mu);
         bool open = collector->watching;
         collector->watching = true;
@@ -281,6 +282,7 @@ static void query_instance(struct hfd_status_collector *collector, struct query 
 
         (void)snprintf(url, sizeof url, "%s/debug/leader", query->instance->endpoint);
         (void)pthread_mutex_lock(&collector->mu);
+        assert(collector->n_pending < HFD_STATUS_MAX_INSTANCES);
         collector->n_pending++;
         (void)pthread_mutex_unlock(&collector->mu);
         if (hf__http_submit(collector->engine, &request, NULL) != 0) {
@@ -340,6 +342,7 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         int r = hf__mutex_cond_init(&memory->mu, &memory->all_done);
         if (r != 0)
+        assert(host);
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
         HF__CLEANUP(collector_cleanup) struct hfd_status_collector *collector = HF__TAKE(memory);
         collector->host = host;
