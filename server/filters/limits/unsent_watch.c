@@ -53,12 +53,14 @@ static void unlink_watch_locked(struct hfd_unsent_account *account,
 
 /* Puts the watch into the list of those that have just fallen behind. */
 static void make_young_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         watch->since = now;
         append_watch_locked(watch->account, watch);
 }
 
 static void unlink_locked(struct hfd_unsent_watch *watch) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         if (watch->by_bytes.queued)
                 hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         else
@@ -69,6 +71,7 @@ static void unlink_locked(struct hfd_unsent_watch *watch) {
 static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_nsec now) {
         struct hfd_unsent *unsent = watch->unsent;
 
+        hf__mutex_assert_held(&watch->unsent->mu);
         if (!watch->account && bytes > 0) {
                 watch->account = hfd_unsent_get(unsent, watch->user);
                 if (watch->account) {
@@ -97,6 +100,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
 }
 
 static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         atomic_store(&watch->charged, true); /* first: see the head of this file */
         size_t bytes = watch->measure(watch->ctx);
         set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
