@@ -25,6 +25,7 @@ void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
         assert(c->refs > 0);
         if (--c->refs > 0)
                 return;
+        assert(!c->waiters); /* each has a reference */
         c->next = *garbage;
         *garbage = c;
 }

@@ -72,6 +72,7 @@ static int add_kv_locked(struct hfd_memory_reply *reply, struct hfd_version *ver
                          bool with_value) {
         size_t n = reply->reply.n_kvs;
 
+        assert(n <= reply->space);
         if (n == reply->space && reserve_kvs(reply, n > 0 ? 2 * n : 1) != 0)
                 return -ENOMEM;
         reply->versions[n] = hfd_version_ref(version);
