@@ -134,8 +134,8 @@ int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *con
                   struct hfd_audit **ret_audit, struct hf_status *reterr_status) {
         HF__CLEANUP(hf__free_cleanup) struct hfd_audit *memory = calloc(1, sizeof *memory);
 
-        if (!memory)
         assert(config->policy_file && config->log.path);
+        if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         int r = hf__mutex_init(&memory->mu);
         if (r != 0)

@@ -234,9 +234,9 @@ static void serve_dirty(struct hfd_worker *worker) {
 
 /* Reports the responses that have begun in this iteration and are not complete. */
 static void report_unsent(struct hfd_worker *worker) {
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (worker->responded) {
                 struct hfd_http_request *request = worker->responded;
-        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
 
                 worker->responded = request->responded_next;
                 if (request->connection && !request->response.complete)

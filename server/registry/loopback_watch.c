@@ -86,7 +86,7 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
 static void finish_watch(struct hfd_operation *op, int error, const struct hf_status *status) {
         if (!hfd_operation_unlist(op))
                 return;
-        assert(!op->call && op->on_end);
+        assert(op->on_end);
         op->on_end(op->ctx, error, error ? status : NULL);
         hfd_operation_unref(op);
 }

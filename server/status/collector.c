@@ -342,7 +342,6 @@ int hfd_status_collector_new(const struct hf_host *host, const char *kubeconfig,
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         int r = hf__mutex_cond_init(&memory->mu, &memory->all_done);
         if (r != 0)
-        assert(host);
                 return hf_fail(reterr_status, r, "%s", hf_strerror(r));
         HF__CLEANUP(collector_cleanup) struct hfd_status_collector *collector = HF__TAKE(memory);
         collector->host = host;

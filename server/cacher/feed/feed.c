@@ -129,7 +129,6 @@ static void *feed_main(void *ctx) {
 }
 
 static void destroy_feed(struct hfd_feed *feed) {
-        assert(config->cacher && config->make && config->thread && config->component);
         pthread_cond_destroy(&feed->cond);
         pthread_mutex_destroy(&feed->mu);
         free(feed);
@@ -141,6 +140,7 @@ int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *confi
                  struct hfd_feed **ret_feed) {
         HF__CLEANUP(hf__free_cleanup) struct hfd_feed *memory = calloc(1, sizeof *memory);
 
+        assert(config->cacher && config->make && config->thread && config->component);
         if (!memory)
                 return -ENOMEM;
         *memory = (struct hfd_feed){.host = host, .config = *config, .changed = true};
@@ -171,8 +171,8 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
         if (!feed)
                 return NULL;
         hfd_feed_stop(feed);
-        destroy_feed(feed);
         assert(feed->stopping); /* so its thread is joined */
+        destroy_feed(feed);
         return NULL;
 }
 
