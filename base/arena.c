@@ -89,6 +89,7 @@ void *hf__arena_alloc(struct hf__arena *arena, size_t n) {
                 return NULL;
         block = arena->free;
         arena->free += padded;
+        assert(arena->n_free >= padded);
         arena->n_free -= padded;
         block[n] = 0;
         return block;

@@ -49,6 +49,7 @@ void hf__blocks_end(void) {
                         struct block *block = kept->lists[i];
 
                         kept->lists[i] = block->next;
+                        assert(kept->bytes >= size_of(i));
                         kept->bytes -= size_of(i);
                         free(block);
                 }
@@ -64,6 +65,7 @@ void *hf__blocks_get(size_t n) {
                 return malloc(n);
         struct block *block = kept->lists[i];
         kept->lists[i] = block->next;
+        assert(kept->bytes >= size_of(i));
         kept->bytes -= size_of(i);
         return block;
 }

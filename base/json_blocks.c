@@ -16,6 +16,7 @@
  */
 #include "base/json_blocks.h"
 
+#include <assert.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -56,6 +57,7 @@ static void *allocate_block(size_t n) {
         struct kept *list = &mine.lists[i];
         struct block *block = list->first;
         list->first = block->next;
+        assert(list->n > 0);
         list->n--;
         return block;
 }

@@ -103,6 +103,7 @@ void hf__loop_remove(struct hf_loop *loop, struct hf__loop_task *task) {
                 *at = task->next;
                 if (!*at)
                         loop->tail = at;
+                assert(loop->n > 0);
                 loop->n--;
                 task->queued = false;
                 clear_if_empty_locked(loop);
@@ -119,6 +120,7 @@ static bool pop_task(struct hf_loop *loop, struct hf__loop_task *ret_copy) {
                 loop->head = task->next;
                 if (!loop->head)
                         loop->tail = &loop->head;
+                assert(loop->n > 0);
                 loop->n--;
                 task->queued = false;
                 clear_if_empty_locked(loop);

@@ -117,6 +117,7 @@ static void wake_owners(void) {
                 if (is_due)
                         hf__mailbox_wake(mailbox);
                 pthread_mutex_lock(&mailbox->mu);
+                assert(mailbox->n_delaying > 0);
                 if (--mailbox->n_delaying == 0)
                         pthread_cond_signal(&mailbox->forgotten);
                 pthread_mutex_unlock(&mailbox->mu);

@@ -315,6 +315,7 @@ static void call_collectors(struct hf_metrics *metrics) {
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);
                 pthread_mutex_lock(&metrics->mu);
+                assert(collector->n_running > 0);
                 if (--collector->n_running == 0)
                         pthread_cond_broadcast(&metrics->collector_returned);
         }

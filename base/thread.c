@@ -190,13 +190,14 @@ int hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
  * because the limit has passed. If no thread owns the mutex, it is locked for a moment. That is
  * harmless, because the caller's assertion fails then.
  */
-bool hf__mutex_is_held(pthread_mutex_t *mutex) {
+bool hf__mutex_is_held(const pthread_mutex_t *mutex) {
 #if HF__COSTLY_ASSERTS
         const struct timespec past = {0};
-        int error = pthread_mutex_timedlock(mutex, &past);
+        pthread_mutex_t *checked = (pthread_mutex_t *)mutex; /* unchanged if it is held */
+        int error = pthread_mutex_timedlock(checked, &past);
 
         if (error == 0)
-                pthread_mutex_unlock(mutex);
+                pthread_mutex_unlock(checked);
         return error == EDEADLK;
 #else
         return true;

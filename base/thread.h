@@ -67,4 +67,4 @@ static inline int hf__mutex_assert_done(int error) {
 
 /* For hf__mutex_assert_held only. Without costly assertions it cannot know the owner and always
  * returns true. */
-bool hf__mutex_is_held(pthread_mutex_t *mutex);
+bool hf__mutex_is_held(const pthread_mutex_t *mutex);

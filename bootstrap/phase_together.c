@@ -66,6 +66,7 @@ static void end_request(struct hf__phase_run *run, struct together *together, si
         if (r != 0) {
                 note_failure(together, step, r, &from, why);
         } else if (run->seen.state == HF__SEEN_CREATED) {
+                assert(together->n_created < TOGETHER_MAX);
                 struct hf__created *created = &together->created[together->n_created++];
                 created->step = together->steps[i];
                 memcpy(created->applied, run->seen.result, sizeof created->applied);

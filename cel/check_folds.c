@@ -129,6 +129,7 @@ void hf__cel_check_fold(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 hf__cel_check_node(c, test);
         if (node->as.fold.result)
                 hf__cel_check_node(c, node->as.fold.result);
+        assert(c->n_locals >= 2);
         c->n_locals -= 2;
         type = fold_type(c, node, types[0]);
         node->type = node->op == HF__CEL_FOLD_EXISTS_ONE ? boolean : type;

@@ -153,6 +153,7 @@ struct hf__token *hf__bearer_get(struct hf__bearer *bearer) {
         hf_nsec now = hf_now(hf_host_clock(bearer->host));
         (void)pthread_mutex_lock(&bearer->mu);
         struct hf__token *token = bearer->current;
+        assert(!token || atomic_load_explicit(&token->refs, memory_order_relaxed) > 0);
         if (token)
                 (void)atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
         bool is_due =

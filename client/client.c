@@ -162,6 +162,7 @@ int hf__pending_request_start(struct hf_client *client, const struct hf_request 
         r = hf_client_request(client, &copy, on_response, pending, &pending->id);
         if (r != 0) {
                 (void)pthread_mutex_lock(&pending->mu);
+                assert(pending->refs > 0);
                 pending->refs--;
                 pending_unref_unlock(pending);
                 return hf_fail(reterr_status, r, "the request could not be started: %s",

@@ -42,6 +42,7 @@ enum need {
 
 static bool is_satisfied_locked(const struct hf_informer *informer,
                                 const struct hf__informer_waiter *waiter) {
+        hf__mutex_assert_held(&informer->mu);
         if (!informer->synced)
                 return false;
         if (!waiter->needs_list && informer->seen_revision >= waiter->revision)
@@ -53,6 +54,7 @@ static bool is_satisfied_locked(const struct hf_informer *informer,
 /* ---- for the reflector ---- */
 
 bool hf__informer_barrier_pending_locked(const struct hf_informer *informer) {
+        hf__mutex_assert_held(&informer->mu);
         for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
                 if (!is_satisfied_locked(informer, w))
                         return true;
@@ -60,6 +62,7 @@ bool hf__informer_barrier_pending_locked(const struct hf_informer *informer) {
 }
 
 bool hf__informer_barrier_missed_locked(const struct hf_informer *informer, uint64_t list_number) {
+        hf__mutex_assert_held(&informer->mu);
         for (const struct hf__informer_waiter *w = informer->waiters; w; w = w->next)
                 if (!is_satisfied_locked(informer, w) && w->n_consistent_lists >= list_number &&
                     list_number > 0)

@@ -26,6 +26,7 @@
 static void call_handler_locked(struct hf_informer *informer, struct hf_informer_handler *handler,
                                 enum hf_event_type type, const struct hf__informer_entry *entry,
                                 const struct hf__buf *object) {
+        hf__mutex_assert_held(&informer->mu);
         assert(hf__reflector_on_thread(&informer->reflector));
         assert(!informer->running);
         assert(!handler->removed);
@@ -54,6 +55,7 @@ static void call_with_all_locked(struct hf_informer *informer, struct hf_informe
         const struct hf__informer_entry *entry;
         struct hf__key_iter iter;
 
+        hf__mutex_assert_held(&informer->mu);
         hf__key_iter_init(&iter, &informer->store.entries);
         while (!handler->removed && !informer->stop &&
                (entry = (const struct hf__informer_entry *)hf__key_iter_next(&iter))) {
@@ -62,6 +64,7 @@ static void call_with_all_locked(struct hf_informer *informer, struct hf_informe
 }
 
 void hf__informer_handlers_replay_locked(struct hf_informer *informer) {
+        hf__mutex_assert_held(&informer->mu);
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next) {
                 if (h->replayed || h->removed)
                         continue;
@@ -71,6 +74,7 @@ void hf__informer_handlers_replay_locked(struct hf_informer *informer) {
 }
 
 void hf__informer_handlers_resync_locked(struct hf_informer *informer) {
+        hf__mutex_assert_held(&informer->mu);
         if (informer->resync <= 0 || hf_now(informer->clock) < informer->resync_at)
                 return;
         for (struct hf_informer_handler *h = informer->handlers; h; h = h->next)

@@ -143,6 +143,7 @@ int hf__informer_store_transform(const struct hf_informer *informer, const char 
  * nothing has changed. */
 static int set_entry_locked(struct hf_informer *informer, struct hf__informer_entry *entry,
                             bool is_new, const struct hf_informer_values *values) {
+        hf__mutex_assert_held(&informer->mu);
         if (is_new) {
                 int r = hf__key_index_insert(&informer->store.entries, &entry->keyed);
                 if (r != 0)

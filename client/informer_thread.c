@@ -29,6 +29,7 @@
 /* ---- the queue ---- */
 
 static void enqueue_locked(struct hf_informer_thread *thread, struct hf_informer *informer) {
+        hf__mutex_assert_held(&thread->mu);
         if (informer->turn.is_ready)
                 return;
         informer->turn.is_ready = true;
@@ -40,6 +41,7 @@ static void enqueue_locked(struct hf_informer_thread *thread, struct hf_informer
 static struct hf_informer *dequeue_locked(struct hf_informer_thread *thread) {
         struct hf_informer *informer = thread->first_ready;
 
+        hf__mutex_assert_held(&thread->mu);
         if (!informer)
                 return NULL;
         thread->first_ready = informer->turn.next_ready;
@@ -51,6 +53,7 @@ static struct hf_informer *dequeue_locked(struct hf_informer_thread *thread) {
 
 /* Puts the informers whose time has come into the queue. */
 static void enqueue_due_locked(struct hf_informer_thread *thread, hf_nsec now) {
+        hf__mutex_assert_held(&thread->mu);
         thread->due_at = HF_NSEC_NEVER;
         for (struct hf_informer *i = thread->informers; i; i = i->turn.next) {
                 if (i->turn.until <= now) { /* its turn sets another time */
@@ -65,6 +68,7 @@ static void enqueue_due_locked(struct hf_informer_thread *thread, hf_nsec now) {
 static void remove_locked(struct hf_informer_thread *thread, struct hf_informer *informer) {
         struct hf_informer **place;
 
+        hf__mutex_assert_held(&thread->mu);
         if (informer->turn.is_ready) {
                 for (place = &thread->first_ready; *place != informer;
                      place = &(*place)->turn.next_ready)
@@ -86,12 +90,14 @@ static void remove_locked(struct hf_informer_thread *thread, struct hf_informer 
 static struct hf_informer *next_locked(struct hf_informer_thread *thread) {
         hf_nsec now = hf_now(thread->clock);
 
+        hf__mutex_assert_held(&thread->mu);
         if (!thread->first_ready || thread->due_at <= now)
                 enqueue_due_locked(thread, now);
         return dequeue_locked(thread);
 }
 
 static void sleep_locked(struct hf_informer_thread *thread) {
+        hf__mutex_assert_held(&thread->mu);
         thread->sleeps = true;
         (void)thread->clock->wait(thread->clock->ctx, &thread->wake, &thread->mu, thread->due_at);
         thread->sleeps = false;
@@ -99,6 +105,7 @@ static void sleep_locked(struct hf_informer_thread *thread) {
 
 static void end_turn_locked(struct hf_informer_thread *thread, struct hf_informer *informer,
                             enum hf__reflector_next next, hf_nsec until) {
+        hf__mutex_assert_held(&thread->mu);
         switch (next) {
         case HF__REFLECTOR_AGAIN: enqueue_locked(thread, informer); break;
         case HF__REFLECTOR_LATER:
@@ -157,6 +164,7 @@ static void do_delayed_wake(void *ctx) {
 /* Whether the caller must signal the thread now. A caller that handles many events in a row delays
  * the signal until it has handled all of them, so that they cost one wake. */
 static bool must_signal_locked(struct hf_informer_thread *thread) {
+        hf__mutex_assert_held(&thread->mu);
         if (!thread->sleeps)
                 return false;
         enum hf__delay delay = hf__mailbox_delay_call(do_delayed_wake, thread);

@@ -162,6 +162,7 @@ void hf__key_index_remove(struct hf__key_index *index, const char *key) {
                 if (order == 0) {
                         *link = join_trees(node->left, node->right);
                         free(node);
+                        assert(index->n > 0);
                         index->n--;
                         return;
                 }

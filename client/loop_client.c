@@ -89,6 +89,7 @@ static void op_unref(struct op *op) {
         struct loop_client *client = op->client;
 
         pthread_mutex_lock(&client->mu);
+        assert(op->refs > 0);
         bool is_last = --op->refs == 0;
         if (is_last)
                 unlink_locked(op);
@@ -123,6 +124,7 @@ static void run_event(void *ctx) {
         struct op *op = event->op;
 
         pthread_mutex_lock(&op->client->mu);
+        assert(op->n_queued >= event->event.n_object);
         op->n_queued -= event->event.n_object;
         pthread_mutex_unlock(&op->client->mu);
         op->on_event(op->ctx, &event->event);
@@ -140,6 +142,7 @@ static void end_op(struct op *op) {
         op->end = (struct hf__loop_task){.fn = run_end, .ctx = op};
         pthread_mutex_lock(&client->mu);
         hf__loop_queue(client->loop, &op->end);
+        assert(client->n_inner > 0);
         client->n_inner--;
         pthread_cond_broadcast(&client->ended);
         pthread_mutex_unlock(&client->mu);

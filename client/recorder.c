@@ -324,6 +324,7 @@ static struct entry *record_locked(struct hf_recorder *recorder, const struct re
         entry->written_at = now;
         entry->n_attempts = 0;
         entry->create = false;
+        assert(recorder->refs > 0);
         recorder->refs++;
         return entry;
 }

@@ -142,6 +142,7 @@ static void handle_message(struct hf_informer *informer, struct hf__reflector_me
 static hf_nsec shorten_backoff_locked(const struct hf_informer *informer, hf_nsec at) {
         hf_nsec urgent_at = informer->reflector.urgent_at;
 
+        hf__mutex_assert_held(&informer->mu);
         return informer->waiters && urgent_at < at ? urgent_at : at;
 }
 
@@ -151,6 +152,7 @@ typedef void action_fn(struct hf_informer *informer);
 /* Returns the action that is due now. NULL: nothing is due before *ret_until, unless a message
  * arrives or the informer is woken. */
 static action_fn *next_action_locked(const struct hf_informer *informer, hf_nsec *ret_until) {
+        hf__mutex_assert_held(&informer->mu);
         const struct hf__reflector *reflector = &informer->reflector;
         hf_nsec now = hf_now(informer->clock), at = HF_NSEC_NEVER;
         action_fn *action = NULL;
@@ -173,6 +175,7 @@ static action_fn *next_action_locked(const struct hf_informer *informer, hf_nsec
 }
 
 static enum hf__reflector_next step_locked(struct hf_informer *informer, hf_nsec *ret_until) {
+        hf__mutex_assert_held(&informer->mu);
         action_fn *action = NULL;
 
         hf__informer_handlers_replay_locked(informer);
@@ -210,6 +213,7 @@ static enum hf__reflector_next end_step_locked(struct hf_informer *informer, hf_
         struct hf__reflector *reflector = &informer->reflector;
         struct hf__reflector_message *message;
 
+        hf__mutex_assert_held(&informer->mu);
         if (!reflector->is_ending) {
                 reflector->is_ending = true;
                 (void)pthread_mutex_unlock(&informer->mu);

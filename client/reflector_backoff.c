@@ -11,6 +11,7 @@
 
 #include <assert.h>
 
+#include "base/thread.h"
 #include "client/informer_private.h"
 
 #define FIRST_DELAY (100 * HF_NSEC_PER_MSEC)
@@ -35,6 +36,7 @@ static hf_nsec delay_after(unsigned failures, uint32_t retry_after_s) {
 hf_nsec hf__reflector_probe_delay_locked(struct hf_informer *informer, uint32_t retry_after_s) {
         unsigned failures = informer->probe_failures;
 
+        hf__mutex_assert_held(&informer->mu);
         if (failures < URGENT_FAILURES)
                 informer->probe_failures++;
         return delay_after(failures, retry_after_s);

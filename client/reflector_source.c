@@ -66,12 +66,14 @@ struct hf__reflector_message *hf__reflector_queue_pop_locked(struct hf_informer 
         struct hf__reflector_queue *queue = &informer->queue;
         struct hf__reflector_message *message = queue->first;
 
+        hf__mutex_assert_held(&informer->mu);
         assert(hf__reflector_on_thread(&informer->reflector));
         if (!message)
                 return NULL;
         queue->first = message->next;
         if (!queue->first)
                 queue->tail = &queue->first;
+        assert(queue->n_bytes >= message_bytes(message));
         queue->n_bytes -= message_bytes(message);
         return message;
 }

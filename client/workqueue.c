@@ -129,12 +129,14 @@ static struct entry *ready_pop(struct hf_workqueue *queue) {
         queue->head = entry->next;
         if (!queue->head)
                 queue->tail = &queue->head;
+        assert(queue->depth > 0);
         hf_metric_set(queue->metrics.depth, (double)--queue->depth);
         return entry;
 }
 
 /* If a worker has the key, only marks the entry; hf_workqueue_done appends it later. */
 static void add_locked(struct hf_workqueue *queue, struct entry *entry) {
+        hf__mutex_assert_held(&queue->mu);
         if (entry->dirty)
                 return;
         entry->dirty = true;
@@ -154,6 +156,7 @@ static struct entry *first_delayed(const struct hf_workqueue *queue) {
 static void move_due_locked(struct hf_workqueue *queue, hf_nsec now) {
         struct entry *entry = first_delayed(queue);
 
+        hf__mutex_assert_held(&queue->mu);
         while (entry && entry->due.at <= now) {
                 hf__timer_heap_remove(&queue->delayed, &entry->due);
                 add_locked(queue, entry);
@@ -170,6 +173,7 @@ static bool is_closed(const struct hf_workqueue *queue) {
 
 /* Delays the key until `at`. If it is delayed already, the earlier time counts. */
 static void add_at_locked(struct hf_workqueue *queue, struct entry *entry, hf_nsec at) {
+        hf__mutex_assert_held(&queue->mu);
         if (entry->due.queued && entry->due.at <= at)
                 return;
         hf__timer_heap_remove(&queue->delayed, &entry->due);
@@ -192,6 +196,7 @@ static hf_nsec delay_after(unsigned failures) {
  * retry_slack in the past. Takes a token and returns how long the retry must wait for it.
  */
 static hf_nsec bucket_delay_locked(struct hf_workqueue *queue, hf_nsec now) {
+        hf__mutex_assert_held(&queue->mu);
         if (queue->retry_every == 0)
                 return 0;
         if (queue->retry_at < now - queue->retry_slack)
@@ -205,6 +210,7 @@ static hf_nsec retry_delay_locked(struct hf_workqueue *queue, struct entry *entr
         hf_nsec key_delay = delay_after(entry->failures++);
         hf_nsec shared_delay = bucket_delay_locked(queue, now);
 
+        hf__mutex_assert_held(&queue->mu);
         return key_delay > shared_delay ? key_delay : shared_delay;
 }
 
@@ -275,6 +281,7 @@ static int try_take_locked(struct hf_workqueue *queue, struct hf_cancel *abort,
                            const char **ret_key, hf_nsec *ret_until) {
         hf_nsec now = hf_now(queue->clock);
 
+        hf__mutex_assert_held(&queue->mu);
         if (queue->dropped || hf_cancel_fired(abort))
                 return HF_E_CANCELED;
         move_due_locked(queue, now);
@@ -360,6 +367,7 @@ void hf_workqueue_done(struct hf_workqueue *queue, const char *key) {
 /* ---- ending ---- */
 
 static void drop_delayed_locked(struct hf_workqueue *queue) {
+        hf__mutex_assert_held(&queue->mu);
         for (struct entry *entry; (entry = first_delayed(queue));) {
                 hf__timer_heap_remove(&queue->delayed, &entry->due);
                 entry_free_if_idle(queue, entry);

@@ -74,6 +74,7 @@ static int find_cycle(struct search *search, struct hf_hook_context *root,
                 size_t *next = &search->next[search->n - 1];
                 if (*next == top->n_after) {
                         search->marks[index_of(search->hooks, top)] = FREE_OF_CYCLES;
+                        assert(search->n > 0);
                         search->n--;
                         continue;
                 }

@@ -81,6 +81,7 @@ static void join_start_locked(struct hf_hook_context *hook) {
  * of all hooks. */
 static int advance_hook_locked(struct hf_hook_context *hook, hf_nsec now,
                                struct hf_status *reterr_status) {
+        hf__mutex_assert_held(&hook->hooks->mu);
         if (can_start_locked(hook))
                 begin_hook_start_locked(hook, now);
         join_start_locked(hook);

@@ -76,6 +76,7 @@ static void begin_hook_stop_locked(struct hf_hooks *hooks, struct hf_hook_contex
                                    hf_nsec now) {
         int r = 0;
 
+        hf__mutex_assert_held(&hooks->mu);
         hook->stop_begun = true;
         hook->stop_until = hf__hook_until(now, hook->hook.stop_deadline);
         set_stop_state_locked(hook, hook->hook.stop ? HF__STOP_RUNNING : HF__STOP_JOINING);
@@ -94,6 +95,7 @@ static void begin_hook_stop_locked(struct hf_hooks *hooks, struct hf_hook_contex
 
 /* Whether all threads of hook have made their last access to the registry. */
 static bool can_join_locked(const struct hf_hook_context *hook) {
+        hf__mutex_assert_held(&hook->hooks->mu);
         return hook->start_returned && (!hook->stop_thread_made || hook->stop_returned) &&
                hf__hook_threads_are_done_locked(hook);
 }
@@ -119,6 +121,7 @@ static void join_hook_threads_locked(struct hf_hooks *hooks, struct hf_hook_cont
  * at which its state changes even if nothing else does. */
 static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_context *hook,
                                    hf_nsec now, hf_nsec *ret_until) {
+        hf__mutex_assert_held(&hooks->mu);
         if (!hook->start_begun) {
                 set_stop_state_locked(hook, HF__STOP_DONE);
                 return true;
@@ -136,6 +139,7 @@ static bool advance_waiting_locked(struct hf_hooks *hooks, struct hf_hook_contex
 /* Like advance_waiting_locked, for a hook in state RUNNING or JOINING. */
 static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
                                  hf_nsec *ret_until) {
+        hf__mutex_assert_held(&hooks->mu);
         if (hook->stop_state == HF__STOP_RUNNING && hook->stop_returned) {
                 set_stop_state_locked(hook, HF__STOP_JOINING);
                 return true;
@@ -154,6 +158,7 @@ static bool advance_begun_locked(struct hf_hooks *hooks, struct hf_hook_context 
 
 static bool advance_hook_locked(struct hf_hooks *hooks, struct hf_hook_context *hook, hf_nsec now,
                                 hf_nsec *ret_until) {
+        hf__mutex_assert_held(&hooks->mu);
         *ret_until = HF_NSEC_NEVER;
         if (has_ended(hook))
                 return false;
@@ -210,6 +215,7 @@ static void add_stuck_to_report_locked(struct report *report, const struct hf_ho
         hf_nsec deadline = hook->hook.stop_deadline;
         char detail[120];
 
+        hf__mutex_assert_held(&hook->hooks->mu);
         if (!hook->start_returned) {
                 what = "its start function has not returned";
                 deadline = hook->hook.start_deadline;

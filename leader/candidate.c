@@ -134,6 +134,7 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
         struct hf_candidate *candidate = ctx;
 
         pthread_mutex_lock(&candidate->mu);
+        assert(candidate->refs > 0);
         candidate->watching = false;
         /* After a stop the host may be freed already, and now() uses the host. */
         if (candidate->state == RUNNING)
@@ -154,6 +155,7 @@ static void open_watch(struct hf_candidate *candidate) {
                                      .lane = HF_LANE_WATCH};
 
         pthread_mutex_lock(&candidate->mu);
+        assert(candidate->refs > 0 && !candidate->watching);
         candidate->watching = true;
         candidate->refs++;
         pthread_mutex_unlock(&candidate->mu);
@@ -437,6 +439,7 @@ int hf_candidate_start(struct hf_candidate *candidate) {
 }
 
 void hf_candidate_stop(struct hf_candidate *candidate) {
+        assert(candidate->refs > 0);
         pthread_mutex_lock(&candidate->mu);
         bool was_running = candidate->state == RUNNING;
         candidate->state = STOPPED;

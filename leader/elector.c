@@ -225,6 +225,7 @@ static uint64_t random_seed(const struct hf_clock *clock) {
  * been read. */
 static void init_core(struct hf_elector *elector, bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
+        assert(elector->identity && elector->timing.retry_period > 0);
         struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
 
         core.seed = random_seed(clock);
@@ -243,6 +244,7 @@ static void init_core(struct hf_elector *elector, bool coordinated) {
 
 static int init_lock(struct hf_elector *elector, const struct hf_elector_config *config) {
         const struct hf_host *host = elector->electors->host;
+        assert(!elector->lock);
 
         if (config->migrate_from)
                 return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
@@ -254,6 +256,7 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
 
 static int take_names(struct hf_electors *electors, const struct hf_elector *elector,
                       struct hf_status *reterr_status) {
+        assert(elector->label && elector->ns && elector->name);
         const struct hf__names_of_elector names = {.label = elector->label,
                                                    .old_label = elector->old_label,
                                                    .cluster = elector->cluster,

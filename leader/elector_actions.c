@@ -166,6 +166,7 @@ static void report_stuck(struct hf_elector *elector) {
 }
 
 static void report_stopped(struct hf_elector *elector, bool released) {
+        assert(elector->core.state == HF_STOPPED);
         pthread_mutex_lock(&elector->electors->mu);
         elector->released = released;
         pthread_mutex_unlock(&elector->electors->mu);
@@ -177,6 +178,7 @@ static void report_stopped(struct hf_elector *elector, bool released) {
 /* ---- operations, reports, Events ---- */
 
 static void send_op(struct hf_elector *elector, const struct hf__core_action *action, hf_nsec now) {
+        assert(elector->queue);
         if (!hf__op_queue_add(elector->queue, elector, now))
                 return;
         if (action->type == HF__ACT_READ) {

@@ -272,6 +272,7 @@ static bool is_term_joined(const struct hf_elector *elector) {
 static void join_term(struct hf_elector *elector) {
         struct hf__core_event event = {.type = HF__EV_JOINED};
 
+        assert(elector->core.state == HF_DRAINING || elector->core.state == HF_ABORTING);
         event.doubt_at = hf__term_writes_begin(&elector->writes, elector->term);
         if (event.doubt_at != 0)
                 hf_log(log_of(elector), HF_LOG_INFO, COMPONENT,

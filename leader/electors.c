@@ -139,6 +139,7 @@ static void on_instance_joined(void *ctx) {
 /* Starts an elector's HF_EVERY_INSTANCE controllers. If one thread cannot be created, the start
  * fails, because the controllers may depend on each other. */
 static int start_instance(struct hf_elector *elector) {
+        assert(!elector->instance);
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
@@ -368,6 +369,7 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
                 return r;
 
         hf_nsec until = hf_now(hf_host_clock(electors->host)) + stop_bound(electors) + STOP_MARGIN;
+        assert(!atomic_load(&electors->stop_requested));
         atomic_store(&electors->stop_requested, true);
         hf__electors_wake(electors);
         bool loop_over = wait_for_loop(electors, until);

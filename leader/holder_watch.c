@@ -117,6 +117,7 @@ static struct holder *ref_holder(struct hf__holder_watch *watch, const char *pro
 }
 
 static void unref_holder(struct hf__holder_watch *watch, struct holder *holder) {
+        assert(!holder || holder->n_refs > 0);
         if (!holder || --holder->n_refs > 0)
                 return;
         for (struct holder **at = &watch->holders; *at; at = &(*at)->next)

@@ -88,6 +88,7 @@ static void write_unref(struct write *write) {
 
 /* Whether a write without a response may still take effect. */
 static bool has_pending_locked(const struct leader_client *client) {
+        hf__mutex_assert_held(&client->mu);
         for (const struct write *write = client->writes; write; write = write->next)
                 if (!write->dry_run)
                         return true;
@@ -191,6 +192,7 @@ static int write_begin(struct write *write, struct hf_request *request, const ch
         int r = admit_locked(client, request, ret_why);
         if (r == 0) {
                 write->deadline = request->deadline;
+                assert(client->refs > 0);
                 client->refs++;
                 write->next = client->writes;
                 write->at = &client->writes;

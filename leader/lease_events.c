@@ -258,6 +258,7 @@ void hf__lease_events_iterate(struct hf__lease_events *events, hf_nsec now) {
         for (unsigned i = 0; i < MAX_ENTRIES; i++)
                 if (events->entries[i].state == WAITING && events->entries[i].due <= now) {
                         events->entries[i].state = UNDER_WAY;
+                        assert(events->refs > 0);
                         events->refs++;
                         due_set |= 1u << i;
                 }

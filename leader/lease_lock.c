@@ -107,6 +107,7 @@ static struct op *op_new(struct lease_lock *lock, enum op_kind kind, uint32_t id
                 return NULL;
         *op = (struct op){.lock = lock, .kind = kind, .id = id, .refs = 2};
         pthread_mutex_lock(&lock->mu);
+        assert(lock->refs > 0);
         lock->refs++;
         op->next = lock->ops;
         lock->ops = op;
@@ -251,6 +252,7 @@ static bool enter_callback(struct op *op) {
 static void leave_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
+        assert(lock->n_in_callback > 0);
         if (--lock->n_in_callback == 0)
                 pthread_cond_broadcast(&lock->quiet);
         pthread_mutex_unlock(&lock->mu);

@@ -218,6 +218,7 @@ static void on_event(void *ctx, const struct hf_event *event) {
 
 /* Takes all subscriptions from the shared watch, which is over. */
 static struct subscription *take_all_locked(struct shared_watch *shared) {
+        hf__mutex_assert_held(&shared->collection->watches->mu);
         struct subscription *list = NULL;
         struct hf__keyed *keyed;
         struct hf__key_iter iter;
@@ -253,11 +254,13 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
 /* ---- subscribing ---- */
 
 static struct shared_watch *new_shared_locked(struct collection *collection) {
+        hf__mutex_assert_held(&collection->watches->mu);
         struct shared_watch *shared = calloc(1, sizeof *shared);
         if (!shared)
                 return NULL;
         shared->collection = collection;
         shared->refs = 2;
+        assert(collection->watches->refs > 0 && !collection->current);
         collection->watches->refs++;
         collection->current = shared;
         return shared;

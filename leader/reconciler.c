@@ -210,6 +210,7 @@ static int wait_for_key(struct run *run, const char **ret_key) {
  * term ends. The last worker that waits stays. The first worker stays as long as there are others,
  * because it joins them. */
 static bool stays_locked(const struct run *run, int error, bool is_first, bool has_others) {
+        hf__mutex_assert_held(&run->mu);
         if (error != HF_E_CANCELED || run->ending || hf_cancel_fired(hf_term_abort(run->term)))
                 return false;
         return is_first ? has_others : run->n_waiting == 1;

@@ -110,6 +110,7 @@ void hf__shards_core_lost_member(struct hf__shards_core *core, uint64_t key) {
                 return;
         size_t n_after = (size_t)(core->members + core->n_members - (member + 1));
         memmove(member, member + 1, n_after * sizeof *member);
+        assert(core->n_members > 0);
         core->n_members--;
 }
 

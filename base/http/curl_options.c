@@ -232,6 +232,7 @@ void hf__curl_options_release_handle(struct hf__exchange *x) {
                 /* Set again after the reset: without it, cleaning up the handle would change the
                  * process's action for SIGPIPE. */
                 (void)curl_easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
+                assert(options->n_idle < HF__HTTP_N_IDLE);
                 options->idle[options->n_idle++] = x->easy;
         }
         x->easy = NULL;

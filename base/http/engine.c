@@ -74,6 +74,7 @@ static void post_locked(struct hf__http_engine *engine, struct hf__http_command 
 
 /* The newest request with this id; NULL = none. */
 static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t id) {
+        hf__mutex_assert_held(&engine->mu);
         struct hf__exchange *x = *bucket_of_locked(engine, id);
         while (x && x->id != id)
                 x = x->next_in_bucket;
@@ -83,6 +84,7 @@ static struct hf__exchange *find_locked(struct hf__http_engine *engine, uint64_t
 /* Returns 0 if a request may be submitted now. previous_id: the id of the request that this one
  * retries; 0 = it is not a retry. */
 static int check_submit_locked(struct hf__http_engine *engine, uint64_t previous_id) {
+        hf__mutex_assert_held(&engine->mu);
         if (engine->closed)
                 return HF_E_CLOSED;
         const struct hf__exchange *last_try = previous_id ? find_locked(engine, previous_id) : NULL;

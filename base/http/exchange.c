@@ -207,6 +207,7 @@ static void detach_from_curl(struct hf__exchange *x) {
                 /* because removing the handle may send a frame that resets the stream */
                 hf__lanes_mark_dirty(x->pool);
                 (void)curl_multi_remove_handle(x->pool->multi, x->easy);
+                assert(x->pool->n_active > 0);
                 x->pool->n_active--;
                 x->pool = NULL;
         }

@@ -32,6 +32,7 @@
  */
 #include "base/http/lane.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -159,7 +160,8 @@ void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd) {
 
         if (lanes->n_corked < HF__HTTP_N_CORKED &&
             setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
-                lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
+                assert(lanes->n_corked < HF__HTTP_N_CORKED);
+        lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
 /* Setting TCP_NODELAY sends the collected bytes even if the option is already set, and leaves the

@@ -367,6 +367,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
                 return refuse_pattern(p, "expression nests too deeply", p->start, p->end);
         p->depth++;
         node = parse_choice(p);
+        assert(p->depth > 0);
         p->depth--;
         p->flags = before;
         if (node && !take_text(p, ")"))

@@ -8,6 +8,7 @@
  */
 #include "cel/syntax/parser.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <holdfast/error.h>
@@ -586,6 +587,7 @@ static struct hf__cel_node *parse_expr(struct parser *p) {
                 return too_deep(p);
         p->depth++;
         node = parse_condition(p);
+        assert(p->depth > 0);
         p->depth--;
         return p->failed ? NULL : node;
 }

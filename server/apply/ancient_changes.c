@@ -9,6 +9,7 @@
  */
 #include "server/apply/ancient_changes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ static size_t move_to_end(struct hfd_managers *managers) {
                         managers->at[i] = managers->at[n_others];
                         managers->at[n_others++] = m;
                 }
+        assert(n_others <= managers->n);
         return n_others;
 }
 

@@ -15,6 +15,7 @@
  */
 #include "server/apply/apply.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -173,6 +174,7 @@ static void update_managers(struct apply *a, const struct hfd_fields *written) {
 /* Removes the objects and lists that have become empty. The merge then restores those that are
  * empty in config; otherwise the next apply would. 0 or -ENOMEM. */
 static int remove_emptied(struct apply *a) {
+        assert(a->object);
         if (!a->emptied)
                 return 0;
         hfd_prune_emptied(a->emptied);
@@ -217,6 +219,7 @@ int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
         struct apply a = {.schema = schema, .live = live, .config = config, .writer = writer};
         int r;
 
+        assert(config && writer && failure);
         hf__arena_init(&a.scratch);
         r = apply_object(&a, force, failure);
         hf__arena_deinit(&a.scratch);

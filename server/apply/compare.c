@@ -10,6 +10,7 @@
  */
 #include "server/apply/compare.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -150,6 +151,7 @@ static bool same_elements(const struct hfd_elements *a, size_t from_a, size_t to
 static size_t end_of_equal(const struct hfd_elements *elements, size_t from) {
         size_t to = from + 1;
 
+        assert(from < elements->n);
         while (to < elements->n &&
                hfd_step_compare(&elements->sorted[from].step, &elements->sorted[to].step) == 0)
                 to++;

@@ -7,6 +7,7 @@
  */
 #include "server/apply/conflicts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ static void add_conflict(struct hfd_conflicts *conflicts, const struct hfd_manag
                          const struct hfd_fields *fields) {
         if (!fields)
                 return;
+        assert(conflicts->at && manager->name);
         conflicts->at[conflicts->n] = *manager;
         conflicts->at[conflicts->n++].fields = fields;
         conflicts->n_fields += hfd_fields_count(fields);
@@ -158,6 +160,7 @@ int hfd_conflicts_report(const struct hfd_conflicts *conflicts, struct hfd_apply
         struct report report = {.failure = failure, .one = conflicts->n_fields == 1};
         struct hf__strbuf *message = &failure->message;
 
+        assert(conflicts->n > 0 && !failure->causes);
         failure->causes = hf__json_array();
         if (!failure->causes)
                 return -ENOMEM;

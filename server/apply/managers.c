@@ -7,6 +7,7 @@
  */
 #include "server/apply/managers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,7 @@ struct hfd_manager *hfd_managers_find(const struct hfd_managers *managers,
 
 struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_managers *managers,
                                      const struct hfd_manager *manager) {
+        assert(managers->n <= managers->space);
         if (managers->n == managers->space) {
                 size_t space = managers->space ? 2 * managers->space : 4;
                 struct hfd_manager *at = hf__arena_alloc(scratch, space * sizeof *at);
@@ -231,6 +233,7 @@ int hfd_managers_encode(struct hfd_managers *managers, struct hf__json *list,
         int r = 0;
 
         *ret_list = NULL;
+        assert(managers->n == 0 || managers->at);
         if (managers->n == 0)
                 return 0;
         result = hf__json_array();

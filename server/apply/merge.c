@@ -7,6 +7,7 @@
  */
 #include "server/apply/merge.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ static int index_lists(struct lists *l) {
 }
 
 static int append_theirs(struct lists *l, size_t i) {
+        assert(i < l->theirs.n);
         l->placed[i] = true;
         return hf__json_append(l->list, l->theirs.in_order[i].value);
 }
@@ -100,6 +102,7 @@ static int append_ours(struct lists *l, size_t i) {
         bool divided = hfd_shape_of(schema, our->value, l->depth + 1) != HFD_SHAPE_LEAF;
         int r;
 
+        assert(i < l->ours.n);
         l->done[i] = true;
         if (!their || !their->single || (!divided && !hf__json_equal(their->value, our->value)))
                 return hf__json_append(l->list, hf__json_dup(our->value));

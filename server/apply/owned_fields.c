@@ -6,6 +6,7 @@
  */
 #include "server/apply/owned_fields.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include <holdfast/error.h>
@@ -131,6 +132,7 @@ int hfd_owned_by_applier(struct hf__arena *scratch, const struct hfd_schema *sch
                          struct hf__strbuf *reason) {
         struct walk w = {.builder = {.scratch = scratch}, .reason = reason};
 
+        assert(scratch && ret_fields);
         return walk_value(&w, schema, value, 0, NULL, ret_fields);
 }
 

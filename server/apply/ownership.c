@@ -252,6 +252,7 @@ int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
         struct hf__arena scratch;
         int r;
 
+        assert(object && writer && writer->manager && writer->api_version && writer->now);
         *ret_changed = false;
         r = renew_entry(schema, live, object, writer, takes_list, &list, ret_changed);
         if (r == HF_E_NOT_FOUND && hf__json_expand(live, MANAGERS) == -ENOMEM)

@@ -15,6 +15,8 @@
  */
 #include "server/apply/prune.h"
 
+#include <assert.h>
+
 #include "base/arena.h"
 #include "base/json.h"
 #include "server/apply/shape.h"
@@ -52,6 +54,7 @@ static bool is_empty(const struct hf__json *value) {
 }
 
 static void add_emptied(struct walk *w, struct hf__json *container, struct hf__json *value) {
+        assert(container && value);
         struct hfd_emptied *emptied = hf__arena_alloc(w->scratch, sizeof *emptied);
 
         if (!emptied)
@@ -118,6 +121,7 @@ bool hfd_prune(struct hf__arena *scratch, const struct hfd_schema *schema, struc
                                    .last = last,
                                    .owned = owned};
 
+        assert(object && ret_emptied);
         prune_level(&w, &root);
         *ret_emptied = w.emptied;
         return w.removed;

@@ -6,6 +6,8 @@
  */
 #include "server/apply/reconcile.h"
 
+#include <assert.h>
+
 #include "server/schema/schema.h"
 
 bool hfd_reconcile_is_whole(const struct hfd_schema *schema) {
@@ -28,6 +30,7 @@ const struct hfd_fields *hfd_reconcile(struct hf__arena *scratch, const struct h
         struct hfd_fields_builder builder = {.scratch = scratch};
         bool changed = false;
 
+        assert(scratch);
         for (size_t i = 0; schema && fields && i < fields->n; i++) {
                 const struct hfd_field *field = &fields->at[i];
                 const struct hfd_schema *of_field = schema_below(schema, &field->step);

@@ -11,6 +11,7 @@
  */
 #include "server/apply/renewal.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -100,6 +101,7 @@ static bool compare_objects(struct walk *w, const struct hfd_schema *schema,
                 next = hf__json_next(next);
                 n++;
         }
+        assert(w->depth > 0);
         w->depth--;
         return hf__json_count(new) == n;
 }
@@ -146,6 +148,7 @@ bool hfd_renewal_find(const struct hfd_schema *schema, const struct hf__json *li
         struct walk w; /* its managers are not initialized, for speed */
         struct hf__arena scratch;
 
+        assert(live && object && text);
         hf__arena_init(&scratch);
         w.list = list;
         w.depth = w.n_lookups = 0;

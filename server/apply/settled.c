@@ -8,6 +8,7 @@
  */
 #include "server/apply/settled.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -44,6 +45,7 @@ static char *read_string(struct reader *r) {
 }
 
 static struct hfd_settled_name *add_name(struct reader *r, const char *key) {
+        assert(r->at <= r->end);
         r->names[r->n_names].key = key;
         return &r->names[r->n_names++];
 }
@@ -129,6 +131,7 @@ static bool read_entry(struct reader *r, const struct hfd_schema *schema, const 
         bool applies = strcmp(e.operation, "Apply") == 0;
         if (!applies && strcmp(e.operation, "Update") != 0)
                 return false;
+        assert(settled->n < HFD_SETTLED_MAX && e.time >= text);
         settled->managers[settled->n] =
                 (struct hfd_manager){.name = e.manager ? e.manager : "",
                                      .subresource = e.subresource ? e.subresource : "",
@@ -163,6 +166,7 @@ bool hfd_settled_read(struct hf__arena *scratch, const struct hfd_schema *schema
 bool hfd_settled_follows(const struct hfd_settled *settled, size_t i) {
         const struct hfd_manager *managers = settled->managers;
 
+        assert(i < HFD_SETTLED_MAX);
         for (size_t k = 0; k < i; k++)
                 if (hfd_manager_is_same(&managers[k], &managers[i]))
                         return false;
@@ -173,6 +177,7 @@ const struct hfd_settled_name *hfd_settled_find(const struct hfd_settled *settle
                                                 const char *const *path, size_t n_path) {
         const struct hfd_settled_name *at = settled->sets[i];
 
+        assert(i < settled->n);
         for (size_t k = 0; k < n_path && at; k++) {
                 const struct hfd_settled_name *name = at + 1, *end = name + at->n_below;
                 while (name < end && (name->key[0] != 'f' || strcmp(name->key + 2, path[k]) != 0))

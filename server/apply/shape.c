@@ -8,6 +8,7 @@
  */
 #include "server/apply/shape.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,7 @@ int hfd_shape_elements(struct hf__arena *scratch, const struct hfd_schema *schem
         elements.sorted = hf__arena_alloc(scratch, elements.n * sizeof *elements.sorted);
         if (!elements.in_order || !elements.sorted)
                 return -ENOMEM;
+        assert(elements.n == 0 || hf__json_is_array(list));
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
                 struct hfd_element *element = &elements.in_order[i];
                 *element = (struct hfd_element){.value = m, .position = i, .single = true};
@@ -178,6 +180,7 @@ struct hfd_element *hfd_shape_find(const struct hfd_elements *elements,
                                    const struct hfd_step *step) {
         size_t low = 0, high = elements->n;
 
+        assert(elements->n == 0 || elements->sorted);
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
                 if (hfd_step_compare(&elements->sorted[middle].step, step) < 0)

@@ -7,6 +7,7 @@
  */
 #include "server/audit/audit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -84,6 +85,7 @@ void hfd_audit_add_event(struct hfd_audit *audit, struct hfd_audit_record *recor
         int64_t at =
                 stage == HFD_AUDIT_REQUEST_RECEIVED ? record->received_at : hfd_audit_now(audit);
 
+        assert(stage != HFD_AUDIT_PANIC); /* it is never recorded */
         if (!(record->decision.omitted & 1u << stage))
                 hfd_audit_writer_put(audit->writer,
                                      hfd_audit_event_new(record, stage, at, code, complete));
@@ -132,6 +134,7 @@ int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *con
                   struct hfd_audit **ret_audit, struct hf_status *reterr_status) {
         HF__CLEANUP(hf__free_cleanup) struct hfd_audit *memory = calloc(1, sizeof *memory);
 
+        assert(config->policy_file && config->log.path);
         if (!memory)
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         int r = hf__mutex_init(&memory->mu);

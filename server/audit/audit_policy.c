@@ -7,6 +7,7 @@
  */
 #include "server/audit/audit_policy.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,11 +15,13 @@
 #include "server/audit/policy_private.h"
 
 struct hfd_audit_policy *hfd_audit_policy_ref(struct hfd_audit_policy *policy) {
+        assert(atomic_load_explicit(&policy->refs, memory_order_relaxed) > 0);
         atomic_fetch_add_explicit(&policy->refs, 1, memory_order_relaxed);
         return policy;
 }
 
 struct hfd_audit_policy *hfd_audit_policy_unref(struct hfd_audit_policy *policy) {
+        assert(!policy || atomic_load_explicit(&policy->refs, memory_order_relaxed) > 0);
         if (!policy || atomic_fetch_sub_explicit(&policy->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         hf__json_free(policy->json);

@@ -175,6 +175,7 @@ static void write_events(struct hfd_audit_writer *writer, struct hfd_audit_event
 static void wait_locked(struct hfd_audit_writer *writer) {
         const struct hf_clock *clock = hf_host_clock(writer->host);
 
+        hf__mutex_assert_held(&writer->mu);
         while (!writer->head && !writer->stopping && !writer->reopen &&
                (writer->lost == 0 || now(writer) < writer->report_at))
                 (void)clock->wait(clock->ctx, &writer->cond, &writer->mu,

@@ -7,6 +7,7 @@
  */
 #include "server/audit/backups.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ size_t hfd_audit_backups_to_keep(const int64_t *ended, size_t n, int64_t now, in
                                  int64_t max_age) {
         size_t keep = 0;
 
+        assert(max_backups >= 0 && max_age >= 0);
         while (keep < n && (max_backups == 0 || keep < (size_t)max_backups) &&
                (max_age == 0 || ended[keep] >= now - max_age * MS_PER_DAY))
                 keep++;

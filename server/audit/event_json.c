@@ -8,6 +8,7 @@
  */
 #include "server/audit/event_json.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -274,6 +275,7 @@ void hfd_audit_event_print(const struct hfd_audit_event *event, struct hf__strbu
         bool has_response = event->stage != HFD_AUDIT_REQUEST_RECEIVED;
         struct hf__json *request = parse_body(&event->request),
                         *response = parse_body(&event->response);
+        assert(record && event->stage != HFD_AUDIT_PANIC);
 
         put_head(out, event);
         if (has_response && record->impersonated)

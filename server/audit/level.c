@@ -2,9 +2,12 @@
 /* The names of levels and stages, which are wire format. */
 #include "server/audit/level.h"
 
+#include <assert.h>
+
 const char *hfd_audit_level_name(enum hfd_audit_level level) {
         static const char *const names[] = {"None", "Metadata", "Request", "RequestResponse"};
 
+        assert((unsigned)level < sizeof names / sizeof names[0]);
         return names[level];
 }
 
@@ -12,5 +15,6 @@ const char *hfd_audit_stage_name(enum hfd_audit_stage stage) {
         static const char *const names[] = {"RequestReceived", "ResponseStarted",
                                             "ResponseComplete", "Panic"};
 
+        assert((unsigned)stage < sizeof names / sizeof names[0]);
         return names[stage];
 }

@@ -11,6 +11,7 @@
  */
 #include "server/audit/log_file.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -252,6 +253,7 @@ int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n
 
         if (r != 0)
                 return r;
+        assert(file->fd >= 0);
         /* End a torn line, so that the next event begins a line of its own. */
         if (file->is_torn) {
                 r = file->is_stream ? write_stream(file, "\n", 1, go_on, ctx, &written)

@@ -46,6 +46,7 @@ void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n) {
 /* ---- bodies ---- */
 
 static void body_done(struct hfd_audit_body *body, struct hfd_audit_budget *budget) {
+        assert(body->n <= HFD_AUDIT_PIECES_MAX && body->n_bytes <= HFD_AUDIT_BODY_MAX);
         for (size_t i = 0; i < body->n; i++)
                 hf__buf_unref(body->pieces[i]);
         free(body->pieces);
@@ -71,6 +72,7 @@ static void body_add(struct hfd_audit_body *body, struct hfd_audit_budget *budge
         if (!body->truncated && piece && body->n < HFD_AUDIT_PIECES_MAX &&
             piece->n <= HFD_AUDIT_BODY_MAX - body->n_bytes && make_room(body) &&
             hfd_audit_budget_take(budget, piece->n)) {
+                assert(body->n_bytes <= HFD_AUDIT_BODY_MAX);
                 body->pieces[body->n++] = piece;
                 body->n_bytes += piece->n;
                 return;
@@ -198,11 +200,13 @@ int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit
 }
 
 struct hfd_audit_record *hfd_audit_record_ref(struct hfd_audit_record *record) {
+        assert(atomic_load_explicit(&record->refs, memory_order_relaxed) > 0);
         atomic_fetch_add_explicit(&record->refs, 1, memory_order_relaxed);
         return record;
 }
 
 struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record) {
+        assert(!record || atomic_load_explicit(&record->refs, memory_order_relaxed) > 0);
         if (!record || atomic_fetch_sub_explicit(&record->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         body_done(&record->request, record->budget);

@@ -44,6 +44,7 @@ int hfd_authorizer_new(const struct hf_host *host, unsigned modes,
 
         if (!authorizer)
                 return -ENOMEM;
+        assert(host);
         authorizer->host = host;
         authorizer->modes = modes;
         int r = hf__mutex_init(&authorizer->mu);
@@ -157,6 +158,7 @@ void hfd_authorizer_untrack(struct hfd_watch_right *right) {
 
         if (!authorizer)
                 return;
+        assert(right->subject && right->end);
         pthread_mutex_lock(&authorizer->mu);
         if (right->older || authorizer->oldest == right)
                 unlink_locked(authorizer, right);
@@ -182,6 +184,7 @@ static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_rig
                         append_locked(authorizer, right);
                 } else {
                         (void)hfd_http_request_ref(right->request);
+                        assert(n < CHECKS);
                         revoked[n++] = right;
                 }
         }

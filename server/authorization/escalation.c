@@ -7,6 +7,7 @@
  */
 #include "server/authorization/escalation.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,6 +162,7 @@ int hfd_escalation_check(const struct hfd_escalation *e, struct hf__strbuf *why)
         struct hfd_rbac_index *index;
         int r;
 
+        assert(e->subject && e->resource && e->object);
         if (hfd_subject_in_group(e->subject, HFD_GROUP_MASTERS) || is_for_garbage_collection(e))
                 return 0;
         if (!is_binding(e->resource) && is_allowed(e, "escalate", e->resource->plural, e->name))

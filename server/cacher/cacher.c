@@ -89,6 +89,7 @@ int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *c
         if (r != 0)
                 return r;
         HF__CLEANUP(cacher_cleanup) struct hfd_cacher *cacher = HF__TAKE(memory);
+        assert(host && config->store->ops);
         cacher->host = host;
         cacher->store = config->store;
         cacher->table = config->table;
@@ -184,6 +185,7 @@ static int explain_unfilled_locked(struct hfd_cacher *cacher, struct hf_status *
         hf_nsec at;
         size_t n = hfd_listings_progress_locked(cacher, &at);
 
+        hf__mutex_assert_held(&cacher->mu);
         if (status->error == -EBADMSG)
                 return hf_fail(reterr_status, -EBADMSG, "%s", status->message);
         if (n > 0)
@@ -324,6 +326,7 @@ void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *objec
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
+        assert(object->resource && object->path);
         const struct hfd_object *seen = hfd_object_tree_find(&cacher->trees[index], object->path);
         const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*

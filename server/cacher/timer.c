@@ -51,6 +51,7 @@ static void collect_due_work_locked(struct hfd_cacher *cacher, hf_nsec now,
                                     struct due_work *ret_due, hf_nsec *next) {
         struct due_work due = {0};
 
+        hf__mutex_assert_held(&cacher->mu);
         due.late = hfd_consistent_reads_remove_late_locked(cacher, now, next);
         if (hfd_watchers_due_locked(cacher) <= now)
                 hfd_watchers_tick_locked(cacher, now, &due.dirty);

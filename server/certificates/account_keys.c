@@ -6,6 +6,7 @@
  */
 #include "server/certificates/account_keys.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,6 +23,7 @@ static int add_file(struct hfd_jwt_key_set *keys, const char *flag, const char *
         char *pem = NULL;
         int r = hfd_read_file(path, &pem, reterr_status);
 
+        assert(keys && path[0]);
         if (r == 0)
                 r = hfd_jwt_key_set_add(keys, path, pem, signs, reterr_status);
         hfd_secret_free(pem);

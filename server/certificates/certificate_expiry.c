@@ -7,6 +7,7 @@
  */
 #include "server/certificates/certificate_expiry.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,6 +79,7 @@ hf_nsec hfd_certificate_expiry_next(struct hfd_server *server, hf_nsec now, hf_n
 bool hfd_certificate_expiry_is_due(struct hfd_server *server, hf_nsec now, hf_nsec *next_try) {
         if (now < hfd_certificate_expiry_next(server, now, *next_try))
                 return false;
+        assert(next_try);
         *next_try = now + RETRY_INTERVAL;
         return true;
 }

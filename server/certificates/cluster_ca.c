@@ -9,6 +9,7 @@
  */
 #include "server/certificates/cluster_ca.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
         if (!ca)
                 return NULL;
+        assert(!ca->own.cert_pem == !ca->own.key_pem); /* to sign takes both */
         pthread_mutex_destroy(&ca->mu);
         free(ca->root);
         hfd_pki_ca_done(&ca->own);

@@ -166,6 +166,7 @@ static bool has_file(const char *directory, const char *file) {
 static int add_arguments(struct rewrite *rewrite) {
         int r = 0;
 
+        assert(rewrite->argc > 0);
         if (!rewrite->no_workloads)
                 r = add_argument(rewrite, "runtime-config", "api/workloads", "=true");
         if (r == 0 && rewrite->is_alone && !rewrite->has_controllers)

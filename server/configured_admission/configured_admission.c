@@ -2,6 +2,7 @@
 /* The plug-ins of admission. Invariant: the chain does not change once the feed runs. */
 #include "server/configured_admission/configured_admission.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static int make_webhooks(struct hfd_server *server) {
 int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *reterr_status) {
         const char *text = server->config->admission_plugins;
         char *paths = strdup(text ? text : ""), *save = NULL;
+        assert(!server->c_plugins[0]); /* it is called once */
         size_t n = 0;
         int r = paths ? 0 : -ENOMEM;
 
@@ -72,6 +74,7 @@ int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *r
 
 /* The plug-ins of admission, in the order of kube-apiserver. */
 int hfd_configured_admission_make(struct hfd_server *server) {
+        assert(!server->mutating_policies && !server->mutating_webhooks && !server->admission_feed);
         int r = make_policies(server);
 
         if (r == 0)

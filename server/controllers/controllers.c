@@ -335,6 +335,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
+                assert(controllers->n_controllers < HFD_N_CONTROLLERS);
                 struct hf_controller *controller =
                         &controllers->table[controllers->n_controllers++];
                 *controller = rows[i].controller;

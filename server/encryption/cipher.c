@@ -44,6 +44,7 @@ int hfd_cipher_new(enum hfd_cipher_kind kind, const void *key, size_t n_key,
                                                [HFD_AES_CBC] = {"AES-128-CBC", "AES-192-CBC",
                                                                 "AES-256-CBC"}};
 
+        assert(kind == HFD_AES_GCM || kind == HFD_AES_CBC);
         if (n_key != 16 && n_key != 24 && n_key != 32)
                 return -EINVAL;
         struct hfd_cipher *cipher = calloc(1, sizeof *cipher);
@@ -170,6 +171,7 @@ int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, con
                     size_t n, struct hf__buf **ret_plain, const char **ret_why) {
         const uint8_t *nonce = (const uint8_t *)data, *in = nonce + nonce_size(cipher);
 
+        assert(cipher->algorithm && ret_plain && ret_why);
         if (!has_size(cipher, n, ret_why))
                 return HF_E_INVALID;
         size_t n_in = n - nonce_size(cipher) - (cipher->kind == HFD_AES_GCM ? GCM_TAG : 0);

@@ -180,6 +180,7 @@ static int start_sealed(struct encrypted *e, const struct hfd_covered *covered,
         size_t n = 0;
         int r = 0;
 
+        assert(txn->n_ops <= HFD_TXN_MAX);
         sealed.ops = ops;
         for (; n < txn->n_ops && r == 0; n++) {
                 ops[n] = txn->ops[n];

@@ -65,6 +65,7 @@ int hfd_encryption_add_rule(struct hfd_encryption *encryption,
         struct hfd_encryption_rule *rule = calloc(1, sizeof *rule);
         if (!rule)
                 return -ENOMEM;
+        assert(encryption->n_rules < HFD_ENCRYPTION_RULES_MAX);
         encryption->rules[encryption->n_rules++] = rule;
         *ret_rule = rule;
         return 0;
@@ -74,6 +75,7 @@ int hfd_encryption_add_resource(struct hfd_encryption_rule *rule, const char *pl
                                 const char *group) {
         if (rule->n_entries == HFD_ENCRYPTION_RESOURCES_MAX)
                 return HF_E_TOO_LARGE;
+        assert(rule->n_entries < HFD_ENCRYPTION_RESOURCES_MAX);
         struct entry *entry = &rule->entries[rule->n_entries++]; /* freed with the rule */
         entry->plural = strdup(plural);
         entry->group = strdup(group);
@@ -88,6 +90,7 @@ static int add_key(struct hfd_encryption_rule *rule, struct hfd_cipher *cipher,
                    const char *prefix) {
         if (rule->n_keys == HFD_ENCRYPTION_KEYS_MAX)
                 return HF_E_TOO_LARGE;
+        assert(rule->n_keys < HFD_ENCRYPTION_KEYS_MAX);
         struct key *key = &rule->keys[rule->n_keys++];
         key->cipher = cipher;
         key->n_prefix = strlen(prefix);
@@ -158,11 +161,13 @@ static void free_rule(struct hfd_encryption_rule *rule) {
 }
 
 struct hfd_encryption *hfd_encryption_ref(struct hfd_encryption *encryption) {
+        assert(atomic_load_explicit(&encryption->refs, memory_order_relaxed) > 0);
         (void)atomic_fetch_add_explicit(&encryption->refs, 1, memory_order_relaxed);
         return encryption;
 }
 
 struct hfd_encryption *hfd_encryption_unref(struct hfd_encryption *encryption) {
+        assert(!encryption || atomic_load_explicit(&encryption->refs, memory_order_relaxed) > 0);
         if (!encryption ||
             atomic_fetch_sub_explicit(&encryption->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
@@ -180,6 +185,7 @@ bool hfd_encryption_is_same(const struct hfd_encryption *a, const struct hfd_enc
 
 const struct hfd_encryption_rule *hfd_encryption_rule_of(const struct hfd_encryption *encryption,
                                                          const char *plural, const char *group) {
+        assert(plural && group);
         for (size_t i = 0; i < encryption->n_rules; i++)
                 if (find_entry(encryption->rules[i], plural, group))
                         return encryption->rules[i];
@@ -221,6 +227,7 @@ int hfd_encryption_open(const struct hfd_encryption_rule *rule, const char *key,
         size_t i = 0;
         int r = HF_E_INVALID;
 
+        assert(stored && ret_opened);
         while (i < rule->n_keys && !is_of_key(&rule->keys[i], stored))
                 i++;
         opened.stale = i > 0;

@@ -8,6 +8,7 @@
  */
 #include "server/filters/audit.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -20,6 +21,7 @@ void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit
 
         if (!audit)
                 return;
+        assert(!context->audit && context->request);
         context->audit = audit;
         const char *given = hfd_http_request_header(context->request, "audit-id");
         bool keep = given && hfd_audit_is_id(given);
@@ -92,6 +94,7 @@ void hfd_audit_filter_impersonated(struct hfd_request_context *context,
                                    const struct hfd_user *user) {
         if (!context->audited)
                 return;
+        assert(!context->audited->impersonated);
         context->audited->impersonated = hfd_requester_new(user);
         if (context->audited->impersonated)
                 return;
@@ -107,6 +110,7 @@ void hfd_audit_filter_decided(struct hfd_request_context *context, bool allowed,
 
         if (!record)
                 return;
+        assert(!record->decided);
         record->decided = true;
         record->allowed = allowed;
         record->reason = reason ? strdup(reason) : NULL;

@@ -8,6 +8,7 @@
  */
 #include "server/filters/authorization.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -38,6 +39,7 @@ bool hfd_authorization_select_name(struct hfd_request_context *context) {
         if (context->selected_name || !many || info->name[0] ||
             !hfd_query_selected_name(hfd_http_request_query(context->request), name))
                 return true;
+        assert(name[0]);
         context->selected_name = strdup(name);
         return context->selected_name != NULL;
 }

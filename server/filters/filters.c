@@ -54,6 +54,7 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
 
         if (!filters)
                 return -ENOMEM;
+        assert(config->router && config->auth);
         filters->host = host;
         filters->router = config->router;
         filters->auth = config->auth;
@@ -155,6 +156,7 @@ static void on_finished(void *ctx, int code, size_t n_bytes) {
         struct hfd_filters *filters = context->filters;
         struct hfd_http_request *request = context->request;
 
+        assert(filters && request);
         hf__departure_leave(&context->departure);
         hfd_audit_filter_end(context, code);
         hf_nsec now = now_of(filters);
@@ -236,6 +238,7 @@ static bool admit_response(struct hfd_request_context *context) {
 static void begin_audit(struct hfd_request_context *context, const struct hfd_user *user) {
         if (!context->audit)
                 return;
+        assert(!context->audited);
         (void)hfd_authorization_select_name(context); /* if it fails, authorization refuses */
         const struct hfd_attributes attributes = hfd_request_attributes(context);
         hfd_audit_filter_begin(context, user, &attributes);

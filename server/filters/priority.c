@@ -5,6 +5,7 @@
  */
 #include "server/filters/priority.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,7 @@ void hfd_priority_filter(struct hfd_request_context *context, struct hfd_flow_co
 
         if (!match)
                 return;
+        assert(!context->flow_index && !context->flow);
         context->flow_control = flow;
         context->flow_index = index;
         context->flow = match;
@@ -138,6 +140,7 @@ enum hfd_verdict hfd_priority_enter(struct hfd_request_context *context,
         if (!place->level)
                 return HFD_VERDICT_EXECUTE;
         (void)hfd_http_request_body(context->request, &n_body);
+        assert(!place->owner || place->owner == owner);
         place->owner = owner;
         place->is_watch = context->info.watch;
         place->deadline = deadline_of(context, received);
@@ -146,6 +149,7 @@ enum hfd_verdict hfd_priority_enter(struct hfd_request_context *context,
 }
 
 void hfd_priority_refuse(struct hfd_request_context *context, unsigned retry_after) {
+        assert(retry_after > 0);
         hfd_status_response_text(context->request, 429,
                                  "Too many requests, please try again later.\n", retry_after,
                                  false);

@@ -66,6 +66,7 @@ static void send_response(struct hfd_http_request *request, int code, const char
                 headers[n++] = (struct hfd_header){"retry-after", retry_after};
         }
         /* HTTP/2 forbids the header Connection. */
+        assert(n < sizeof headers / sizeof headers[0]);
         if (close && strncmp(hfd_http_request_protocol(request), "HTTP/1", 6) == 0)
                 headers[n++] = (struct hfd_header){"connection", "close"};
         hfd_http_request_reply(request, code, content_type, headers, n, buf);

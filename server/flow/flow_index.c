@@ -70,12 +70,14 @@ static void index_free(struct hfd_flow_index *index) {
 }
 
 struct hfd_flow_index *hfd_flow_index_ref(struct hfd_flow_index *index) {
+        assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index)
                 (void)atomic_fetch_add_explicit(&index->n_refs, 1, memory_order_relaxed);
         return index;
 }
 
 struct hfd_flow_index *hfd_flow_index_unref(struct hfd_flow_index *index) {
+        assert(!index || atomic_load_explicit(&index->n_refs, memory_order_relaxed) > 0);
         if (index && atomic_fetch_sub_explicit(&index->n_refs, 1, memory_order_acq_rel) == 1)
                 index_free(index);
         return NULL;

@@ -57,6 +57,7 @@ int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
 }
 
 struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level) {
+        assert(!level || atomic_load_explicit(&level->refs, memory_order_relaxed) > 0);
         if (level)
                 (void)atomic_fetch_add_explicit(&level->refs, 1, memory_order_relaxed);
         return level;
@@ -235,6 +236,7 @@ static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now,
         struct hfd_decisions decisions = {0};
         hf_nsec last = hfd_flow_levels_last_deadline(level->levels);
 
+        hf__mutex_assert_held(&place->level->mu);
         if (place->deadline > last)
                 place->deadline = last;
         enum hfd_verdict verdict =

@@ -129,6 +129,7 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
         struct hfd_level_limits *limits = calloc(levels->n, sizeof *limits);
         size_t n = 0;
 
+        hf__mutex_assert_held(&levels->mu);
         if (!limits)
                 return; /* the limits stay as they are until the next period */
         for (size_t i = 0; i < levels->n; i++) {
@@ -163,6 +164,7 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
 static void divide_locked(struct hfd_flow_levels *levels) {
         uint64_t sum = 0;
 
+        hf__mutex_assert_held(&levels->mu);
         for (size_t i = 0; i < levels->n; i++)
                 if (!levels->entries[i].drained)
                         sum += levels->entries[i].shares.shares;
@@ -201,6 +203,7 @@ static bool reap_locked(struct hfd_flow_levels *levels) {
         bool changed = false;
         size_t n = 0;
 
+        hf__mutex_assert_held(&levels->mu);
         for (size_t i = 0; i < levels->n; i++) {
                 struct entry *entry = &levels->entries[i];
                 bool was = entry->drained;
@@ -230,6 +233,7 @@ void hfd_flow_levels_end_period(struct hfd_flow_levels *levels, hf_nsec now) {
 /* ---- a new configuration ---- */
 
 static struct entry *find_locked(struct hfd_flow_levels *levels, const char *name) {
+        hf__mutex_assert_held(&levels->mu);
         for (size_t i = 0; i < levels->n; i++)
                 if (strcmp(levels->entries[i].level->name, name) == 0)
                         return &levels->entries[i];
@@ -249,6 +253,7 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
         struct hfd_flow_level *level;
         int r;
 
+        hf__mutex_assert_held(&levels->mu);
         if (!entry) {
                 r = hfd_flow_level_new(levels, spec->name, &spec->queues, now, &level);
                 if (r != 0)
@@ -276,6 +281,7 @@ static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_le
         struct entry *entries = realloc(levels->entries, (levels->n + n) * sizeof *entries);
         int r = 0;
 
+        hf__mutex_assert_held(&levels->mu);
         if (!entries)
                 return -ENOMEM;
         levels->entries = entries;

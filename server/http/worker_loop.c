@@ -70,6 +70,7 @@ static void watch_listener(struct hfd_worker *worker, bool on) {
 /* Creates a connection for an accepted socket, which n_connections already includes. */
 static void adopt_socket(struct hfd_worker *worker, int fd,
                          const struct sockaddr_storage *address) {
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         if (hfd_connection_new(worker, fd, address) != 0) {
                 close(fd);
                 hfd_connection_uncount(worker->http);
@@ -193,6 +194,7 @@ static void handle_message(struct hfd_worker *worker, struct hfd_worker_message 
 }
 
 static void handle_messages(struct hfd_worker *worker, struct hf__message *messages) {
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (messages) {
                 struct hf__message *next = messages->next;
 
@@ -232,6 +234,7 @@ static void serve_dirty(struct hfd_worker *worker) {
 
 /* Reports the responses that have begun in this iteration and are not complete. */
 static void report_unsent(struct hfd_worker *worker) {
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (worker->responded) {
                 struct hfd_http_request *request = worker->responded;
 
@@ -257,6 +260,7 @@ static void drain_connections(struct hfd_worker *worker) {
 }
 
 static void tick_connections(struct hfd_worker *worker) {
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         for (struct hfd_connection *c = worker->connections; c; c = c->next)
                 hfd_connection_tick(c, worker->now);
         if (worker->index == 0) {
@@ -294,6 +298,7 @@ static void run_iteration(struct hfd_worker *worker) {
         int n = epoll_wait(worker->epoll, events, MAX_EVENTS, wait_ms(worker));
         bool has_messages = false, has_strangers = false;
 
+        assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         worker->now = hf_now(worker->http->clock);
         atomic_fetch_add_explicit(&worker->iterations, 1, memory_order_relaxed);
         /* epoll reports a connection once, and serving it frees no other connection. So all

@@ -126,6 +126,7 @@ int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_k
         bool is_ec = false;
         const char *fault = find_fault(pkey, &is_ec);
 
+        assert(pkey);
         if (!key) {
                 EVP_PKEY_free(pkey);
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
@@ -246,6 +247,7 @@ bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t 
         HF__CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
         unsigned char der[HFD_JWT_SIGNATURE_MAX];
 
+        assert(key->pkey);
         if (key->is_ec) {
                 if (!lengthen_signature(signature, n_signature, der, &n_signature))
                         n_signature = 0;

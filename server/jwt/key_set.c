@@ -32,11 +32,13 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_new(void) {
 }
 
 struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set) {
+        assert(atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&set->refs, 1);
         return set;
 }
 
 struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set) {
+        assert(!set || atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         if (!set || atomic_fetch_sub(&set->refs, 1) != 1)
                 return NULL;
         for (size_t i = 0; i < set->n; i++)
@@ -122,6 +124,7 @@ static int add_jwk(struct hfd_jwt_key_set *set, const struct hf__json *jwk, cons
                 hfd_jwt_key_free(key);
                 return 0;
         }
+        assert(set->n < HFD_JWT_KEYS_MAX);
         set->keys[set->n++] = key;
         (*n)++;
         return 0;

@@ -6,6 +6,7 @@
  */
 #include "server/oidc/id_token.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -159,6 +160,7 @@ static int set_groups(const struct hfd_id_token_rules *rules, const struct hf__j
 
 int hfd_id_token_accept(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                         int64_t now, struct hfd_user *ret_user, struct hf_status *reterr_status) {
+        assert(rules->issuer && rules->client_id && rules->username_claim && claims);
         const char *issuer = claim_text(claims, "iss");
 
         if (!issuer || strcmp(issuer, rules->issuer) != 0)

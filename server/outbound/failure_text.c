@@ -8,6 +8,7 @@
  */
 #include "server/outbound/failure_text.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ static void add_untrusted(const struct hfd_outbound_failure *failure, struct hf_
 
 void hfd_outbound_failure_text(const struct hfd_outbound_failure *failure,
                                struct hf__strbuf *text) {
+        assert(failure->end != HFD_OUTBOUND_ANSWERED);
         add_method(failure->method, text);
         hf__strbuf_puts(text, " \"");
         hf__strbuf_puts(text, failure->url);

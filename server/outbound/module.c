@@ -9,6 +9,7 @@
  */
 #include "server/outbound/module.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id);
 
 static void on_done(void *ctx, const struct hf__http_result *http) {
         struct exchange *x = ctx;
+        assert(x->engine && x->request.done);
         enum hfd_outbound_end end = end_of(x, http);
 
         if (end == HFD_OUTBOUND_BROKEN && http->code == 0 && x->request.may_repeat &&

@@ -60,6 +60,7 @@ static struct hfd_outbound_call **bucket_locked(struct hfd_outbound *outbound, u
 static void insert_locked(struct hfd_outbound *outbound, struct hfd_outbound_call *call) {
         struct hfd_outbound_call **bucket = bucket_locked(outbound, call->id);
 
+        hf__mutex_assert_held(&outbound->mu);
         call->next_in_bucket = *bucket;
         *bucket = call;
         outbound->n_calls++;
@@ -71,6 +72,7 @@ static void remove_call(struct hfd_outbound *outbound, struct hfd_outbound_call 
         while (*link != call)
                 link = &(*link)->next_in_bucket;
         *link = call->next_in_bucket;
+        assert(outbound->n_calls > 0);
         outbound->n_calls--;
         pthread_mutex_unlock(&outbound->mu);
 }
@@ -89,6 +91,7 @@ static void end_unsent(struct hfd_outbound_call *call, enum hfd_outbound_end end
                        const char *text) {
         const struct hfd_outbound_result result = {.end = end, .body = "", .text = text};
 
+        assert(end != HFD_OUTBOUND_ANSWERED && text);
         end_call(call, &result);
 }
 
@@ -140,6 +143,7 @@ static void serve_waiting(struct hfd_outbound *outbound, bool loaded, const char
                         end_unsent(call, HFD_OUTBOUND_LOCAL, "out of memory");
                 pthread_mutex_lock(&outbound->mu);
         }
+        assert(outbound->state == LOADING);
         outbound->state = loaded ? READY : IDLE;
         bool stopped = outbound->stopped;
         pthread_mutex_unlock(&outbound->mu);
@@ -279,6 +283,7 @@ int hfd_outbound_new(const struct hf_host *host, const struct hfd_outbound_confi
 
         if (!outbound)
                 return -ENOMEM;
+        assert(host);
         outbound->host = host;
         outbound->module_path = config ? config->module : NULL;
         outbound->waiting_end = &outbound->waiting;

@@ -2,6 +2,7 @@
 /* Calls, see outbound_call.h. The request, its strings and its body are in one block of memory. */
 #include "server/outbound/outbound_call.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -32,6 +33,7 @@ static size_t count_bytes(const struct hfd_outbound_request *request) {
 struct hfd_outbound_call *hfd_outbound_call_new(const struct hfd_outbound_request *request) {
         struct hfd_outbound_call *call = malloc(sizeof *call + count_bytes(request));
 
+        assert(request->method && request->url && request->done);
         if (!call)
                 return NULL;
         *call = (struct hfd_outbound_call){.request = *request};
@@ -53,6 +55,7 @@ struct hfd_outbound_call *hfd_outbound_call_new(const struct hfd_outbound_reques
 void hfd_outbound_call_ref(struct hfd_outbound_call *call) { atomic_fetch_add(&call->refs, 1); }
 
 void hfd_outbound_call_unref(struct hfd_outbound_call *call) {
+        assert(atomic_load_explicit(&call->refs, memory_order_relaxed) > 0);
         if (atomic_fetch_sub(&call->refs, 1) != 1)
                 return;
         for (size_t i = 0; i < call->request.n_headers; i++) {

@@ -3,6 +3,7 @@
  * one without, then "*". */
 #include "server/outbound/service_resolver.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ static int add_item(struct hfd_service_resolver *resolver, const char *item, siz
                 free(service.key);
                 return twice ? HF_E_INVALID : -ENOMEM;
         }
+        assert(service.key && service.target);
         resolver->services[resolver->n++] = service;
         return 0;
 }

@@ -8,6 +8,7 @@
  */
 #include "server/pki/pki_command.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -69,6 +70,7 @@ int hfd_pki_init_main(const struct hfd_config *config) {
  * out of memory. */
 static char *join_texts(const struct hfd_pki_ca *ca) {
         size_t n_cert = strlen(ca->cert_pem), n_key = strlen(ca->key_pem);
+        assert(ca->cert_pem && ca->key_pem);
         char *text = malloc(n_cert + n_key + 2);
 
         if (!text)
@@ -96,6 +98,7 @@ static int write_new_file(const char *file, const char *text, struct hf_status *
         char temporary[PATH_MAX];
         int r = hfd_new_file_begin(file, temporary, reterr_status);
 
+        assert(file && text);
         if (r != 0)
                 return r;
         FILE *to = fopen(temporary, "we");

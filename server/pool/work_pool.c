@@ -56,6 +56,7 @@ struct hfd_work_pool {
 static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *task) {
         struct queue *queue = &pool->queues[task->owner % N_QUEUES];
 
+        hf__mutex_assert_held(&pool->mu);
         assert(task->state != QUEUED);
         task->state = QUEUED;
         task->again = false;
@@ -68,6 +69,7 @@ static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *tas
 
 /* Removes the next task, round robin. At least one task must be queued. */
 static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool) {
+        hf__mutex_assert_held(&pool->mu);
         assert(pool->n_queued > 0);
         while (!pool->queues[pool->next_queue].head)
                 pool->next_queue = (pool->next_queue + 1) % N_QUEUES;
@@ -85,6 +87,7 @@ static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool) {
 /* Call it after a step. task may be freed if result is DONE. */
 static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
                                enum hfd_work_result result) {
+        hf__mutex_assert_held(&pool->mu);
         if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {
                 enqueue_locked(pool, task);
                 return;

@@ -41,6 +41,7 @@ int hfd_flag_read_pem(const struct hfd_flag_pem *file, char **ret_text,
         char *text = NULL;
 
         *ret_text = NULL;
+        assert(file->flag && file->path);
         if (!file->path[0])
                 return 0;
         int r = hfd_read_file(file->path, &text, reterr_status);

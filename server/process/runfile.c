@@ -189,6 +189,7 @@ int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leader
 
 struct hfd_runfile *hfd_runfile_free(struct hfd_runfile *runfile) {
         if (runfile) {
+                assert(runfile->fd >= 0);
                 (void)close(runfile->fd);
                 free(runfile);
         }

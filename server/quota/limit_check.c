@@ -4,6 +4,7 @@
  *
  * Invariant: messages are those of kube-apiserver. One is shown as it is, several in brackets.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ static void put_usage(struct findings *findings, const struct bound *bound, cons
                       const char *what, const struct hfd_quantity *value) {
         char text[HFD_QUANTITY_TEXT_MAX];
 
+        assert(bound->name && bound->type);
         begin_findings(findings);
         hf__strbuf_printf(&findings->text, "%s %s usage per %s is %s", most, bound->name,
                           bound->type, bound->text);

@@ -5,6 +5,7 @@
  */
 #include "server/quota/must_specify.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,7 @@ void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name) 
             hfd_pod_has_own_resources(hf__json_get(missing->pod, "spec")) ||
             find_silent(missing->pod, place, NULL) == 0)
                 return;
+        assert(missing->n < HFD_MUST_SPECIFY_MAX);
         missing->names[missing->n++] = name;
         missing->any = true;
 }

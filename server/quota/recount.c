@@ -5,6 +5,7 @@
  * Invariant: objects are visited only for resources of which their number says too little: what
  * pods, claims and services use, and what scopes select. Everything else is only counted.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,7 @@ int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *sou
         struct hf__json *status;
         int r = init_totals(&recount);
 
+        assert(source->count && source->visit && ret_changed);
         if (r == 0)
                 r = count_usage(&recount);
         status = r == 0 ? make_status(&recount) : NULL;

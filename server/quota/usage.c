@@ -7,6 +7,7 @@
  */
 #include "server/quota/usage.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -146,6 +147,7 @@ int hfd_usage_init(struct hfd_usage *usage, enum hfd_quota_kind kind, const stru
         const struct hf__json *spec = hf__json_get(object, "spec");
         int r = 0;
 
+        assert(kind != HFD_QUOTA_OBJECTS);
         *usage = (struct hfd_usage){.kind = kind};
         if (kind == HFD_QUOTA_CLAIMS)
                 measure_claim(usage, object);

@@ -8,6 +8,7 @@
  * if its list of names were read as absent, the rule would grant all names. Any other member with a
  * wrong type is read as absent.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -284,6 +285,7 @@ static void shrink_array(void **array, size_t n, size_t size) {
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder) {
         struct hfd_rbac_index *index = builder->index;
 
+        assert(index && index->refs == 1);
         if (index->n_roles)
                 qsort(index->roles, index->n_roles, sizeof *index->roles, compare_roles);
         for (size_t i = 0; i < index->n_bindings; i++) {

@@ -11,6 +11,7 @@
  */
 #include "server/rbac/coverage.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,7 @@ static void note_missing(struct check *check, const struct right *right) {
         if (!line && check->n_lines == MISSING_MAX)
                 return;
         if (!line) {
+                assert(check->n_lines < MISSING_MAX);
                 line = &check->lines[check->n_lines++];
                 *line = (struct line){.right = *right};
         }

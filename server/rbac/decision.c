@@ -6,6 +6,7 @@
  */
 #include "server/rbac/decision.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,7 @@ static bool role_matches(const struct hfd_rbac_index *index, const struct hfd_rb
 
 static void put_reason(const struct hfd_rbac_index *index, const struct hfd_rbac_grant *grant,
                        struct hf__strbuf *out) {
+        assert(grant->binding < index->n_bindings);
         const struct hfd_rbac_binding *binding = &index->bindings[grant->binding];
         const char *subject = hfd_texts_at(&index->texts, grant->subject);
         const char *name = hfd_texts_at(&index->texts, binding->name),

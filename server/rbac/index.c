@@ -7,6 +7,7 @@
  */
 #include "server/rbac/index.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,14 @@
 #include "server/rbac/index_private.h"
 
 struct hfd_rbac_index *hfd_rbac_index_ref(struct hfd_rbac_index *index) {
+        assert(!index || atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         if (index)
                 atomic_fetch_add(&index->refs, 1);
         return index;
 }
 
 struct hfd_rbac_index *hfd_rbac_index_unref(struct hfd_rbac_index *index) {
+        assert(!index || atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         if (!index || atomic_fetch_sub(&index->refs, 1) != 1)
                 return NULL;
         hfd_texts_done(&index->texts);
@@ -58,6 +61,7 @@ void hfd_rbac_grants_init(struct hfd_rbac_grants *grants, const struct hfd_rbac_
                           const struct hfd_subject *subject, const char *ns) {
         uint32_t number = find_subject(index, 'u', subject->name);
 
+        assert(index && subject && subject->name);
         grants->index = index;
         grants->n_subjects = grants->subject = grants->at = grants->end = 0;
         grants->namespaced = false;
@@ -88,6 +92,7 @@ static size_t lower_bound(const struct hfd_rbac_index *index, uint32_t subject, 
 
 /* Cluster-wide grants of all subjects come first, then those of the namespace. */
 const struct hfd_rbac_grant *hfd_rbac_grants_next(struct hfd_rbac_grants *grants) {
+        assert(grants->at <= grants->end && grants->end <= grants->index->n_grants);
         while (grants->at == grants->end) {
                 if (grants->subject == grants->n_subjects) {
                         if (grants->namespaced || grants->ns == HFD_TEXT_NONE)

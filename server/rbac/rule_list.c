@@ -2,6 +2,7 @@
 /* Rules as JSON, in the order in which the roles have them. */
 #include "server/rbac/rule_list.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static int put_list(const struct hfd_rbac_index *index, struct hf__json *rule, c
                 return 0;
         struct hf__json *array = hf__json_array();
         int r = array ? 0 : -ENOMEM;
+        assert(list->at + list->n <= index->n_numbers);
         for (uint32_t i = 0; i < list->n && r == 0; i++)
                 r = hf__json_append_string(array, hfd_texts_at(&index->texts,
                                                                index->numbers[list->at + i]));
@@ -31,6 +33,7 @@ static int put_rules(const struct hfd_rbac_index *index, const struct hfd_rbac_r
                      struct hf__json *rules) {
         int r = 0;
 
+        assert(role->first_rule + role->n_rules <= index->n_rules);
         for (uint32_t i = 0; i < role->n_rules && r == 0; i++) {
                 const struct hfd_rbac_rule *from = &index->rules[role->first_rule + i];
                 struct hf__json *rule = hf__json_object();
@@ -82,6 +85,7 @@ int hfd_rbac_index_rules_of(const struct hfd_rbac_index *index, const struct hfd
         const struct hfd_rbac_grant *grant;
         int r = rules ? 0 : -ENOMEM;
 
+        assert(index && subject);
         hfd_rbac_grants_init(&grants, index, subject, ns);
         while (r == 0 && (grant = hfd_rbac_grants_next(&grants))) {
                 uint32_t role = grant->role;

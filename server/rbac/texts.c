@@ -102,6 +102,7 @@ uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n) {
 
         if (found != HFD_TEXT_NONE)
                 return found;
+        assert(texts->slots); /* init was called */
         if (reserve_texts(texts, n) != 0)
                 return HFD_TEXT_NONE;
         uint32_t slot = find_slot(texts, text, n);
@@ -114,6 +115,7 @@ uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n) {
 }
 
 uint32_t hfd_texts_find(const struct hfd_texts *texts, const char *text, size_t n) {
+        assert(texts->n_slots > 0 && (texts->n_slots & (texts->n_slots - 1)) == 0);
         return texts->slots[find_slot(texts, text, n)];
 }
 
@@ -126,6 +128,7 @@ void hfd_texts_shrink(struct hfd_texts *texts) {
         char *bytes = realloc(texts->bytes, texts->n_bytes);
         uint32_t *offsets = realloc(texts->offsets, texts->n * sizeof *offsets);
 
+        assert(texts->n > HFD_TEXT_EMPTY); /* "*" and "" are always there */
         if (bytes)
                 texts->bytes = bytes;
         if (offsets)

@@ -283,6 +283,7 @@ static void on_deleted(struct hfd_request *request, const struct hfd_response *r
         }
         slot->next = sweep->free_slots;
         sweep->free_slots = slot;
+        assert(sweep->n_running > 0);
         sweep->n_running--;
         start_deletes_unlock(sweep);
 }

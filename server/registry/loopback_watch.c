@@ -8,6 +8,7 @@
  */
 #include "server/registry/loopback_watch.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
 static void finish_watch(struct hfd_operation *op, int error, const struct hf_status *status) {
         if (!hfd_operation_unlist(op))
                 return;
+        assert(op->on_end);
         op->on_end(op->ctx, error, error ? status : NULL);
         hfd_operation_unref(op);
 }
@@ -131,6 +133,7 @@ static void start_watcher(struct hfd_operation *op, struct hfd_watcher *watcher)
         struct hfd_loopback *client = op->client;
 
         /* Starting or canceling may call on_watch_end, which drops the registry's reference. */
+        assert(atomic_load_explicit(&op->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&op->refs, 1);
         pthread_mutex_lock(&client->mu);
         op->watcher = watcher;

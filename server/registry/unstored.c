@@ -3,6 +3,7 @@
  * object; afterwards it belongs to the caller's done. */
 #include "server/registry/unstored.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -45,6 +46,7 @@ static void end_admission(struct unstored *it, const struct hfd_response *refusa
         void (*done)(struct hfd_request *, struct hf__json *, const struct hfd_response *) =
                 it->done;
 
+        assert(it->done);
         it->a.object = NULL;
         hfd_admission_done(&it->a);
         free(it);

@@ -20,6 +20,7 @@
  */
 #include "server/release/release.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,7 @@ static int make_released_lease(const struct hf__buf *lease, const char *identity
  * Lease that was read. HF_E_CONFLICT: the Lease or the term has changed since then. */
 static int commit_release(struct release *release, const struct hf_fence *fence,
                           const char *lease_key, uint64_t revision, struct hf__buf *lease) {
+        assert(revision > 0 && lease);
         struct hfd_fence_compares fenced;
         struct hf__buf *record = hfd_term_record_value("", release->now);
         int r = record ? hfd_fence_compares(&fenced, release->prefix, fence) : -ENOMEM;

@@ -102,6 +102,7 @@ void hfd_account_watches_untrack(struct hfd_account_watch *watch) {
         if (watch->listed)
                 unlink_locked(watches, watch);
         watch->watches = NULL;
+        assert(watches->n > 0);
         watches->n--;
         pthread_mutex_unlock(&watches->mu);
 }
@@ -119,6 +120,7 @@ static size_t take_some(struct hfd_account_watches *watches,
                 struct hfd_account_watch *watch = watches->oldest;
                 unlink_locked(watches, watch);
                 (void)hfd_http_request_ref(watch->request);
+                assert(n < CHECKS);
                 taken[n++] = watch;
         }
         pthread_mutex_unlock(&watches->mu);
@@ -130,6 +132,7 @@ static bool return_watch(struct hfd_account_watches *watches, struct hfd_account
                          bool valid) {
         pthread_mutex_lock(&watches->mu);
         bool tracked = watch->watches != NULL; /* otherwise its owner has let go of it */
+        assert(!tracked || !watch->listed);    /* take_some has unlinked it */
         if (tracked && valid)
                 append_locked(watches, watch, watches->round);
         pthread_mutex_unlock(&watches->mu);
@@ -225,6 +228,7 @@ int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cache
                             struct hfd_account_watches **ret_watches) {
         struct hfd_account_watches *watches = calloc(1, sizeof *watches);
 
+        assert(host && cacher);
         if (!watches)
                 return -ENOMEM;
         *watches =

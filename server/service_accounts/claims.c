@@ -7,6 +7,7 @@
  */
 #include "server/service_accounts/claims.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,6 +68,7 @@ void hfd_account_claims_put(const struct hfd_account_claims *claims, const char 
                 put_of_secret(claims, out);
                 return;
         }
+        assert(issuer && issuer[0] && claims->ns);
         hf__strbuf_puts(out, "{\"aud\":");
         hf__json_print(claims->audiences, out);
         hf__strbuf_printf(out, ",\"exp\":%lld,\"iat\":%lld,", (long long)claims->expires,

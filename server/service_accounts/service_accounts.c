@@ -120,6 +120,7 @@ struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accoun
 
 void hfd_service_accounts_set_keys(struct hfd_service_accounts *accounts,
                                    struct hfd_jwt_key_set *keys) {
+        assert(accounts && keys);
         pthread_mutex_lock(&accounts->mu);
         struct hfd_jwt_key_set *old = accounts->keys;
         accounts->keys = hfd_jwt_key_set_ref(keys);
@@ -266,6 +267,7 @@ int hfd_service_accounts_issue(struct hfd_service_accounts *accounts,
         const struct hfd_jwt_key *key = keys ? hfd_jwt_key_set_signer(keys) : NULL;
         int r = key ? hfd_meta_make_uid(id) : HF_E_UNAVAILABLE;
 
+        assert(claims->ns && claims->account);
         full.id = id;
         if (r == 0)
                 hfd_account_claims_put(&full, accounts->issuers[0], &json);

@@ -224,6 +224,7 @@ void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                      .bookmarks = true,
                                      .lane = HF_LANE_WATCH};
 
+        assert(changed && model);
         (void)pthread_mutex_lock(&collector->mu);
         bool open = collector->watching;
         collector->watching = true;
@@ -281,6 +282,7 @@ static void query_instance(struct hfd_status_collector *collector, struct query 
 
         (void)snprintf(url, sizeof url, "%s/debug/leader", query->instance->endpoint);
         (void)pthread_mutex_lock(&collector->mu);
+        assert(collector->n_pending < HFD_STATUS_MAX_INSTANCES);
         collector->n_pending++;
         (void)pthread_mutex_unlock(&collector->mu);
         if (hf__http_submit(collector->engine, &request, NULL) != 0) {

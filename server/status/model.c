@@ -53,6 +53,7 @@ static void add_instance(struct hfd_status_model *model, const struct hf__json *
                 model->n_omitted_instances++;
                 return;
         }
+        assert(model->n_instances < HFD_STATUS_MAX_INSTANCES);
         struct hfd_status_instance *instance = &model->instances[model->n_instances++];
         copy_printable(instance->identity, sizeof instance->identity, record->holder);
         copy_printable(instance->name, sizeof instance->name,
@@ -75,6 +76,7 @@ static void add_election_lease(struct hfd_status_model *model, const struct hf__
                 model->n_omitted_leases++;
                 return;
         }
+        assert(model->n_leases < HFD_STATUS_MAX_LEASES);
         struct hfd_status_lease *lease = &model->leases[model->n_leases++];
         char label[sizeof lease->label];
         (void)snprintf(label, sizeof label, "%.253s/%.253s", ns, name);
@@ -216,6 +218,7 @@ void hfd_status_model_set_response(struct hfd_status_instance *instance, int cod
 /* A Lease does not contain its term, so the holder's own response is the only source. */
 uint64_t hfd_status_model_term(const struct hfd_status_model *model,
                                const struct hfd_status_lease *lease) {
+        assert(model->n_instances <= HFD_STATUS_MAX_INSTANCES);
         for (unsigned i = 0; i < model->n_instances; i++) {
                 const struct hfd_status_instance *instance = &model->instances[i];
                 if (lease->holder[0] && strcmp(instance->identity, lease->holder) == 0 &&

@@ -193,6 +193,7 @@ static void add_hand_overs(const struct hfd_status_model *model, int64_t now_us,
         struct hf__strbuf rows = {0};
         char gap[HFD_STATUS_AGE_MAX];
 
+        assert(model->n_leases <= HFD_STATUS_MAX_LEASES);
         for (unsigned i = 0; i < model->n_leases; i++) {
                 const struct hfd_status_lease *lease = &model->leases[i];
                 n_with_history += lease->n_history > 0;
@@ -234,6 +235,7 @@ void hfd_status_render(const struct hfd_status_model *model, int64_t now_us,
         if (model->read_error[0])
                 hf__strbuf_printf(out, "not fresh: %s\n", model->read_error);
         hf__strbuf_putc(out, '\n');
+        assert(model->n_instances <= HFD_STATUS_MAX_INSTANCES);
         add_instances(model, now_us, out);
         hf__strbuf_putc(out, '\n');
         add_leases(model, now_us, out);

@@ -5,6 +5,7 @@
  */
 #include "server/status/render_json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -106,6 +107,7 @@ static void add_lease(struct hf__strbuf *out, const struct hfd_status_model *mod
 
 void hfd_status_render_json(const struct hfd_status_model *model, int64_t now_us,
                             struct hf__strbuf *out) {
+        assert(model->n_instances <= HFD_STATUS_MAX_INSTANCES);
         hf__strbuf_putc(out, '{');
         add_text(out, "server", model->server);
         add_time(out, "time", now_us);

@@ -198,6 +198,7 @@ static void on_key_read(void *ctx, const struct hfd_store_reply *reply) {
 
 /* Reads the key. 0, or an error: then on_key_read is not called. */
 static int start_attempt(struct hfd_compactor *compactor) {
+        assert(compactor->key[0]);
         return compactor->store->ops->get(compactor->store, compactor->key, false,
                                           operation_deadline(compactor), on_key_read, compactor);
 }
@@ -212,6 +213,7 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
         start = !compactor->busy;
         if (start) {
                 compactor->busy = true;
+                assert(compactor->refs > 0);
                 compactor->refs++;
         }
         pthread_mutex_unlock(&compactor->mu);
@@ -230,6 +232,7 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
 
         if (!compactor)
                 return -ENOMEM;
+        assert(host && store && store->ops);
         compactor->host = host;
         compactor->store = store;
         compactor->step =

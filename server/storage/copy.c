@@ -295,6 +295,7 @@ static int copy_entries(struct run *run) {
 static int check_end(struct run *run) {
         const struct hfd_copy_source *source = run->copy->source;
         struct hfd_survey in_source = {.name = "the source"}, in_target = {.name = TARGET};
+        assert(source->store && run->copy->to);
         int r = hfd_survey(&run->patient, source->store, source->prefix, &in_source);
 
         if (r == 0)
@@ -337,6 +338,7 @@ int hfd_copy_run(const struct hfd_copy *copy, struct hfd_copy_result *ret_result
         struct run run = {.copy = copy, .result = ret_result, .status = reterr_status};
 
         *ret_result = (struct hfd_copy_result){0};
+        assert(copy->source && copy->to);
         int r = hfd_patient_init(&run.patient, copy->to->host, reterr_status);
         if (r != 0)
                 return r;

@@ -7,6 +7,7 @@
  */
 #include "server/storage/copy_source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static bool is_left_out(const char *prefix, const char *key) {
 
 /* Takes the key from kv. 0 or -ENOMEM. */
 static int add_entry(struct hfd_copy_source *source, struct hfd_kv *kv) {
+        assert(source->n_entries <= source->space);
         if (source->n_entries == source->space) {
                 size_t space = source->space > 0 ? 2 * source->space : PAGE;
                 struct hfd_copy_entry *bigger = realloc(source->entries, space * sizeof *bigger);

@@ -11,6 +11,7 @@
  */
 #include "server/storage/heads.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ void hfd_heads_clear(struct hfd_heads *heads) {
 }
 
 bool hfd_heads_find(const struct hfd_heads *heads, const char *key, struct hfd_head *ret_head) {
+        assert(key && key[0]);
         const struct hfd_head_slot *slot = slot_of(heads, key);
 
         if (!slot || slot->head.id == 0 || strcmp(slot->key, key) != 0)
@@ -68,6 +70,7 @@ void hfd_heads_set(struct hfd_heads *heads, const char *key, const struct hfd_he
         if (!slot)
                 return;
         if (head) {
+                assert(head->id != 0);
                 slot->head = *head;
                 memcpy(slot->key, key, strlen(key) + 1);
         } else if (strcmp(slot->key, key) == 0) {

@@ -46,6 +46,7 @@ static int copy_kvs(struct hfd_result *result, const struct hfd_store_reply *rep
         if (!result->kvs)
                 return -ENOMEM;
         for (size_t i = 0; i < reply->n_kvs; i++) {
+                assert(result->n_kvs < reply->n_kvs);
                 struct hfd_kv *kv = &result->kvs[result->n_kvs++];
 
                 *kv = reply->kvs[i];
@@ -76,6 +77,7 @@ void hfd_result_fill(void *ctx, const struct hfd_store_reply *reply) {
 }
 
 int hfd_waiter_end(struct hfd_waiter *waiter, struct hfd_result *result, int started) {
+        assert(result->waiter == waiter);
         if (started != 0) {
                 result->error = hf_fail(&result->status, started, "%s", hf_strerror(started));
                 return started;

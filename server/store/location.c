@@ -2,6 +2,7 @@
 /* Parses and opens locations of stores. The store itself parses the URLs. */
 #include "server/store/location.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,7 @@ void hfd_location_deinit(struct hfd_location *location) {
 int hfd_location_open(const struct hfd_location *location, const struct hf_host *host,
                       const struct hfd_config *config, bool create, struct hfd_store **ret_store,
                       struct hf_status *reterr_status) {
+        assert((location->file != NULL) != (location->endpoints[0] != NULL)); /* it was parsed */
         if (location->file)
                 return hfd_sqlite_store_new(host, location->file, create, ret_store, reterr_status);
         return hfd_configured_etcd_new(host, config, (const char *const *)location->endpoints,

@@ -7,6 +7,7 @@
  */
 #include "server/store/snapshot_stamp.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -72,6 +73,7 @@ static int start_command(struct stamping *stamping, const char *log, const char 
                          pid_t *ret_pid) {
         pid_t parent = getpid(), pid = fork();
 
+        assert(argv[0]);
         if (pid < 0)
                 return hf_fail(stamping->status, -errno, "cannot start %s: %s", argv[0],
                                strerror(errno));
@@ -187,6 +189,7 @@ static int start_etcd(struct stamping *stamping) {
 static bool has_ended(struct stamping *stamping, int *ret_exit_status) {
         int status;
 
+        assert(stamping->etcd > 0);
         if (waitpid(stamping->etcd, &status, WNOHANG) != stamping->etcd)
                 return false;
         stamping->etcd = 0;

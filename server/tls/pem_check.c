@@ -7,6 +7,7 @@
  */
 #include "server/tls/pem_check.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include <openssl/err.h>
@@ -55,6 +56,7 @@ int hfd_pem_check(enum hfd_pem_kind kind, const char *name, const char *pem,
 
 bool hfd_pem_is_pair(const char *cert_pem, const char *key_pem) {
         ERR_clear_error();
+        assert(cert_pem && key_pem);
         SSL_CTX *ctx = SSL_CTX_new(TLS_method());
         /* The context takes a key of another type beside the certificate. Only the last call
          * notices that. */

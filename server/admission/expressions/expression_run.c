@@ -8,6 +8,7 @@
  */
 #include "server/admission/expressions/expression_run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ struct hfd_expression_memo {
 
 void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_expressions *set,
                              const struct hfd_expression_input *input, uint64_t budget) {
+        assert(set && input && input->of);
         run->set = set;
         run->input = input;
         run->budget = budget;
@@ -167,6 +169,7 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
                 allowance->spent = true;
                 return false;
         }
+        assert(cost <= allowance->left && !allowance->spent);
         allowance->left -= cost;
         return true;
 }
@@ -193,6 +196,7 @@ static int evaluate_expression(struct hfd_expression_run *run,
                 return -ENOMEM;
         run->depth += expression->depth;
         r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &cost);
+        assert(run->depth >= expression->depth);
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
@@ -212,6 +216,7 @@ static int evaluate_expression(struct hfd_expression_run *run,
 
 int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                         struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message) {
+        assert(run->set && run->input && expression && ret_value);
         int r;
 
         *ret_value = hf__cel_error_text("it does not compile");

@@ -6,6 +6,7 @@
  */
 #include "server/admission/expressions/match_conditions.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -99,6 +100,7 @@ enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *con
                                           struct hfd_match_progress *progress, uint64_t *turn_left,
                                           const char **ret_failed,
                                           struct hf__strbuf *reterr_message) {
+        assert(progress->next <= conditions->n);
         if (progress->begun)
                 run->budget = progress->budget;
         progress->begun = true;
@@ -128,6 +130,7 @@ enum hfd_match hfd_match_conditions_check(const struct hfd_match_conditions *con
         enum hfd_match match = hfd_match_conditions_go_on(conditions, run, &progress, &no_limit,
                                                           ret_failed, reterr_message);
 
+        assert(match != HFD_MATCH_MORE); /* there was no limit */
         hfd_match_progress_done(&progress);
         return match;
 }

@@ -7,6 +7,7 @@
  */
 #include "server/admission/expressions/request_value.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -159,6 +160,7 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
         const struct hfd_admission_attributes *of = input->of;
         struct fields fields;
 
+        assert(of->resource && input->resource && input->kind);
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
         put_field(&fields, "uid", text_value(""));

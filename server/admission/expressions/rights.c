@@ -6,6 +6,7 @@
  */
 #include "server/admission/expressions/rights.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/strbuf.h"
@@ -80,6 +81,7 @@ struct hf__cel_value hfd_rights_resource_value(struct hf__arena *arena,
                                                struct hf__cel_authorizer *authorizer,
                                                const struct hfd_expression_input *input) {
         const struct hfd_admission_attributes *of = input->of;
+        assert(of->resource);
         struct hf__cel_right right = {.verb = "",
                                       .group = of->resource->group,
                                       .resource = of->resource->plural,

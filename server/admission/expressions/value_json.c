@@ -6,6 +6,7 @@
  */
 #include "server/admission/expressions/value_json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static int to_json(struct walk *walk, struct hf__cel_value value, struct hf__jso
         case HF__CEL_OBJECT: r = map_json(walk, value.as.map, ret_json); break;
         default: r = scalar_json(walk, value, ret_json);
         }
+        assert(walk->depth > 0);
         walk->depth--;
         if (r == 0 && !*ret_json)
                 r = refuse_value(walk, "the value has no form in JSON", "");
@@ -180,6 +182,7 @@ int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
                       struct hf__strbuf *reterr_message) {
         struct walk walk = {.message = reterr_message};
 
+        assert(ret_json);
         return to_json(&walk, value, ret_json);
 }
 
@@ -228,6 +231,7 @@ static int check_value(struct walk *walk, struct hf__cel_value value, struct hf_
                 for (size_t i = 0; i < value.as.list->n && r == 0; i++)
                         r = check_value(walk, hf__cel_list_at(value.as.list, i), path);
         }
+        assert(walk->depth > 0);
         walk->depth--;
         return r;
 }

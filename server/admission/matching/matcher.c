@@ -5,6 +5,7 @@
  */
 #include "server/admission/matching/matcher.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,7 @@ void hfd_matcher_done(struct hfd_matcher *matcher) {
 
 bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
                            const struct hfd_admission_attributes *of) {
+        assert(matcher->rules && of->resource);
         if (matcher->rules->n == 0)
                 return matcher->empty_matches;
         return hfd_rules_may_match(matcher->rules, of, matcher->equivalent);
@@ -82,6 +84,7 @@ int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_
         bool synced;
         int r = 0;
 
+        assert(cacher && of->ns);
         *ret_namespace = NULL;
         if (*of->ns)
                 object = hfd_cacher_newest(cacher, hfd_resource_namespaces(), of->ns, &synced);
@@ -154,6 +157,7 @@ enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hf__json *object, struct hfd_cacher *cacher,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response) {
+        assert(matcher->json && of->resource);
         *ret_as = match_rules(matcher, of);
         if (!*ret_as || !match_object(matcher, of, object))
                 return HFD_MATCHER_NO;

@@ -2,6 +2,7 @@
 /* Rules. As in Kubernetes, a group, version, resource or subresource matches "*" or its name. */
 #include "server/admission/matching/rules.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,7 @@ static bool has_name(const struct hfd_rule *rule, const char *name) {
 
 bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_attributes *of,
                       const struct hfd_resource *as) {
+        assert(of->operation != 0 && as);
         return rule->operations & (unsigned)of->operation && has_scope(rule, of) &&
                is_among(rule->groups, as->group) && is_among(rule->versions, as->version) &&
                names_resource(rule->resources, as->plural, of->subresource) &&
@@ -123,6 +125,7 @@ static const struct hfd_resource *equivalent_row(const struct hfd_resource *row,
 const struct hfd_resource *hfd_rules_match(const struct hfd_rules *rules,
                                            const struct hfd_admission_attributes *of,
                                            bool equivalent) {
+        assert(of->resource);
         for (size_t i = 0; i < rules->n; i++)
                 if (hfd_rule_matches(&rules->items[i], of, of->resource))
                         return of->resource;

@@ -3,6 +3,7 @@
  * plug-in returns are checked like a webhook's response. */
 #include "server/admission/plugins/c_plugin.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -211,6 +212,7 @@ static void validate_object(void *ctx, struct hfd_admission *a) {
 }
 
 struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin) {
+        assert(plugin->of && (plugin->of->mutate || plugin->of->validate));
         return (struct hfd_admission_plugin){.name = plugin->of->name,
                                              .ctx = plugin,
                                              .wants = wants_request,

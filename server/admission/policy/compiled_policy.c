@@ -8,6 +8,7 @@
  */
 #include "server/admission/policy/compiled_policy.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,11 +168,13 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
 }
 
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy) {
+        assert(atomic_load_explicit(&policy->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&policy->refs, 1);
         return policy;
 }
 
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy) {
+        assert(!policy || atomic_load_explicit(&policy->refs, memory_order_relaxed) > 0);
         if (!policy || atomic_fetch_sub(&policy->refs, 1) > 1)
                 return NULL;
         hfd_matcher_done(&policy->matcher);
@@ -221,11 +224,13 @@ int hfd_policy_binding_new(const struct hfd_object *object,
 }
 
 struct hfd_policy_binding *hfd_policy_binding_ref(struct hfd_policy_binding *binding) {
+        assert(atomic_load_explicit(&binding->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&binding->refs, 1);
         return binding;
 }
 
 struct hfd_policy_binding *hfd_policy_binding_unref(struct hfd_policy_binding *binding) {
+        assert(!binding || atomic_load_explicit(&binding->refs, memory_order_relaxed) > 0);
         if (!binding || atomic_fetch_sub(&binding->refs, 1) > 1)
                 return NULL;
         hfd_matcher_done(&binding->matcher);

@@ -10,6 +10,7 @@
  */
 #include "server/admission/policy/mutating_policies.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,6 +332,7 @@ static void refuse_conversion(const struct mutating *m, struct hfd_response *res
 static int finish_policy(struct mutating *m, struct hfd_response *response) {
         struct hfd_admission *a = m->c->a;
 
+        assert(m->causes && !a->validating);
         if (m->causes->n > 0) {
                 hfd_policy_case_refuse(m->c, 403, m->reason,
                                        m->first.error == 0 ? m->first.data : "", true, m->causes,
@@ -352,6 +354,7 @@ int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index
                         struct hfd_response *response) {
         struct mutating m = {.c = c, .first = {.max = MESSAGE_MAX}};
 
+        assert(index && response->code == 0);
         if (!c->a->object)
                 return 0;
         m.causes = malloc(sizeof *m.causes);

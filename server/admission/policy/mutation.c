@@ -6,6 +6,7 @@
  */
 #include "server/admission/policy/mutation.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -254,6 +255,7 @@ static int apply_patch(struct hf__cel_value value, struct hf__json **object,
 
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
                        struct hf__json **object, struct hf__strbuf *reterr_message) {
+        assert(*object);
         if (apply && value.kind != HF__CEL_OBJECT) { /* null, which the compiler accepts */
                 hf__strbuf_printf(reterr_message,
                                   "unsupported return type from ApplyConfiguration expression: %s",

@@ -7,6 +7,7 @@
  */
 #include "server/admission/policy/policy_case.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@
 
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance) {
+        assert(a && a->of.resource && cacher);
         *c = (struct hfd_policy_case){.a = a, .cacher = cacher, .allowance = allowance};
 }
 
@@ -34,6 +36,7 @@ static void forget_objects(struct hfd_policy_case *c) {
 }
 
 void hfd_policy_case_done(struct hfd_policy_case *c) {
+        assert(!c->ns || c->ns_known);
         forget_objects(c);
         c->ns = hf__json_free(c->ns);
 }
@@ -41,6 +44,7 @@ void hfd_policy_case_done(struct hfd_policy_case *c) {
 int hfd_policy_case_may_go_on(const struct hfd_policy_case *c) {
         if (!c->task)
                 return 0;
+        assert(c->pool && c->host);
         if (hfd_work_is_cancelled(c->pool, c->task))
                 return HF_E_UNAVAILABLE;
         return hf_now(hf_host_clock(c->host)) < c->a->of.deadline ? 0 : HF_E_TIMEOUT;
@@ -81,6 +85,7 @@ int hfd_policy_case_see(struct hfd_policy_case *c, const struct hfd_resource *as
                 r = hfd_matcher_namespace(of, c->cacher, &c->ns);
         c->ns_known = r == 0;
         forget_objects(c);
+        assert(as);
         c->as = as;
         if (r == 0)
                 r = convert_object(c, as, object, &c->owned_object, &c->object);
@@ -110,6 +115,7 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
                                               const struct hfd_resource **ret_as,
                                               struct hf__strbuf *reterr_message) {
         struct hfd_response response = {0};
+        assert(c->a && ret_as);
         enum hfd_matcher_result result;
 
         *ret_as = c->a->of.resource;
@@ -138,6 +144,7 @@ static const char *name_of(const struct hfd_admission *a) {
 void hfd_policy_case_refuse(const struct hfd_policy_case *c, int code, const char *reason,
                             const char *message, bool bare, const struct hfd_causes *causes,
                             struct hfd_response *response) {
+        assert(code >= 400 && code < 600 && reason && response->code == 0);
         const struct hfd_resource *resource = c->a->of.resource;
         struct hfd_details details = {.name = name_of(c->a),
                                       .group = resource->group,

@@ -7,6 +7,7 @@
  */
 #include "server/admission/policy/policy_index.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,11 +205,13 @@ int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
 }
 
 struct hfd_policy_index *hfd_policy_index_ref(struct hfd_policy_index *index) {
+        assert(atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&index->refs, 1);
         return index;
 }
 
 struct hfd_policy_index *hfd_policy_index_unref(struct hfd_policy_index *index) {
+        assert(!index || atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         if (!index || atomic_fetch_sub(&index->refs, 1) > 1)
                 return NULL;
         for (size_t i = 0; i < index->n_hooks; i++)

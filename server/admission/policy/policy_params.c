@@ -8,6 +8,7 @@
  */
 #include "server/admission/policy/policy_params.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *
                             struct hf__strbuf *reterr_message) {
         const struct hfd_resource *row;
 
+        assert(policy && cacher);
         if (!policy->param_kind)
                 return 0;
         row = hfd_policy_params_kind(cacher, policy->param_api_version, policy->param_kind);
@@ -78,6 +80,7 @@ static int pay_cost(const struct search *search, uint64_t cost) {
                 allowance->spent = true;
                 return HF_E_TOO_LARGE;
         }
+        assert(allowance->left >= cost);
         allowance->left -= cost;
         return 0;
 }
@@ -95,6 +98,7 @@ static int add_object(struct search *search, struct hfd_object *object) {
         if (r != 0)
                 return r;
         search->needs_webhook |= hfd_conversion_is_pending(search->row, object);
+        assert(search->row && object->bytes);
         search->found[search->n_found++] = hfd_object_ref(object);
         return 0;
 }
@@ -236,6 +240,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
         int r;
 
         *params = (struct hfd_policy_params){0};
+        assert(c->a && c->cacher && policy && binding);
         if (!policy->param_kind || !binding->param_ref) {
                 params->items = calloc(1, sizeof *params->items);
                 params->n = params->items ? 1 : 0;
@@ -262,6 +267,7 @@ int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_pol
 }
 
 void hfd_policy_params_done(struct hfd_policy_params *params) {
+        assert(params->n == 0 || params->items);
         for (size_t i = 0; i < params->n; i++)
                 hf__json_free(params->items[i]);
         free(params->items);

@@ -9,6 +9,7 @@
  */
 #include "server/admission/policy/policy_plugin.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -128,6 +129,7 @@ static enum attempt try_policies(struct hfd_policy_plugin *plugin,
 
 /* Lets the admission go on, or refuses it. The admission is not touched afterwards. */
 static void end_admission(struct hfd_admission *a, struct hfd_response *response) {
+        assert(response->code == 0 || response->code >= 400);
         if (response->code != 0)
                 hfd_admission_refuse(a, response);
         else
@@ -166,6 +168,7 @@ static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_
         struct turn *turn = malloc(sizeof *turn);
         struct hfd_response response = {0};
 
+        assert(index && needs != COMPLETE);
         if (turn) {
                 *turn = (struct turn){.task = {.step = run_turn, .owner = hfd_work_owner(user)},
                                       .plugin = plugin,
@@ -235,6 +238,7 @@ int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
         struct hfd_policy_plugin *plugin = calloc(1, sizeof *plugin);
         int r;
 
+        assert(host && cacher && pool);
         if (!plugin)
                 return -ENOMEM;
         plugin->host = host;

@@ -7,6 +7,7 @@
  */
 #include "server/admission/policy/schema_types.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -107,6 +108,7 @@ static const struct hf__cel_type *make_type(struct maker *maker, const struct hf
         for (unsigned i = 0; i < maker->depth; i++)
                 if (maker->open[i] == schema && schema->type == HFD_SCHEMA_STRUCT)
                         return dyn();
+        assert(maker->depth < DEPTH_MAX);
         maker->open[maker->depth++] = schema;
         if (schema->type == HFD_SCHEMA_STRUCT && !schema->preserve_unknown && schema->n_fields > 0)
                 type = make_struct(maker, schema);
@@ -114,6 +116,7 @@ static const struct hf__cel_type *make_type(struct maker *maker, const struct hf
                 type = make_container(maker, schema);
         else
                 type = make_scalar(schema);
+        assert(maker->depth > 0 && maker->open[maker->depth - 1] == schema);
         maker->depth--;
         return type;
 }

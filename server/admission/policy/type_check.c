@@ -7,6 +7,7 @@
  */
 #include "server/admission/policy/type_check.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static void add_row(struct checking *c, const char *group, const char *version,
         for (size_t i = 0; row && i < c->n_rows; i++)
                 if (c->rows[i] == row)
                         row = hfd_resource_unref(row);
+        assert(c->n_rows < KINDS_MAX); /* may_look_up was asked */
         if (row && row->schema)
                 c->rows[c->n_rows++] = row;
         else

@@ -9,6 +9,7 @@
  */
 #include "server/admission/policy/validating_policies.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ static void add_warning(struct validating *v, const char *message) {
                           "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': "
                           "%s",
                           v->policy->name, v->binding->name, message);
+        assert(v->policy && v->binding);
         if (text.error == 0)
                 hfd_admission_warn(v->notes, text.data);
         hf__strbuf_done(&text);
@@ -373,8 +375,10 @@ int hfd_policies_validate(struct hfd_policy_case *c, const struct hfd_policy_ind
                           struct hfd_admission_notes *notes, struct hfd_response *response) {
         struct validating v = {.c = c, .notes = notes, .denial = {.max = MESSAGE_MAX}};
 
+        assert(index && notes && response->code == 0);
         for (size_t i = 0; i < index->n_hooks && !is_over(&v); i++)
                 run_policy(&v, &index->hooks[i]);
+        assert(!v.denied || v.reason);
         if (v.r == 0 && v.denied && !is_over(&v)) {
                 hfd_policy_case_refuse(c, code_of(v.reason), v.reason,
                                        v.denial.error == 0 ? v.denial.data : "", false, NULL,

@@ -9,6 +9,7 @@
  * goes on in turns on the pool. If the webhook of the kind must convert an object for a webhook,
  * the choice goes on after the conversion.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static void refuse_locked(struct run *run, struct hfd_response *response) {
 
 static void drop_pending(struct run *run) {
         pthread_mutex_lock(&run->mu);
+        assert(run->pending > 0);
         bool last = --run->pending == 0;
         pthread_mutex_unlock(&run->mu);
         if (last)

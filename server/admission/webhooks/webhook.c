@@ -26,6 +26,7 @@
 /* ---- loads ---- */
 
 static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
+        assert(!load || atomic_load_explicit(&load->refs, memory_order_relaxed) > 0);
         if (load && atomic_fetch_sub_explicit(&load->refs, 1, memory_order_acq_rel) == 1)
                 free(load);
         return NULL;
@@ -35,6 +36,7 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
 static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
         for (size_t i = 0; old && i < old->n; i++)
                 if (strcmp(old->items[i]->load->key, key) == 0) {
+                        assert(old->items[i]->load->refs > 0);
                         atomic_fetch_add_explicit(&old->items[i]->load->refs, 1,
                                                   memory_order_relaxed);
                         return old->items[i]->load;
@@ -51,6 +53,7 @@ static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, con
 /* ---- one webhook ---- */
 
 static struct hfd_webhook *webhook_unref(struct hfd_webhook *hook) {
+        assert(!hook || atomic_load_explicit(&hook->refs, memory_order_relaxed) > 0);
         if (!hook || atomic_fetch_sub_explicit(&hook->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         hfd_matcher_done(&hook->matcher);
@@ -192,12 +195,14 @@ static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
 /* ---- the index ---- */
 
 struct hfd_webhook_index *hfd_webhook_index_ref(struct hfd_webhook_index *index) {
+        assert(!index || atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         if (index)
                 atomic_fetch_add_explicit(&index->refs, 1, memory_order_relaxed);
         return index;
 }
 
 struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *index) {
+        assert(!index || atomic_load_explicit(&index->refs, memory_order_relaxed) > 0);
         if (!index || atomic_fetch_sub_explicit(&index->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < index->n; i++)
@@ -242,6 +247,7 @@ static int share_configuration(struct hfd_webhook_index **index, const struct hf
         if (grow_index(index, end - begin) != 0)
                 return -ENOMEM;
         for (size_t i = begin; i < end; i++) {
+                assert(old->items[i]->refs > 0);
                 atomic_fetch_add_explicit(&old->items[i]->refs, 1, memory_order_relaxed);
                 (*index)->items[(*index)->n++] = old->items[i];
         }

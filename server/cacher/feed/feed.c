@@ -12,6 +12,7 @@
  */
 #include "server/cacher/feed/feed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
         struct hfd_object_iter iter;
         struct hfd_snapshot snapshot;
         struct hfd_object *object;
+        assert(fn);
         int r = hfd_snapshot_take_now(cacher, resource, &snapshot);
 
         if (r != 0)
@@ -83,6 +85,7 @@ int hfd_feed_each(struct hfd_cacher *cacher, const struct hfd_resource *resource
 static void pause_locked(struct hfd_feed *feed, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(feed->host);
 
+        hf__mutex_assert_held(&feed->mu);
         while (!feed->stopping && hf_now(clock) < until)
                 (void)clock->wait(clock->ctx, &feed->cond, &feed->mu, until);
 }
@@ -137,6 +140,7 @@ int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *confi
                  struct hfd_feed **ret_feed) {
         HF__CLEANUP(hf__free_cleanup) struct hfd_feed *memory = calloc(1, sizeof *memory);
 
+        assert(config->cacher && config->make && config->thread && config->component);
         if (!memory)
                 return -ENOMEM;
         *memory = (struct hfd_feed){.host = host, .config = *config, .changed = true};
@@ -167,6 +171,7 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed) {
         if (!feed)
                 return NULL;
         hfd_feed_stop(feed);
+        assert(feed->stopping); /* so its thread is joined */
         destroy_feed(feed);
         return NULL;
 }

@@ -15,6 +15,7 @@
  */
 #include "server/cacher/feed/kind_feed.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -182,6 +183,7 @@ static int follow_kinds(struct hfd_kind_feed *feed) {
                         r = hfd_slot_form_set(feed->cacher, &set->kinds[i]->storage->row);
         if (r == 0) {
                 feed->fill = fill;
+                assert(atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
                 hfd_custom_table_replace(feed->table, set);
                 retire_old(feed, old, set);
@@ -207,6 +209,7 @@ int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
                       struct hfd_custom_table *table, struct hfd_kind_feed **ret_feed) {
         struct hfd_kind_feed *feed = calloc(1, sizeof *feed);
 
+        assert(host && cacher && table);
         if (!feed)
                 return -ENOMEM;
         *feed = (struct hfd_kind_feed){.host = host,

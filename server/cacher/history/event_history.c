@@ -98,6 +98,7 @@ static struct hfd_change remove_oldest(struct hfd_event_histories *histories,
         raise_floor(history, change.object->revision); /* an interruption may have raised it more */
         count_bytes(histories, history, 0, change_bytes(&change));
         history->first = (history->first + 1) & (history->space - 1);
+        assert(history->n > 0);
         history->n--;
         if (history->n == 0)
                 (void)resize_ring(history, 0);
@@ -235,6 +236,7 @@ static bool drop_oldest(struct hfd_event_histories *histories, struct hfd_event_
                         struct hfd_history_garbage *garbage) {
         if (garbage->n == HFD_HISTORY_GARBAGE_MAX)
                 return false;
+        assert(garbage->n < HFD_HISTORY_GARBAGE_MAX);
         garbage->changes[garbage->n++] = remove_oldest(histories, history);
         return trim_states(histories, history, garbage);
 }

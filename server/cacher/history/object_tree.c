@@ -41,6 +41,7 @@ static void recount_node(struct hfd_object_node *node) {
 }
 
 static struct hfd_object_node *ref_node(struct hfd_object_node *node) {
+        assert(!node || atomic_load_explicit(&node->refs, memory_order_relaxed) > 0);
         if (node)
                 atomic_fetch_add_explicit(&node->refs, 1, memory_order_relaxed);
         return node;
@@ -343,6 +344,7 @@ void hfd_object_iter_init(struct hfd_object_iter *iter, const struct hfd_object_
 struct hfd_object *hfd_object_iter_next(struct hfd_object_iter *iter) {
         if (iter->depth == 0)
                 return NULL;
+        assert(iter->depth > 0);
         const struct hfd_object_node *node = iter->stack[--iter->depth];
         if (strncmp(node->object->path, iter->scope->prefix, iter->n_compared) != 0) {
                 iter->depth = 0; /* all others sort after it, so they do not match either */

@@ -20,6 +20,7 @@
  */
 #include "server/cacher/requests/store_identity.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -121,18 +122,22 @@ bool hfd_store_identity_replacement_pending(struct hfd_cacher *cacher) {
 }
 
 bool hfd_store_identity_is_replaced_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return cacher->identity->replaced;
 }
 
 unsigned long hfd_store_identity_generation_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return cacher->identity->generation;
 }
 
 void hfd_store_identity_encryption_keys_replaced_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         cacher->identity->generation++;
 }
 
 void hfd_store_identity_filled_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         cacher->identity->replaced = cacher->identity->replacement_pending = false;
 }
 
@@ -140,6 +145,7 @@ void hfd_store_identity_filled_locked(struct hfd_cacher *cacher) {
 
 struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return (struct hfd_store_identity_snapshot){cacher->identity->generation,
                                                     cacher->identity->known_revision};
 }
@@ -171,6 +177,7 @@ static bool contradicts_locked(struct hfd_store_identity *identity,
 
 bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
                                              struct hfd_store_identity_snapshot sent) {
+        hf__mutex_assert_held(&cacher->mu);
         return !cacher->identity->replaced && sent.generation == cacher->identity->generation;
 }
 
@@ -189,6 +196,7 @@ static void end_confirmation(struct confirmation *confirmation) {
         struct hfd_cacher *cacher = confirmation->cacher;
 
         pthread_mutex_lock(&cacher->mu);
+        assert(cacher->identity->confirming);
         cacher->identity->confirming = false;
         pthread_mutex_unlock(&cacher->mu);
         free(confirmation);
@@ -213,6 +221,7 @@ static void on_confirmation(void *ctx, const struct hfd_store_reply *reply) {
 static void send_confirmation(struct confirmation *confirmation, const char *why) {
         struct hfd_cacher *cacher = confirmation->cacher;
 
+        assert(why[0]);
         hf_log(&cacher->host->log, HF_LOG_NOTICE, "cacher",
                "the store may have been replaced (%s): reading its revision again", why);
         if (hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + CONFIRM_DEADLINE,

@@ -92,27 +92,32 @@ struct hfd_store_lag *hfd_store_lag_free(struct hfd_store_lag *lag) {
 /* ---- the store's watch ---- */
 
 void hfd_store_lag_opened_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         hfd_watch_lag_opened(&cacher->lag->watch, hfd_cacher_now(cacher));
         pthread_cond_broadcast(&cacher->cond); /* the timer waits for the watch's events */
 }
 
 void hfd_store_lag_closed_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         hfd_watch_lag_closed(&cacher->lag->watch);
 }
 
 void hfd_store_lag_reached_locked(struct hfd_cacher *cacher, hf_nsec now) {
+        hf__mutex_assert_held(&cacher->mu);
         hfd_watch_lag_reached(&cacher->lag->watch, cacher->revision, now);
 }
 
 void hfd_store_lag_filled_locked(struct hfd_cacher *cacher) {
         struct hfd_watch_lag *watch = &cacher->lag->watch;
 
+        hf__mutex_assert_held(&cacher->mu);
         if (watch->cached > cacher->revision) /* by a late event of a replaced history */
                 *watch = (struct hfd_watch_lag){0};
         hfd_watch_lag_reached(watch, cacher->revision, hfd_cacher_now(cacher));
 }
 
 void hfd_store_lag_reset_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         cacher->lag->watch = (struct hfd_watch_lag){0};
 }
 
@@ -149,6 +154,7 @@ void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_
 
 struct hfd_store_lag_action hfd_store_lag_decide_locked(struct hfd_cacher *cacher, hf_nsec now,
                                                         hf_nsec *next) {
+        hf__mutex_assert_held(&cacher->mu);
         struct hfd_watch_lag *watch = &cacher->lag->watch;
         struct hfd_store_lag_action action = {
                 .watch_id = cacher->watch.id,

@@ -6,10 +6,12 @@
  */
 #include "server/cacher/requests/store_room.h"
 
+#include <assert.h>
 #include <errno.h>
 
 void hfd_store_room_replied(struct hfd_store_room *room, bool writes,
                             const struct hfd_store_reply *reply, hf_nsec now) {
+        assert(now > 0);
         if (reply->error == -ENOSPC)
                 atomic_store(&room->refused_at, now);
         else if (writes && !reply->error)

@@ -8,6 +8,7 @@
  */
 #include "server/cacher/state/stored_value.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ static struct hfd_object *sealed_placeholder(struct hfd_cacher *cacher,
 struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
                                                 const struct hfd_resource *resource,
                                                 const struct hfd_kv *kv) {
+        assert(kv->key && resource);
         const char *why = hfd_kv_sealed(kv);
 
         if (why)
@@ -50,6 +52,7 @@ bool hfd_stored_value_set_placeholder(struct hfd_object_tree *tree, const char *
         struct hfd_object *old = NULL;
         bool stored = true;
 
+        assert(tree && key);
         if (placeholder)
                 stored = hfd_object_tree_put(tree, placeholder, &old) == 0;
         else if (tree->root) /* usually NULL, which saves the search */
@@ -91,6 +94,7 @@ bool hfd_stored_value_find_sealed(const struct hfd_object_tree *unreadable, cons
 }
 
 bool hfd_stored_value_is_sealed_locked(struct hfd_cacher *cacher, const char *key) {
+        hf__mutex_assert_held(&cacher->mu);
         const struct hfd_object *found =
                 cacher->unreadable.root ? hfd_object_tree_find(&cacher->unreadable, key) : NULL;
 

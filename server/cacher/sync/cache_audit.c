@@ -64,6 +64,7 @@ struct hfd_cache_audit *hfd_cache_audit_free(struct hfd_cache_audit *audit) {
 hf_nsec hfd_cache_audit_due_locked(const struct hfd_cacher *cacher) { return cacher->audit->due; }
 
 static void free_audit(struct audit *audit) {
+        assert(audit->cacher);
         for (size_t i = 0; i < hfd_cacher_slots(audit->cacher); i++)
                 hfd_object_tree_clear(&audit->trees[i]);
         hfd_object_tree_clear(&audit->unreadable);
@@ -89,6 +90,7 @@ static void end_audit(struct audit *audit, bool complete) {
         if (complete && !*audit->difference)
                 compare_counts(audit);
         pthread_mutex_lock(&cacher->mu);
+        assert(cacher->audit->running);
         cacher->audit->running = false;
         cacher->audit->due = hfd_cacher_now(cacher) + HFD_CACHE_AUDIT_INTERVAL;
         if (*audit->difference)
@@ -168,6 +170,7 @@ static void request_audit_page(struct audit *audit) {
 }
 
 static void begin_audit_locked(struct hfd_cacher *cacher, struct audit *audit) {
+        hf__mutex_assert_held(&cacher->mu);
         cacher->audit->running = true;
         audit->cacher = cacher;
         audit->revision = cacher->revision;

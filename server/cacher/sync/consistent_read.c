@@ -51,6 +51,7 @@ struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_rea
 }
 
 static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
+        assert(read->ready && !read->next);
         read->next = *list;
         *list = read;
 }
@@ -58,6 +59,7 @@ static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_r
 void hfd_consistent_reads_call_ready_here(struct hfd_consistent_read *reads) {
         for (struct hfd_consistent_read *next; reads; reads = next) {
                 next = reads->next; /* ready may free the read */
+                assert(reads->ready);
                 reads->ready(reads);
         }
 }
@@ -67,6 +69,7 @@ static struct hfd_consistent_read *remove_group(struct hfd_consistent_read **lis
         const struct hfd_consistent_read *first = *list;
         struct hfd_consistent_read *group = NULL, **end = &group;
 
+        assert(first);
         while (*list) {
                 struct hfd_consistent_read *read = *list;
                 if (read->pass != first->pass || read->thread != first->thread) {
@@ -99,6 +102,7 @@ void hfd_consistent_reads_call_ready(struct hfd_consistent_read *reads) {
 struct hfd_consistent_read *hfd_consistent_reads_remove_reached_locked(struct hfd_cacher *cacher) {
         struct hfd_consistent_read *reached = NULL, **link = &cacher->reads->waiting;
 
+        hf__mutex_assert_held(&cacher->mu);
         while (*link) {
                 struct hfd_consistent_read *read = *link;
                 if (read->revision > cacher->revision) {
@@ -117,6 +121,7 @@ hfd_consistent_reads_remove_late_locked(struct hfd_cacher *cacher, hf_nsec now, 
         struct hfd_consistent_read *late = NULL, **link = &cacher->reads->waiting;
         bool counted = false;
 
+        hf__mutex_assert_held(&cacher->mu);
         while (*link) {
                 struct hfd_consistent_read *read = *link;
                 if (read->until > now) {
@@ -143,6 +148,7 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_ca
         struct hfd_consistent_read *all = NULL;
         struct hfd_consistent_read **lists[] = {&cacher->reads->waiting, &cacher->reads->to_probe};
 
+        hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
                 while (*lists[i]) {
                         struct hfd_consistent_read *read = *lists[i];
@@ -161,6 +167,7 @@ struct hfd_consistent_read *hfd_consistent_reads_remove_all_locked(struct hfd_ca
  */
 static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                                   hf_nsec timeout, struct hfd_consistent_read **ready) {
+        hf__mutex_assert_held(&cacher->mu);
         read->outcome = 0;
         if (cacher->stopping)
                 read->outcome = HF_E_CANCELED; /* without the timer, the wait would never end */
@@ -182,6 +189,7 @@ static void wait_for_cache_locked(struct hfd_cacher *cacher, struct hfd_consiste
  */
 static bool fail_probe_locked(struct hfd_cacher *cacher, struct hfd_consistent_read *read,
                               const struct hfd_store_reply *reply) {
+        hf__mutex_assert_held(&cacher->mu);
         /* The probe's deadline may have been earlier than this read's. So there is time for
          * another. */
         if (reply->error == HF_E_TIMEOUT && read->deadline > hfd_cacher_now(cacher) &&
@@ -264,6 +272,7 @@ void hfd_consistent_reads_await_end(struct hfd_cacher *cacher) {
 /* Whether the caller must send the probe now. False: a probe is running, whose callback sends the
  * next one; or this thread sends a probe when it has handled all that it has read. */
 static bool must_probe_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         if (cacher->reads->probe_running)
                 return false;
         enum hf__delay delay = hf__mailbox_delay_call(send_delayed_probe, cacher);

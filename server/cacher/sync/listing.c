@@ -68,10 +68,12 @@ struct hfd_listings *hfd_listings_free(struct hfd_listings *listings) {
 }
 
 bool hfd_listings_running_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return cacher->listings->running != NULL;
 }
 
 size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at) {
+        hf__mutex_assert_held(&cacher->mu);
         *ret_at = cacher->listings->progress_at;
         return cacher->listings->n;
 }
@@ -105,6 +107,7 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
                 hfd_object_key_parse(cacher->prefix, cacher->table, kv->key, &path);
         struct hfd_object *old = NULL;
 
+        assert(kv->key);
         if (!resource || !kv->value)
                 return path != NULL;
         const struct hfd_resource *form = hfd_slot_form_get(cacher, resource);
@@ -211,6 +214,7 @@ static void count_page(struct hfd_listing *listing, const struct hfd_store_reply
 static void queue_page(struct hfd_listing *listing, struct hfd_listing_page *page, bool more) {
         struct hfd_cacher *cacher = listing->cacher;
 
+        assert(page && page->n_built == 0);
         pthread_mutex_lock(&cacher->mu);
         if (listing->first)
                 listing->first->next = page; /* at most one page was waiting */
@@ -266,6 +270,7 @@ static void request_page(struct hfd_listing *listing) {
 bool hfd_listing_step_due_locked(struct hfd_cacher *cacher) {
         const struct hfd_listing *listing = cacher->listings->running;
 
+        hf__mutex_assert_held(&cacher->mu);
         if (!listing)
                 return false;
         if (listing->error != 0 || cacher->stopping)
@@ -294,6 +299,7 @@ static bool remove_page(struct hfd_listing *listing) {
 
         pthread_mutex_lock(&cacher->mu);
         struct hfd_listing_page *page = listing->first;
+        assert(page);
         listing->first = page->next;
         bool request = listing->waiting && !cacher->stopping && listing->error == 0;
         listing->waiting = listing->waiting && !request;

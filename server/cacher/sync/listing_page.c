@@ -2,6 +2,7 @@
 /* Copies a page of the store's reply in one block, because the reply ends with its callback. */
 #include "server/cacher/sync/listing_page.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ struct hfd_listing_page *hfd_listing_page_new(const struct hfd_store_reply *repl
 struct hfd_listing_page *hfd_listing_page_free(struct hfd_listing_page *page) {
         struct hfd_listing_page *next = page->next;
 
+        assert(page->n_built <= page->n);
         for (size_t i = page->n_built; i < page->n; i++)
                 hf__buf_unref(page->kvs[i].value);
         free(page);

@@ -108,6 +108,7 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
  * had begun.
  */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
+        hf__mutex_assert_held(&cacher->mu);
         if (listing->generation != hfd_store_identity_generation_locked(cacher))
                 return false;
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++) {
@@ -303,10 +304,12 @@ void hfd_reflector_run(struct hfd_cacher *cacher) {
 }
 
 hf_nsec hfd_reflector_due_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return cacher->reflector->state == BACKOFF ? cacher->watch.retry_at : HF_NSEC_NEVER;
 }
 
 const struct hf_status *hfd_reflector_status_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
         return &cacher->reflector->status;
 }
 

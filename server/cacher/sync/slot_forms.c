@@ -55,6 +55,7 @@ struct hfd_slot_forms *hfd_slot_forms_free(struct hfd_slot_forms *forms) {
 
 const struct hfd_resource *hfd_slot_form_get_locked(const struct hfd_slot_forms *forms,
                                                     const struct hfd_resource *resource) {
+        assert(forms && resource);
         const struct hfd_resource *form =
                 resource->slot != 0 ? forms->rows[slot_number(resource)] : NULL;
 
@@ -175,6 +176,7 @@ int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row)
 
 void hfd_slot_form_clear(struct hfd_cacher *cacher, const struct hfd_resource *slot) {
         pthread_mutex_lock(&cacher->mu);
+        assert(slot->slot != 0);
         const struct hfd_resource **at = &cacher->forms->rows[slot_number(slot)], *old = *at;
         *at = NULL;
         pthread_mutex_unlock(&cacher->mu);

@@ -118,6 +118,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
  */
 static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
                        struct hfd_change *change) {
+        assert(object->resource && !change->before);
         change->object = object;
         if (hfd_object_tree_put(tree, hfd_object_ref(object), &change->before) != 0) {
                 hfd_object_unref(object);
@@ -133,6 +134,7 @@ static bool put_locked(struct hfd_object_tree *tree, struct hfd_object *object,
  */
 static bool remove_locked(struct hfd_object_tree *tree, const char *path, uint64_t revision,
                           struct hfd_change *change) {
+        assert(path && revision > 0);
         if (hfd_object_tree_remove(tree, path, &change->before) != 0)
                 return false;
         if (!change->before)
@@ -154,6 +156,7 @@ static bool seal_locked(struct hfd_cacher *cacher, const struct hfd_prepared_eve
         size_t index = hfd_resource_index(prepared->resource);
         struct hfd_object *old = NULL;
 
+        hf__mutex_assert_held(&cacher->mu);
         if (hfd_object_tree_remove(&cacher->trees[index], prepared->path, &old) != 0)
                 return false;
         hfd_object_unref(old);
@@ -188,6 +191,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         bool sealed = placeholder && placeholder->bytes;
         bool was_sealed = hfd_stored_value_is_sealed_locked(cacher, event->kv.key);
 
+        hf__mutex_assert_held(&cacher->mu);
         prepared->object = prepared->placeholder = NULL; /* consumed */
         if (object)
                 object = hfd_slot_form_apply_locked(cacher->forms, object);
@@ -270,6 +274,7 @@ void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_ev
 }
 
 void hfd_store_events_deliver(struct hfd_event_batch *batch) {
+        assert(batch->n > 0);
         for (size_t i = 0; i < batch->n; i++)
                 if (batch->prepared[i].delivered)
                         hfd_object_share_frames(batch->prepared[i].delivered);

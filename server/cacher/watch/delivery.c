@@ -28,6 +28,7 @@
 #define BATCH_MAX 64   /* changes in one call of the sink */
 
 static void free_queued(struct hfd_queued_change *queued) {
+        assert(queued->change.object || queued->change.type == HF_EVENT_BOOKMARK);
         hfd_object_unref(queued->change.object);
         hfd_object_unref(queued->change.before);
 }
@@ -47,6 +48,8 @@ static size_t queued_bytes(const struct hfd_queued_change *queued) {
 
 /* No thread may be delivering, and nothing may be queued any more. */
 static void free_queue(struct hfd_delivery *delivery) {
+        assert(delivery->queue_at <= delivery->n_queue &&
+               delivery->n_queue <= delivery->queue_space);
         for (size_t i = delivery->queue_at; i < delivery->n_queue; i++)
                 free_queued(&delivery->queue[i]);
         free(delivery->queue);
@@ -68,6 +71,7 @@ void hfd_delivery_done(struct hfd_delivery *delivery) {
 /* ---- queueing, under the lock ---- */
 
 void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error) {
+        hf__mutex_assert_held(delivery->mu);
         if (delivery->end_requested)
                 return;
         delivery->end_requested = true;
@@ -76,6 +80,7 @@ void hfd_delivery_request_end_locked(struct hfd_delivery *delivery, int error) {
 }
 
 void hfd_delivery_cancel_locked(struct hfd_delivery *delivery) {
+        hf__mutex_assert_held(delivery->mu);
         if (delivery->ended)
                 return;
         delivery->end_requested = true;
@@ -87,6 +92,7 @@ void hfd_delivery_cancel_locked(struct hfd_delivery *delivery) {
 static void compact_queue_locked(struct hfd_delivery *delivery) {
         size_t n = delivery->n_queue - delivery->queue_at;
 
+        hf__mutex_assert_held(delivery->mu);
         if (delivery->queue_at < delivery->queue_space / 2)
                 return;
         memmove(delivery->queue, delivery->queue + delivery->queue_at, n * sizeof *delivery->queue);
@@ -96,6 +102,7 @@ static void compact_queue_locked(struct hfd_delivery *delivery) {
 
 void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
                                uint64_t revision) {
+        hf__mutex_assert_held(delivery->mu);
         if (delivery->end_requested)
                 return;
         if (delivery->queue_space > 0 && delivery->n_queue == delivery->queue_space)
@@ -112,6 +119,7 @@ void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_c
                 delivery->queue = more;
                 delivery->queue_space = space;
         }
+        assert(delivery->n_queue < delivery->queue_space);
         struct hfd_queued_change *queued = &delivery->queue[delivery->n_queue++];
         *queued = (struct hfd_queued_change){.revision = revision, .change = *change};
         hfd_object_ref(queued->change.object);
@@ -249,6 +257,7 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
                                 struct hfd_queued_change batch[BATCH_MAX]) {
         size_t n = delivery->n_queue - delivery->queue_at;
 
+        hf__mutex_assert_held(delivery->mu);
         n = n < BATCH_MAX ? n : BATCH_MAX;
         memcpy(batch, delivery->queue + delivery->queue_at, n * sizeof *batch);
         delivery->queue_at += n;
@@ -272,6 +281,7 @@ static size_t take_batch_locked(struct hfd_delivery *delivery,
  * order of their revisions, so without all of them the client must list again.
  */
 static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapshot) {
+        hf__mutex_assert_held(delivery->mu);
         hfd_delivery_request_end_locked(delivery, 0);
         if (is_snapshot && delivery->end_error == 0) /* also if a clean end was requested before */
                 delivery->end_error = HF_E_GONE;
@@ -283,6 +293,7 @@ static void end_after_loss_locked(struct hfd_delivery *delivery, bool is_snapsho
  * has set `delivering`; the lock is not held while the sink is called.
  */
 static void deliver_events_locked(struct hfd_delivery *delivery) {
+        hf__mutex_assert_held(delivery->mu);
         pthread_mutex_t *mu = delivery->mu;
         struct hfd_queued_change batch[BATCH_MAX];
 
@@ -321,6 +332,7 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
 
 /* Tells the sink about the changes that wait. The caller has set `delivering`. */
 static void tell_waiting_locked(struct hfd_delivery *delivery) {
+        hf__mutex_assert_held(delivery->mu);
         if (!delivery->sink.waiting_changed)
                 return;
         pthread_mutex_unlock(delivery->mu);
@@ -329,6 +341,7 @@ static void tell_waiting_locked(struct hfd_delivery *delivery) {
 }
 
 static bool may_run_locked(const struct hfd_delivery *delivery) {
+        hf__mutex_assert_held(delivery->mu);
         return delivery->started || (delivery->opened && delivery->end_requested);
 }
 

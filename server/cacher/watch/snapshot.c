@@ -16,6 +16,7 @@
  */
 #include "server/cacher/watch/snapshot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -29,6 +30,7 @@
 /* References to the changes from index `from` on, for undo_changes. NULL: out of memory. */
 static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,
                                               size_t from) {
+        assert(from <= history->n);
         struct hfd_change *changes = malloc((history->n - from) * sizeof *changes);
 
         for (size_t i = from; changes && i < history->n; i++) {

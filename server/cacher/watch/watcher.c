@@ -86,6 +86,7 @@ size_t hfd_watcher_waiting(const struct hfd_watcher *watcher) {
 
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot) {
         pthread_mutex_lock(&watcher->cacher->mu);
+        assert(watcher->delivery.mu == &watcher->cacher->mu);
         struct hfd_snapshot *snapshot = watcher->delivery.snapshot;
         watcher->delivery.snapshot = NULL;
         pthread_mutex_unlock(&watcher->cacher->mu);
@@ -119,6 +120,7 @@ static bool queue_initial_locked(struct hfd_watcher *watcher, uint64_t revision)
         struct hfd_cacher *cacher = watcher->cacher;
         size_t index = hfd_resource_index(watcher->delivery.resource);
 
+        hf__mutex_assert_held(&watcher->cacher->mu);
         if (!revision) {
                 /* Constant time: the objects are looked at when they are delivered. */
                 const struct hfd_object_tree *tree = &cacher->trees[index];
@@ -204,6 +206,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
 void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher) {
         hf_nsec at = watcher->bookmark_at;
 
+        hf__mutex_assert_held(&watcher->cacher->mu);
         if (watcher->ends_at < at)
                 at = watcher->ends_at;
         hf__timer_heap_add(&watcher->cacher->watchers->timers, &watcher->timer, at);
@@ -214,6 +217,7 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
         struct hfd_watcher **head =
                 &cacher->watchers->list[hfd_resource_index(watcher->delivery.resource)];
 
+        hf__mutex_assert_held(&watcher->cacher->mu);
         watcher->next = *head;
         watcher->link = head;
         if (*head)
@@ -248,6 +252,7 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
 static void check_revision(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
 
+        assert(atomic_load_explicit(&watcher->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&watcher->refs, 1);
         if (hfd_store_request_revision(cacher, hfd_cacher_now(cacher) + REVISION_DEADLINE,
                                        on_revision, watcher))

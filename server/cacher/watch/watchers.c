@@ -33,9 +33,11 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers) {
 /* ---- queueing, under cacher->mu ---- */
 
 static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&watcher->cacher->mu);
         if (watcher->dirty || watcher->delivery.ended)
                 return;
         watcher->dirty = true;
+        assert(atomic_load_explicit(&watcher->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&watcher->refs, 1);
         watcher->dirty_next = *dirty;
         *dirty = watcher;
@@ -45,6 +47,7 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
                                         struct hfd_watcher **dirty) {
         size_t n = 0;
 
+        hf__mutex_assert_held(&cacher->mu);
         for (struct hfd_watcher *w =
                      cacher->watchers->list[hfd_resource_index(change->object->resource)];
              w; w = w->next) {
@@ -60,6 +63,7 @@ size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct 
 
 static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int error,
                                 struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         for (struct hfd_watcher *w = cacher->watchers->list[resource]; w; w = w->next) {
                 hfd_delivery_request_end_locked(&w->delivery, error);
                 mark_dirty_locked(w, dirty);
@@ -67,25 +71,30 @@ static void end_resource_locked(struct hfd_cacher *cacher, size_t resource, int 
 }
 
 static void end_all_locked(struct hfd_cacher *cacher, int error, struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 end_resource_locked(cacher, i, error, dirty);
 }
 
 void hfd_watchers_expire_resource_locked(struct hfd_cacher *cacher, size_t resource,
                                          struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         end_resource_locked(cacher, resource, HF_E_GONE, dirty);
 }
 
 void hfd_watchers_expire_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         end_all_locked(cacher, HF_E_GONE, dirty);
 }
 
 void hfd_watchers_end_resource_locked(struct hfd_cacher *cacher, size_t resource,
                                       struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         end_resource_locked(cacher, resource, 0, dirty);
 }
 
 void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         cacher->watchers->ended = true;
         end_all_locked(cacher, 0, dirty);
 }
@@ -93,6 +102,7 @@ void hfd_watchers_end_locked(struct hfd_cacher *cacher, struct hfd_watcher **dir
 static void queue_bookmark_locked(struct hfd_watcher *watcher) {
         struct hfd_change bookmark = {.type = HF_EVENT_BOOKMARK};
 
+        hf__mutex_assert_held(&watcher->cacher->mu);
         hfd_delivery_queue_locked(&watcher->delivery, &bookmark,
                                   watcher->cacher->revision > watcher->after
                                           ? watcher->cacher->revision
@@ -100,6 +110,7 @@ static void queue_bookmark_locked(struct hfd_watcher *watcher) {
 }
 
 void hfd_watchers_lease_acquired_locked(struct hfd_cacher *cacher, struct hfd_watcher **dirty) {
+        hf__mutex_assert_held(&cacher->mu);
         for (size_t i = 0; i < hfd_cacher_slots(cacher); i++)
                 for (struct hfd_watcher *w = cacher->watchers->list[i]; w; w = w->next)
                         if (w->in_process && w->bookmarks && !w->delivery.end_requested) {
@@ -120,6 +131,7 @@ static hf_nsec next_bookmark(const struct hfd_watcher *w, hf_nsec now) {
 hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
         const struct hf__timer *first = cacher->watchers->timers.first;
 
+        hf__mutex_assert_held(&cacher->mu);
         return first ? first->at : HF_NSEC_NEVER;
 }
 
@@ -129,6 +141,7 @@ void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd
         struct hf__timer_heap *timers = &cacher->watchers->timers;
         struct hf__timer *timer;
 
+        hf__mutex_assert_held(&cacher->mu);
         while ((timer = timers->first) && timer->at <= now) {
                 struct hfd_watcher *w =
                         (void *)((char *)timer - offsetof(struct hfd_watcher, timer));
@@ -154,6 +167,7 @@ void hfd_watchers_deliver(struct hfd_watcher *dirty) {
                 struct hfd_watcher *watcher = dirty;
                 /* Unlink it before delivering, so that events queued from now on mark it again. */
                 pthread_mutex_lock(&watcher->cacher->mu);
+                assert(watcher->dirty);
                 dirty = watcher->dirty_next;
                 watcher->dirty = false;
                 hfd_watcher_deliver_unlock(watcher);

@@ -15,6 +15,7 @@
  */
 #include "server/controllers/api_services/api_services.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ static int enqueue_versions(struct hf_workqueue *queue, const struct hf__json *v
         char name[HFD_API_SERVICE_NAME_MAX];
         int r = 0;
 
+        assert(queue && group);
         for (const struct hf__json *m = hf__json_first(versions); m && r == 0;
              m = hf__json_next(m)) {
                 const char *version = hf__json_string(m, "name");
@@ -178,6 +180,7 @@ static int create_missing_services(const struct hfd_controller_context *context,
 
 int hfd_api_services_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        assert(context->api_services && context->api_services->informer);
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_API_SERVICES,
                 .n_workers = 1,

@@ -8,6 +8,7 @@
  */
 #include "server/controllers/certificates/request_cleaner.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ static int reconcile_request(void *ctx, struct hf_term *term, const char *key, h
 
 int hfd_request_cleaner_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        assert(context->certificate_requests); /* controllers.c has created it */
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_CLEANER,
                 .n_workers = 1,

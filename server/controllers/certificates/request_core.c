@@ -7,6 +7,7 @@
  */
 #include "server/controllers/certificates/request_core.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ int hfd_request_fail(struct hf__json *request, const char *why, const char *now)
         struct hf__json *condition;
         int r = hf__json_find_or_append(request, "status.conditions", "type", "Failed", &condition);
 
+        assert(request && why && now);
         if (r == 0)
                 r = hf__json_put_string(condition, "type", "Failed");
         if (r == 0)

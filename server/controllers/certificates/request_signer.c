@@ -9,6 +9,7 @@
  */
 #include "server/controllers/certificates/request_signer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,7 @@ static int reconcile_request(void *ctx, struct hf_term *term, const char *key, h
 
 int hfd_request_signer_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        assert(context->certificate_requests); /* controllers.c has created it */
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_REQUEST_SIGNER,
                 .n_workers = N_WORKERS,

@@ -36,6 +36,7 @@ int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
 }
 
 void hfd_gc_graph_done(struct hfd_gc_graph *graph) {
+        assert(!graph->set || graph->n <= graph->set->n);
         free(graph->members);
         free(graph->informers);
         *graph = (struct hfd_gc_graph){0};

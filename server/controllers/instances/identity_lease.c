@@ -21,6 +21,7 @@
  */
 #include "server/controllers/instances/identity_lease.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ static int send_lease(struct hf_term *term, const struct hfd_controller_context 
         struct hf_status status;
         size_t n = 0;
 
+        assert(*lease && (verb == HF_VERB_CREATE || verb == HF_VERB_UPDATE));
         format_now(term, now);
         int r = hf__json_set_string(*lease, "spec.renewTime", now);
         if (r == 0)
@@ -235,6 +237,7 @@ int hfd_identity_lease_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         struct hf_cancel_waker waker;
         struct hf_cancel *leave; /* fires when this controller drains or the process stops */
+        assert(!atomic_load(&context->has_identity_lease)); /* one run at a time */
         int r = hf_cancel_new(hf_term_drain(term), hf_host_clock(hf_term_host(term)), &leave);
 
         if (r != 0)

@@ -63,6 +63,7 @@ int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
         struct hfd_peers *peers = calloc(1, sizeof *peers);
         int r = peers ? hf__mutex_init(&peers->mu) : -ENOMEM;
 
+        assert(own && clock && changed);
         if (r != 0) {
                 free(peers);
                 return r;
@@ -78,6 +79,7 @@ int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
 struct hfd_peers *hfd_peers_free(struct hfd_peers *peers) {
         if (!peers)
                 return NULL;
+        assert(peers->n <= peers->space && peers->space <= ENTRIES_MAX);
         (void)pthread_mutex_destroy(&peers->mu);
         free(peers->entries);
         free(peers);
@@ -177,6 +179,7 @@ static enum state state_of(const struct entry *entry, hf_nsec now) {
 }
 
 static struct entry *find_entry_locked(struct hfd_peers *peers, const char *name) {
+        hf__mutex_assert_held(&peers->mu);
         for (size_t i = 0; i < peers->n; i++)
                 if (strcmp(peers->entries[i].lease, name) == 0)
                         return &peers->entries[i];
@@ -187,6 +190,7 @@ static struct entry *find_entry_locked(struct hfd_peers *peers, const char *name
 static void grow_locked(struct hfd_peers *peers) {
         size_t space = peers->space == 0 ? ENTRIES_MIN : peers->space * 2;
 
+        hf__mutex_assert_held(&peers->mu);
         if (peers->n < peers->space || space > ENTRIES_MAX)
                 return;
         struct entry *entries = realloc(peers->entries, space * sizeof *entries);
@@ -198,6 +202,7 @@ static void grow_locked(struct hfd_peers *peers) {
 
 /* A place for another entry: a free one, or that of a Lease that has expired. NULL: none. */
 static struct entry *find_place_locked(struct hfd_peers *peers, hf_nsec now) {
+        hf__mutex_assert_held(&peers->mu);
         grow_locked(peers);
         if (peers->n < peers->space)
                 return &peers->entries[peers->n++];
@@ -211,6 +216,8 @@ static void put_entry_locked(struct hfd_peers *peers, struct entry *entry, hf_ns
         struct entry *found = find_entry_locked(peers, entry->lease);
         bool same = found && strcmp(found->renew_time, entry->renew_time) == 0;
 
+        hf__mutex_assert_held(&peers->mu);
+        assert(!found || found < peers->entries + peers->n);
         entry->seen = same ? found->seen : now;
         entry->renewed = found && (!same || found->renewed);
         if (!found)
@@ -222,6 +229,8 @@ static void put_entry_locked(struct hfd_peers *peers, struct entry *entry, hf_ns
 static void remove_entry_locked(struct hfd_peers *peers, const char *name) {
         struct entry *found = find_entry_locked(peers, name);
 
+        hf__mutex_assert_held(&peers->mu);
+        assert(!found || peers->n > 0);
         if (found)
                 *found = peers->entries[--peers->n];
 }
@@ -273,6 +282,7 @@ static bool is_loopback(const char *url) {
 static bool is_usable_locked(const struct hfd_peers *peers, const struct entry *entry) {
         const struct hfd_identity *own = peers->own;
 
+        hf__mutex_assert_held(&peers->mu);
         return strcmp(entry->ca, peers->ca) == 0 && strcmp(entry->peer.url, own->endpoint) != 0 &&
                (!is_loopback(entry->peer.url) || strcmp(entry->peer.host, own->host) == 0);
 }
@@ -282,6 +292,8 @@ static void list_locked(const struct hfd_peers *peers, struct hfd_peer_list *ret
         hf_nsec now = hf_now(peers->clock);
         size_t n = 0, n_listed = 0;
 
+        hf__mutex_assert_held(&peers->mu);
+        assert(peers->n <= ENTRIES_MAX);
         memset(ret_list, 0, sizeof *ret_list);
         for (size_t i = 0; i < peers->n; i++)
                 if (is_usable_locked(peers, &peers->entries[i]))

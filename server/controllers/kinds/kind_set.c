@@ -17,12 +17,15 @@
 /* ---- kinds ---- */
 
 struct hfd_kind *hfd_kind_ref(struct hfd_kind *kind) {
+        assert(!kind->is_custom || atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
         if (kind->is_custom)
                 (void)atomic_fetch_add_explicit(&kind->refs, 1, memory_order_relaxed);
         return kind;
 }
 
 void hfd_kind_unref(struct hfd_kind *kind) {
+        assert(!kind || !kind->is_custom ||
+               atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
         if (!kind || !kind->is_custom ||
             atomic_fetch_sub_explicit(&kind->refs, 1, memory_order_acq_rel) != 1)
                 return;
@@ -79,11 +82,13 @@ int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds
 }
 
 struct hfd_kind_set *hfd_kind_set_ref(struct hfd_kind_set *set) {
+        assert(atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         (void)atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
         return set;
 }
 
 struct hfd_kind_set *hfd_kind_set_unref(struct hfd_kind_set *set) {
+        assert(!set || atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         if (!set || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < set->n; i++)

@@ -7,6 +7,8 @@
  */
 #include "server/controllers/namespaces/active_namespace.h"
 
+#include <assert.h>
+
 #include "base/json.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
@@ -21,6 +23,7 @@ static bool is_active(const struct hf__json *ns) {
 int hfd_active_namespace(const struct hfd_controller_context *context, const char *name,
                          bool *ret_active) {
         struct hf__json *ns;
+        assert(context->namespaces && ret_active);
         int r = hfd_object_client_get_cached(context->namespaces->informer, NULL, name, &ns);
 
         *ret_active = r == 0 && is_active(ns);

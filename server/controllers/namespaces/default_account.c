@@ -8,6 +8,7 @@
  */
 #include "server/controllers/namespaces/default_account.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static int map_account(void *ctx, struct hf_workqueue *queue, enum hf_event_type
 
 int hfd_default_account_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        assert(context->namespaces); /* controllers.c has created it */
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_DEFAULT_ACCOUNT,
                 .n_workers = N_WORKERS,

@@ -10,6 +10,7 @@
  */
 #include "server/controllers/namespaces/root_ca.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -102,6 +103,7 @@ static int map_map(void *ctx, struct hf_workqueue *queue, enum hf_event_type typ
 
 int hfd_root_ca_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
+        assert(context->namespaces); /* controllers.c has created it */
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_ROOT_CA_PUBLISHER,
                 .n_workers = N_WORKERS,

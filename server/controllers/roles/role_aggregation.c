@@ -10,6 +10,7 @@
  */
 #include "server/controllers/roles/role_aggregation.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ static int append_text(struct hf__json *texts, const struct hf__json *rule) {
 static int add_rules(struct hf__json *rules, struct hf__json *texts, const struct hf__json *role) {
         int r = 0;
 
+        assert(rules && texts);
         for (const struct hf__json *m = hf__json_first(hf__json_get(role, "rules")); m && r == 0;
              m = hf__json_next(m)) {
                 r = hf__json_append(rules, hf__json_dup(m));
@@ -90,6 +92,7 @@ static int drop_repeated(struct hf__json *rules, const struct hf__json *texts) {
         struct hf__json *rule = hf__json_first(rules);
         size_t i = 0;
 
+        assert(hf__json_is_array(rules) && hf__json_is_array(texts));
         int r = hf__json_index_init(&index, texts, NULL);
         for (const struct hf__json *text = hf__json_first(texts); text && r == 0;
              text = hf__json_next(text), i++) {

@@ -11,6 +11,7 @@
  */
 #include "server/controllers/roles/role_controller.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +140,7 @@ static int map_role(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
 int hfd_role_controller_run(struct hf_term *term, void *ctx) {
         struct hfd_controller_context *context = ctx;
         struct run run = {.context = context, .has_others = context->other_role != NULL};
+        assert(context->cluster_roles);
         const struct hfd_reconcile_loop loop = {
                 .name = HFD_CLUSTER_ROLES,
                 .n_workers = 1,

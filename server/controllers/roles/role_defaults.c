@@ -8,6 +8,7 @@
  */
 #include "server/controllers/roles/role_defaults.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -221,6 +222,7 @@ int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn defau
         size_t n;
         int r = 0;
 
+        assert(default_role && max > 0);
         for (size_t i = 0; r == 0 && i < max && (text = default_role(*at, &n)) != NULL; i++) {
                 struct hf__json *wanted = NULL;
                 r = hf__json_parse(text, n, &wanted, NULL);

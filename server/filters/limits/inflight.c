@@ -44,6 +44,7 @@ int hfd_inflight_new(const struct hf_host *host, struct hfd_inflight **ret_infli
 struct hfd_inflight *hfd_inflight_free(struct hfd_inflight *inflight) {
         if (!inflight)
                 return NULL;
+        assert(inflight->n_counted == 0);
         pthread_cond_destroy(&inflight->drained);
         pthread_mutex_destroy(&inflight->mu);
         free(inflight);

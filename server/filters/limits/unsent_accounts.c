@@ -85,6 +85,7 @@ static struct hfd_unsent_account *find_account(struct hfd_unsent *unsent, const 
 }
 
 struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char *user) {
+        hf__mutex_assert_held(&unsent->mu);
         return find_account(unsent, user, hash_of(user));
 }
 
@@ -93,6 +94,7 @@ struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char 
         size_t n = strlen(user) + 1;
         struct hfd_unsent_account *account = find_account(unsent, user, hash);
 
+        hf__mutex_assert_held(&unsent->mu);
         if (account)
                 return account;
         account = malloc(sizeof *account + n);
@@ -109,6 +111,7 @@ struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char 
 void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *account) {
         struct hfd_unsent_account **link = &unsent->buckets[account->hash % HFD_UNSENT_BUCKETS];
 
+        hf__mutex_assert_held(&unsent->mu);
         if (account->n > 0 || account->n_watches > 0)
                 return;
         assert(account->bytes == 0 && account->watch_bytes == 0);
@@ -117,6 +120,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         while (*link != account)
                 link = &(*link)->next;
         *link = account->next;
+        assert(unsent->n_accounts > 0);
         unsent->n_accounts--;
         free(account);
 }
@@ -134,6 +138,7 @@ void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, siz
 }
 
 void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account) {
+        hf__mutex_assert_held(&unsent->mu);
         hfd_unsent_place(&unsent->by_bytes, &account->by_bytes, account->bytes);
         hfd_unsent_place(&unsent->by_watch_bytes, &account->by_watch_bytes, account->watch_bytes);
         hf_metric_set(unsent->bytes_metric, (double)(unsent->bytes + unsent->watch_bytes));
@@ -142,11 +147,13 @@ void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *ac
 struct hfd_unsent_account *hfd_unsent_largest(struct hfd_unsent *unsent) {
         struct hf__timer *first = unsent->by_bytes.first;
 
+        hf__mutex_assert_held(&unsent->mu);
         return first ? ACCOUNT_OF(first, by_bytes) : NULL;
 }
 
 struct hfd_unsent_account *hfd_unsent_largest_of_watches(struct hfd_unsent *unsent) {
         struct hf__timer *first = unsent->by_watch_bytes.first;
 
+        hf__mutex_assert_held(&unsent->mu);
         return first ? ACCOUNT_OF(first, by_watch_bytes) : NULL;
 }

@@ -21,6 +21,7 @@
 #define CUT_LOOKUP 16 /* entries that one search examines */
 
 static void append_locked(struct hfd_unsent_account *account, struct hfd_unsent_entry *entry) {
+        assert(!entry->older && account->newest != entry);
         entry->older = account->newest;
         entry->newer = NULL;
         if (account->newest)
@@ -31,6 +32,7 @@ static void append_locked(struct hfd_unsent_account *account, struct hfd_unsent_
 }
 
 static void unlink_locked(struct hfd_unsent_account *account, struct hfd_unsent_entry *entry) {
+        assert(entry->older ? entry->older->newer == entry : account->oldest == entry);
         if (entry->older)
                 entry->older->newer = entry->newer;
         else
@@ -90,6 +92,7 @@ static size_t take_candidates_locked(struct hfd_unsent_account *account,
                                      struct hfd_http_request *requests[CUT_LOOKUP]) {
         size_t n = 0;
 
+        assert(account->n == 0 || account->oldest);
         while (n < CUT_LOOKUP && n < account->n) {
                 struct hfd_unsent_entry *entry = account->oldest;
                 unlink_locked(account, entry);
@@ -106,6 +109,7 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
         size_t bytes = (account ? account->bytes : 0) + (list ? HFD_UNSENT_STREAM : 0);
         size_t factor = list ? 1 : 2, total = unsent->limits.total_bytes * factor;
 
+        hf__mutex_assert_held(&unsent->mu);
         if (account && (bytes > unsent->limits.user_bytes * factor ||
                         account->n >= unsent->limits.user_responses * factor))
                 return account;

@@ -16,6 +16,7 @@
  * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
  * the sum of the accounts. A watch that is charged is either in the list or in the order.
  */
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/thread.h"
@@ -27,6 +28,7 @@
 
 static void append_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        assert(!watch->by_bytes.queued);
         watch->older = account->last_behind;
         watch->newer = NULL;
         if (account->last_behind)
@@ -38,6 +40,7 @@ static void append_watch_locked(struct hfd_unsent_account *account,
 
 static void unlink_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        assert(watch->older ? watch->older->newer == watch : account->first_behind == watch);
         if (watch->older)
                 watch->older->newer = watch->newer;
         else
@@ -50,12 +53,14 @@ static void unlink_watch_locked(struct hfd_unsent_account *account,
 
 /* Puts the watch into the list of those that have just fallen behind. */
 static void make_young_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         watch->since = now;
         append_watch_locked(watch->account, watch);
 }
 
 static void unlink_locked(struct hfd_unsent_watch *watch) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         if (watch->by_bytes.queued)
                 hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         else
@@ -66,6 +71,7 @@ static void unlink_locked(struct hfd_unsent_watch *watch) {
 static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_nsec now) {
         struct hfd_unsent *unsent = watch->unsent;
 
+        hf__mutex_assert_held(&watch->unsent->mu);
         if (!watch->account && bytes > 0) {
                 watch->account = hfd_unsent_get(unsent, watch->user);
                 if (watch->account) {
@@ -85,6 +91,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
                 hfd_unsent_changed(unsent, account);
         }
         if (account && bytes == 0) {
+                assert(account->n_watches > 0);
                 account->n_watches--;
                 watch->account = NULL;
                 hfd_unsent_drop(unsent, account);
@@ -93,6 +100,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
 }
 
 static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         atomic_store(&watch->charged, true); /* first: see the head of this file */
         size_t bytes = watch->measure(watch->ctx);
         set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
@@ -102,6 +110,7 @@ static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
  * limit. NULL: there is none. */
 static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
                                                  struct hfd_unsent_account *account) {
+        hf__mutex_assert_held(&unsent->mu);
         if (account && account->bytes + account->watch_bytes > unsent->limits.user_bytes)
                 return account;
         if (unsent->bytes + unsent->watch_bytes <= unsent->limits.total_bytes)

@@ -16,6 +16,7 @@
  */
 #include "server/filters/request/request_memo.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
                              char *text) {
         const struct memo *memo = memo_of(request);
         const struct hfd_request_info *known = &memo->info;
+        assert(memo && memo->n_text > 0);
 
         memcpy(text, memo->text, memo->n_text);
         (void)stpcpy(text + memo->n_text, name);

@@ -86,6 +86,7 @@ int hfd_request_metrics_new(const struct hf_host *host, struct hfd_request_metri
 
         if (!metrics)
                 return -ENOMEM;
+        assert(host && ret_metrics);
         metrics->registry = host->metrics;
         for (size_t i = 0; i < N_VERBS; i++) {
                 (void)snprintf(labels, sizeof labels, "verb=\"%s\"", verbs[i].label);

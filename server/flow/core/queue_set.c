@@ -204,6 +204,7 @@ static void dequeue_seats(struct hfd_queue_set *set, struct hfd_seats *seats) {
         assert(seats->state == HFD_SEATS_WAITING && queue->n_waiting > 0 && set->n_waiting > 0);
         list_remove(&queue->waiting, seats);
         hf__timer_heap_remove(&set->deadlines, &seats->deadline);
+        assert(queue->waiting_seats >= seats->width && set->waiting_seats >= seats->width);
         queue->n_waiting--;
         queue->waiting_seats -= seats->width;
         set->n_waiting--;

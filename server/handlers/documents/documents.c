@@ -7,6 +7,7 @@
  */
 #include "server/handlers/documents/documents.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,7 @@ static bool add_path(char **paths, size_t *n, const struct hfd_resource *row, bo
                 hf__strbuf_done(&s);
                 return false;
         }
+        assert(s.data[0] == '/');
         paths[(*n)++] = s.data; /* paths owns it now */
         return true;
 }

@@ -53,6 +53,7 @@ int hfd_document_cache_new(size_t max_bytes, struct hfd_document_cache **ret_cac
 static void remove_locked(struct hfd_document_cache *cache, struct entry **place) {
         struct entry *entry = *place;
 
+        hf__mutex_assert_held(&cache->mu);
         *place = entry->next;
         assert(cache->n_entries > 0 && cache->n_bytes >= entry->document.packed->n);
         cache->n_entries--;
@@ -75,12 +76,14 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
 static struct entry **find_locked(struct hfd_document_cache *cache, const char *name) {
         struct entry **place = &cache->first;
 
+        hf__mutex_assert_held(&cache->mu);
         while (*place && strcmp((*place)->name, name) != 0)
                 place = &(*place)->next;
         return place;
 }
 
 static void put_in_front_locked(struct hfd_document_cache *cache, struct entry *entry) {
+        hf__mutex_assert_held(&cache->mu);
         entry->next = cache->first;
         cache->first = entry;
 }
@@ -104,6 +107,7 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
 
 /* Makes room for the entry in front. The last entry was used longest ago. */
 static void shrink_locked(struct hfd_document_cache *cache) {
+        hf__mutex_assert_held(&cache->mu);
         while (cache->n_bytes > cache->max_bytes || cache->n_entries > ENTRIES_MAX) {
                 struct entry **last = &cache->first;
                 while ((*last)->next)

@@ -277,6 +277,7 @@ static void drop_input(struct hfd_connection *connection) {
 }
 
 void hfd_connection_make_known(struct hfd_connection *connection) {
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         hfd_strangers_remove(&connection->stranger);
         hfd_account_set_known(&connection->worker->http->account, &connection->share);
         hfd_tls_keep_buffers(connection->ssl);
@@ -447,6 +448,7 @@ static void keep_unsent(struct hfd_connection *connection, const char *data, siz
 static void write_output(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
 
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         for (int i = 0; i < MAX_WRITES; i++) {
                 size_t n, done;
 
@@ -494,6 +496,7 @@ static void watch_socket(struct hfd_connection *connection, struct epoll_event *
 static void update_epoll(struct hfd_connection *connection) {
         struct epoll_event event = {.data.ptr = connection};
 
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         switch (connection->state) {
         case HFD_CONNECTION_HANDSHAKE:
                 event.events = connection->tls_wants_write ? EPOLLOUT : EPOLLIN;
@@ -514,6 +517,7 @@ static void update_epoll(struct hfd_connection *connection) {
 }
 
 static void serve_open(struct hfd_connection *connection, uint32_t events) {
+        assert(hfd_worker_mailbox_is_current(&connection->worker->mailbox));
         if (events & EPOLLRDHUP && !(connection->events & EPOLLIN)) {
                 connection->dead = true; /* the peer has left, and no read would show it */
                 return;

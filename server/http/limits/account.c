@@ -45,6 +45,7 @@ int hfd_account_change(struct hfd_account *account, struct hfd_account_share *sh
 void hfd_account_set_known(struct hfd_account *account, struct hfd_account_share *share) {
         if (share->known)
                 return;
+        assert(atomic_load_explicit(&account->strangers, memory_order_relaxed) >= share->n);
         atomic_fetch_sub_explicit(&account->strangers, share->n, memory_order_relaxed);
         atomic_fetch_add_explicit(&account->known, share->n, memory_order_relaxed);
         share->known = true;

@@ -2,6 +2,7 @@
 /* Counts the connections that were closed because of a limit, and logs their number. */
 #include "server/http/limits/refusals.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define INTERVAL (10 * HF_NSEC_PER_SEC)
@@ -30,6 +31,7 @@ void hfd_refusals_init(struct hfd_refusals *refusals, const struct hf_host *host
 }
 
 void hfd_refusals_count(struct hfd_refusals *refusals, enum hfd_refusal why) {
+        assert(why < HFD_N_REFUSALS);
         atomic_fetch_add_explicit(&refusals->n[why], 1, memory_order_relaxed);
         hf_metric_add(refusals->metrics[why], 1);
 }

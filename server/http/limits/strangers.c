@@ -89,6 +89,7 @@ static void drop_group(struct hfd_strangers *set, struct hfd_stranger_group *gro
 
 static void append_stranger(struct hfd_stranger_group *group, struct hfd_stranger *stranger) {
         stranger->newer = NULL;
+        assert(!group->newest || !group->newest->newer);
         stranger->older = group->newest;
         if (group->newest)
                 group->newest->newer = stranger;
@@ -98,6 +99,7 @@ static void append_stranger(struct hfd_stranger_group *group, struct hfd_strange
 }
 
 static void unlink_stranger(struct hfd_stranger_group *group, struct hfd_stranger *stranger) {
+        assert(stranger->older ? stranger->older->newer == stranger : group->oldest == stranger);
         if (stranger->older)
                 stranger->older->newer = stranger->newer;
         else
@@ -149,6 +151,7 @@ void hfd_strangers_remove(struct hfd_stranger *stranger) {
 void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now) {
         if (!stranger->set)
                 return;
+        assert(stranger->group);
         unlink_stranger(stranger->group, stranger);
         append_stranger(stranger->group, stranger);
         stranger->active_at = now;
@@ -169,6 +172,7 @@ struct hfd_stranger *hfd_strangers_victim(const struct hfd_strangers *set,
                                           hf_nsec min_age) {
         const struct hfd_stranger_group *own = find_group(set, key);
 
+        assert(!own || own->n > 0);
         /* The new address has no group, or one with less than an equal share. */
         if (!own || own->n * set->n_groups < set->n) {
                 const struct hfd_stranger_group *largest = find_largest(set);

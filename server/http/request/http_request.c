@@ -60,6 +60,7 @@ int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *o
 }
 
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request) {
+        assert(!request || atomic_load_explicit(&request->refs, memory_order_relaxed) > 0);
         if (request)
                 atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
         return request;

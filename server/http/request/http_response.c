@@ -35,6 +35,7 @@
 static void post_locked(struct hfd_http_request *request) {
         struct hfd_http_response *response = &request->response;
 
+        hf__mutex_assert_held(&request->response.mu);
         if (response->posted || response->gone || !request->worker)
                 return;
         response->posted = true;
@@ -120,6 +121,7 @@ static void fill_head(struct head *head, const struct hfd_http_request *request,
 static bool pack_head_locked(struct hfd_http_response *response, const struct head *head) {
         char *out = response->own_space;
 
+        hf__mutex_assert_held(&response->mu);
         if (head->n_bytes > sizeof response->own_space) {
                 out = malloc(head->n_bytes);
                 if (!out)
@@ -138,6 +140,7 @@ static bool pack_head_locked(struct hfd_http_response *response, const struct he
 static int append_locked(struct hfd_http_response *response, struct hf__buf *piece) {
         unsigned mask;
 
+        hf__mutex_assert_held(&response->mu);
         if (response->ring_n == response->ring_space) {
                 unsigned space = response->ring_space ? response->ring_space * 2 : 2;
                 struct hf__buf **ring = response->first_ring;
@@ -231,6 +234,7 @@ void hfd_http_request_stream(struct hfd_http_request *request, int code, const c
 static int push_locked(struct hfd_http_response *response, struct hf__buf *piece) {
         size_t counted = 0;
 
+        hf__mutex_assert_held(&response->mu);
         if (response->ring_n == 0)
                 response->ring_uncounted = piece->n > HFD_RESPONSE_MAX_BYTES ? piece->n : 0;
         else
@@ -354,6 +358,7 @@ static struct hf__buf *take_part(struct hfd_http_response *response, size_t n, h
                 *ret_offset = response->offset;
                 *ret_n = piece->n - response->offset;
                 if (*ret_n <= n) {
+                        assert(response->ring_n > 0 && response->ring_bytes >= piece->n);
                         response->ring_bytes -= piece->n;
                         response->ring_uncounted = 0; /* only the first piece can be uncounted */
                         response->ring_head =
@@ -407,6 +412,7 @@ static struct queue empty_queue_locked(struct hfd_http_response *response) {
                               .head = response->ring_head,
                               .n = response->ring_n};
 
+        hf__mutex_assert_held(&response->mu);
         response->ring = NULL;
         response->ring_space = response->ring_head = response->ring_n = 0;
         response->ring_bytes = response->ring_uncounted = response->offset = 0;

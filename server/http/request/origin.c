@@ -41,6 +41,7 @@ int hfd_origin_new(const struct sockaddr_storage *address, struct hfd_origin **r
 }
 
 struct hfd_origin *hfd_origin_ref(struct hfd_origin *origin) {
+        assert(!origin || atomic_load_explicit(&origin->refs, memory_order_relaxed) > 0);
         if (origin)
                 atomic_fetch_add_explicit(&origin->refs, 1, memory_order_relaxed);
         return origin;

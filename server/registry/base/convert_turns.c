@@ -22,11 +22,14 @@ void hfd_convert_turns_done(struct hfd_convert_turns *turns) {
 
 static bool has_room_locked(const struct hfd_convert_turns *turns,
                             const struct hfd_custom_kind *kind) {
+        hf__mutex_assert_held(&turns->mu);
         return turns->n < HFD_CONVERT_TURNS &&
                kind->n_watch_conversions < HFD_CONVERT_TURNS_OF_KIND;
 }
 
 static void append_locked(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
+        hf__mutex_assert_held(&turns->mu);
+        assert(!turn->link);
         turn->next = NULL;
         turn->link = turns->end;
         *turns->end = turn;
@@ -34,6 +37,8 @@ static void append_locked(struct hfd_convert_turns *turns, struct hfd_convert_tu
 }
 
 static void remove_locked(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
+        hf__mutex_assert_held(&turns->mu);
+        assert(turn->link && *turn->link == turn);
         *turn->link = turn->next;
         if (turn->next)
                 turn->next->link = turn->link;

@@ -14,6 +14,7 @@
 #include "server/pool/work_pool.h"
 
 int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *task, bool bounded) {
+        assert(registry->work && task->step);
         if (bounded && hfd_work_pending(registry->work) >= HFD_LARGE_WORK_MAX)
                 return HF_E_TOO_MANY;
         return hfd_work_submit(registry->work, task) ? 0 : HF_E_CLOSED;

@@ -37,6 +37,7 @@ static void clear_decision(struct hfd_quota_charge *charge) {
 }
 
 void hfd_quota_charges_clear(struct hfd_quota_charges *charges) {
+        assert(charges->n <= HFD_QUOTAS_IN_NAMESPACE_MAX);
         for (size_t i = 0; i < charges->n; i++) {
                 clear_decision(&charges->of[i]);
                 hfd_object_unref(charges->of[i].object);

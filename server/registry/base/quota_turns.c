@@ -27,6 +27,7 @@ enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,
                                                struct hfd_quota_turn *turn) {
         enum hfd_quota_turn_state state = HFD_TURN_HELD;
 
+        assert(turn->ns[0]);
         turn->next = NULL;
         pthread_mutex_lock(&turns->mu);
         struct hfd_quota_turn *holder = turns->holders;

@@ -22,8 +22,10 @@ static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
 
 void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
                              struct hfd_shared_conversion **garbage) {
+        assert(c->refs > 0);
         if (--c->refs > 0)
                 return;
+        assert(!c->waiters); /* each has a reference */
         c->next = *garbage;
         *garbage = c;
 }
@@ -47,12 +49,14 @@ void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_co
                             struct hfd_shared_conversion **garbage) {
         struct hfd_shared_conversion **link = bucket_of(table, c->source);
 
+        hf__mutex_assert_held(&table->mu);
         while (*link != c)
                 link = &(*link)->next;
         *link = c->next;
         if (c->result) {
                 *(c->newer ? &c->newer->older : &table->newest) = c->older;
                 *(c->older ? &c->older->newer : &table->oldest) = c->newer;
+                assert(table->n > 0 && table->bytes >= c->bytes);
                 table->n--;
                 table->bytes -= c->bytes;
         }
@@ -61,11 +65,13 @@ void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_co
 
 void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_object *result, struct hfd_shared_conversion **garbage) {
+        hf__mutex_assert_held(&table->mu);
         c->result = result;
         c->bytes = hfd_object_memory(result) + hfd_object_memory(c->source);
         c->older = table->newest;
         *(table->newest ? &table->newest->newer : &table->oldest) = c;
         table->newest = c;
+        assert(c->done);
         table->n++;
         table->bytes += c->bytes;
         while (table->n > HFD_SHARED_OBJECTS || table->bytes > HFD_SHARED_BYTES)
@@ -80,6 +86,7 @@ void hfd_shared_table_join(struct hfd_shared_table *table) {
 
 static void drop_all_locked(struct hfd_shared_table *table,
                             struct hfd_shared_conversion **garbage) {
+        hf__mutex_assert_held(&table->mu);
         while (table->oldest)
                 hfd_shared_drop_locked(table, table->oldest, garbage);
 }
@@ -88,6 +95,7 @@ void hfd_shared_table_leave(struct hfd_shared_table *table) {
         struct hfd_shared_conversion *garbage = NULL;
 
         pthread_mutex_lock(&table->mu);
+        assert(table->n_watches > 0);
         if (--table->n_watches == 0)
                 drop_all_locked(table, &garbage);
         pthread_mutex_unlock(&table->mu);
@@ -110,6 +118,7 @@ struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *ta
                                                      const struct hfd_resource *row) {
         struct hfd_shared_conversion *c = *bucket_of(table, source);
 
+        hf__mutex_assert_held(&table->mu);
         while (c && (c->source != source || c->row != row))
                 c = c->next;
         return c;
@@ -120,6 +129,7 @@ struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *tab
                                                     const struct hfd_resource *row) {
         struct hfd_shared_conversion *c = calloc(1, sizeof *c), **bucket;
 
+        hf__mutex_assert_held(&table->mu);
         if (!c)
                 return NULL;
         bucket = bucket_of(table, source);
@@ -134,6 +144,7 @@ struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *tab
 struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
                                      const struct hfd_object *source,
                                      const struct hfd_resource *row) {
+        assert(source->resource && row);
         pthread_mutex_lock(&table->mu);
         const struct hfd_shared_conversion *c = hfd_shared_find_locked(table, source, row);
         struct hfd_object *result = c ? hfd_object_ref(c->result) : NULL;

@@ -54,6 +54,7 @@ static struct hfd_custom_kind *kind_of(const struct job *job) {
 /* ---- the end ---- */
 
 static void free_job(struct job *job) {
+        assert(job->n == 0 || (job->sources && job->results));
         for (size_t i = 0; i < job->n; i++) {
                 hfd_object_unref(job->sources[i]);
                 hfd_object_unref(job->results[i]);
@@ -70,6 +71,7 @@ static void free_job(struct job *job) {
 static void end_job(struct job *job, struct hfd_response *failure) {
         const struct hfd_convert convert = job->convert;
 
+        assert(failure || job->at == job->n);
         for (size_t i = 0; !failure && i < job->n; i++) {
                 struct hfd_object **place = &convert.objects[job->index[i]];
                 hfd_object_unref(*place);

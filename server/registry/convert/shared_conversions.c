@@ -118,6 +118,7 @@ static bool claim_job(struct hfd_shared_job *job) {
                                 job->mine[job->n_mine++] = hfd_object_ref(source);
                 }
                 good = c != NULL;
+                assert(!good || c->refs > 0); /* the table has a reference */
                 if (good)
                         c->refs++;
                 place->conversion = c;
@@ -140,6 +141,8 @@ static struct hfd_response *copy_failure(const struct hfd_response *failure) {
 }
 
 static void wait_locked(struct hfd_shared_job *job, struct hfd_shared_conversion *c) {
+        hf__mutex_assert_held(&job->registry->shared.mu);
+        assert(!c->done && !job->turn->waiting);
         job->next_waiter = c->waiters;
         job->waiter_link = &c->waiters;
         if (c->waiters)
@@ -149,6 +152,8 @@ static void wait_locked(struct hfd_shared_job *job, struct hfd_shared_conversion
 }
 
 static void stop_waiting_locked(struct hfd_shared_job *job) {
+        hf__mutex_assert_held(&job->registry->shared.mu);
+        assert(*job->waiter_link == job && job->turn->waiting == job);
         *job->waiter_link = job->next_waiter;
         if (job->next_waiter)
                 job->next_waiter->waiter_link = job->waiter_link;
@@ -160,6 +165,7 @@ static void end_conversion_locked(struct hfd_shared_table *shared, struct hfd_sh
                                   struct hfd_object *result, const struct hfd_response *failure,
                                   struct hfd_shared_job **woken,
                                   struct hfd_shared_conversion **garbage) {
+        hf__mutex_assert_held(&shared->mu);
         c->done = true;
         if (result) {
                 hfd_shared_keep_locked(shared, c, hfd_object_ref(result), garbage);
@@ -258,6 +264,7 @@ static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *pla
                                    struct hfd_shared_conversion **garbage) {
         struct hfd_shared_conversion *c = place->conversion;
 
+        hf__mutex_assert_held(&job->registry->shared.mu);
         if (!c->done) {
                 wait_locked(job, c);
                 return WAITS;

@@ -57,6 +57,7 @@ static void drop_items(struct hfd_watch_conversion *c) {
 }
 
 struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_conversion *c) {
+        assert(!c || atomic_load_explicit(&c->refs, memory_order_relaxed) > 0);
         if (!c || atomic_fetch_sub(&c->refs, 1) != 1)
                 return NULL;
         drop_items(c);
@@ -231,7 +232,9 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
                 hfd_object_ref(c->items[c->n++].object);
         }
         if (takes && good && c->state == IDLE) {
+                assert(c->row);
                 c->state = CALLING;
+                assert(atomic_load_explicit(&c->refs, memory_order_relaxed) > 0);
                 atomic_fetch_add(&c->refs, 1);
                 starts = true;
         }

@@ -258,6 +258,7 @@ static int make_chunk(const struct hfd_rendering *rendering,
 
 static const struct chunk *find_kept_locked(const struct hfd_rendering *rendering,
                                             const struct hfd_rendering_cursor *start) {
+        hf__mutex_assert_held(&rendering->all->mu);
         for (size_t i = 0; i < rendering->n_kept; i++) {
                 const struct chunk *chunk =
                         &rendering->kept[(rendering->first_kept + i) % KEPT_CHUNKS];
@@ -271,6 +272,7 @@ static const struct chunk *find_kept_locked(const struct hfd_rendering *renderin
 static struct hf__buf *drop_kept_locked(struct hfd_rendering *rendering) {
         struct hf__buf *bytes = rendering->kept[rendering->first_kept].bytes;
 
+        hf__mutex_assert_held(&rendering->all->mu);
         assert(rendering->n_kept > 0);
         rendering->first_kept = (rendering->first_kept + 1) % KEPT_CHUNKS;
         rendering->n_kept--;
@@ -344,6 +346,7 @@ static void rendering_free(struct hfd_rendering *rendering) {
 }
 
 struct hfd_rendering *hfd_rendering_ref(struct hfd_rendering *rendering) {
+        assert(atomic_load_explicit(&rendering->refs, memory_order_relaxed) > 0);
         atomic_fetch_add_explicit(&rendering->refs, 1, memory_order_relaxed);
         return rendering;
 }
@@ -362,6 +365,7 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
                 return NULL;
         struct hfd_renderings *all = rendering->all;
         pthread_mutex_lock(&all->mu);
+        assert(atomic_load_explicit(&rendering->refs, memory_order_relaxed) > 0);
         bool last = atomic_fetch_sub_explicit(&rendering->refs, 1, memory_order_acq_rel) == 1;
         if (last) {
                 for (size_t i = 0; i < rendering->n_kept; i++) {
@@ -375,6 +379,7 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
                         *bucket_of(all, rendering) = rendering->next;
                 if (rendering->next)
                         rendering->next->prev = rendering->prev;
+                assert(all->n > 0);
                 all->n--;
         }
         pthread_mutex_unlock(&all->mu);

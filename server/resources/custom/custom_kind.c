@@ -10,6 +10,7 @@
  */
 #include "server/resources/custom/custom_kind.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,6 +376,7 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
 
 void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
                             struct hf__buf *bytes, uint64_t revision) {
+        assert(kind->n_versions > 0 && bytes);
         hf__buf_ref(bytes);
         pthread_mutex_lock(&kind->mu);
         struct hf__buf *old = kind->bytes;
@@ -409,6 +411,7 @@ HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
 
 int hfd_custom_version_props(const struct hfd_custom_version *version,
                              struct hf__json **ret_props) {
+        assert(version->kind);
         struct hfd_custom_kind *kind = version->kind;
         HF__CLEANUP(json_cleanup) struct hf__json *definition = NULL;
         struct hf__json *schema = NULL;
@@ -432,11 +435,13 @@ int hfd_custom_version_props(const struct hfd_custom_version *version,
 }
 
 struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind) {
+        assert(atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
         atomic_fetch_add_explicit(&kind->refs, 1, memory_order_relaxed);
         return kind;
 }
 
 struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
+        assert(!kind || atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
         if (!kind || atomic_fetch_sub_explicit(&kind->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < kind->n_versions; i++) {

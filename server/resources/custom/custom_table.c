@@ -44,6 +44,7 @@ struct hfd_custom_table *hfd_custom_table_new(void) {
 struct hfd_custom_table *hfd_custom_table_free(struct hfd_custom_table *table) {
         if (!table)
                 return NULL;
+        assert(atomic_load(&table->n_slots) <= HFD_CUSTOM_SLOTS_MAX);
         hfd_custom_set_unref(table->set);
         for (size_t i = 0; i < atomic_load(&table->n_slots); i++)
                 free(table->rows[i]);
@@ -69,6 +70,7 @@ static size_t find_bucket_locked(const struct hfd_custom_table *table, const cha
                                  const char *plural) {
         size_t at = hash_names(group, plural) % BUCKETS;
 
+        hf__mutex_assert_held(&table->mu);
         /* At most half of the buckets are in use, so there is a free one. */
         while (table->buckets[at] != 0) {
                 const struct hfd_resource *row = table->rows[table->buckets[at] - 1];
@@ -105,6 +107,7 @@ int hfd_custom_table_slot(struct hfd_custom_table *table, const char *group, con
                           const struct hfd_resource **ret_slot) {
         int r = 0;
 
+        assert(table && ret_slot);
         *ret_slot = NULL;
         pthread_mutex_lock(&table->mu);
         size_t bucket = find_bucket_locked(table, group, plural), n = atomic_load(&table->n_slots);
@@ -138,6 +141,7 @@ struct hfd_custom_set *hfd_custom_set_new(size_t max) {
 }
 
 struct hfd_custom_set *hfd_custom_set_unref(struct hfd_custom_set *set) {
+        assert(!set || atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         if (!set || atomic_fetch_sub_explicit(&set->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < set->n; i++)
@@ -160,6 +164,7 @@ static int compare_kinds(const void *a, const void *b) {
 }
 
 void hfd_custom_set_sort(struct hfd_custom_set *set) {
+        assert(set->n == 0 || set->kinds[0]);
         qsort(set->kinds, set->n, sizeof set->kinds[0], compare_kinds);
 }
 

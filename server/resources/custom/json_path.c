@@ -8,6 +8,7 @@
  */
 #include "server/resources/custom/json_path.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,5 +160,6 @@ static const struct hf__json *evaluate_path(const struct hf__json *json, const c
 }
 
 const struct hf__json *hfd_json_path_first(const struct hf__json *json, const char *path) {
+        assert(path);
         return evaluate_path(json, path, 0);
 }

@@ -5,6 +5,7 @@
  */
 #include "server/resources/custom/served_rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,7 @@ struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table) {
 }
 
 struct hfd_served_rows *hfd_served_rows_free(struct hfd_served_rows *rows) {
+        assert(!rows || rows->n > 0);
         if (rows)
                 hfd_custom_set_unref(rows->set);
         free(rows);
@@ -88,6 +90,7 @@ struct hfd_served_rows *hfd_served_rows_free(struct hfd_served_rows *rows) {
 size_t hfd_served_group_end(const struct hfd_served_rows *rows, size_t i) {
         size_t end = i + 1;
 
+        assert(i < rows->n);
         while (end < rows->n && strcmp(rows->of[end]->group, rows->of[i]->group) == 0)
                 end++;
         return end;
@@ -96,6 +99,7 @@ size_t hfd_served_group_end(const struct hfd_served_rows *rows, size_t i) {
 size_t hfd_served_version_end(const struct hfd_served_rows *rows, size_t i) {
         size_t end = i + 1;
 
+        assert(i < rows->n);
         while (end < rows->n && strcmp(rows->of[end]->group, rows->of[i]->group) == 0 &&
                strcmp(rows->of[end]->version, rows->of[i]->version) == 0)
                 end++;

@@ -2,6 +2,7 @@
 /* Reads the webhook of a definition, see webhook_config.h. It was validated when it was written. */
 #include "server/resources/custom/webhook_config.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ bool hfd_webhook_config_read(const struct hfd_custom_kind *kind,
                               *service = hf__json_get(client, "service");
         int64_t port = DEFAULT_PORT;
 
+        assert(kind->spec);
         *ret_config = (struct hfd_webhook_config){.url = hf__json_string(client, "url")};
         (void)hf__json_i64(service, "port", &port);
         ret_config->service_ns = hf__json_string(service, "namespace");

@@ -355,6 +355,7 @@ struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
 }
 
 struct hfd_object *hfd_object_ref(struct hfd_object *object) {
+        assert(!object || atomic_load_explicit(&object->refs, memory_order_relaxed) > 0);
         if (object)
                 atomic_fetch_add_explicit(&object->refs, 1, memory_order_relaxed);
         return object;

@@ -7,6 +7,7 @@
  * Invariant: an object that has its defaults is not changed again. Otherwise an update that changes
  * nothing would make a new version.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ int hfd_presets_set(struct hf__json *object, const struct hfd_preset *presets, s
 
         for (size_t i = 0; i < n && r == 0; i++) {
                 size_t n_path = strcspn(presets[i].parent, "[");
+                assert(n_path < sizeof path); /* a row of the table is wrong */
                 memcpy(path, presets[i].parent, n_path);
                 path[n_path] = '\0';
                 struct hf__json *parent = n_path > 0 ? hf__json_path(object, path) : object;

@@ -7,6 +7,7 @@
  */
 #include "server/resources/zones/zone.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,6 +136,7 @@ int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
         size_t skip;
 
         /* Skips the first part, which is for programs that know only 32-bit times. */
+        assert(bytes && ret_zone);
         if (n > HFD_ZONE_BYTES_MAX || !read_part(bytes, n, 4, &part) || bytes[4] < '2')
                 return HF_E_INVALID;
         skip = HEADER + part.bytes;
@@ -170,6 +172,7 @@ int hfd_zone_offset(const struct hfd_zone *zone, int64_t seconds) {
         size_t low = 0;
         size_t high = zone->n;
 
+        assert(zone->n == 0 || (zone->moments && zone->to));
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
 

@@ -6,6 +6,8 @@
  */
 #include "server/resources/zones/zone_rule.h"
 
+#include <assert.h>
+
 #define DAY 86400
 
 struct reader {
@@ -90,6 +92,7 @@ bool hfd_zone_rule_parse(const char *text, size_t n, struct hfd_zone_rule *ret_r
         struct reader r = {.at = text, .end = text + n};
         int west;
 
+        assert(text || n == 0);
         *ret_rule = (struct hfd_zone_rule){0};
         if (!skip_name(&r) || !take_time(&r, 24, &west))
                 return false;
@@ -159,6 +162,7 @@ int hfd_zone_rule_offset(const struct hfd_zone_rule *rule, int64_t seconds) {
         int64_t year = year_of(days);
         int64_t begin;
         int64_t end;
+        assert(!rule->has_summer || (rule->begin.form && rule->end.form));
         bool summer;
 
         if (!rule->has_summer)

@@ -117,6 +117,7 @@ static void begin_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_strea
                 &channel->current[request->endpoint * HFD_GRPC_LANES + request->lane];
         struct hfd_grpc_connection *connection = *slot;
 
+        hfd_grpc_assert_thread(channel);
         if (!connection)
                 connection = hfd_grpc_connection_new(channel,
                                                      &channel->config.endpoints[request->endpoint],
@@ -131,6 +132,7 @@ static void begin_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_strea
 
 /* The start command was posted earlier to the same mailbox, so the stream has begun. */
 static void cancel_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream) {
+        hfd_grpc_assert_thread(channel);
         if (stream->ended) {
                 stream->request.on_release(stream->request.ctx);
                 return;
@@ -222,6 +224,7 @@ static void run_commands(struct hfd_grpc_channel *channel, struct hf__message *m
 static void run_timers(struct hfd_grpc_channel *channel) {
         struct hf__timer *first;
 
+        hfd_grpc_assert_thread(channel);
         /* The loops end, because each call removes its timer or sets it to a later time. */
         while ((first = channel->stream_timers.first) != NULL && first->at <= channel->now)
                 on_stream_timer(channel, CONTAINER(first, struct hfd_grpc_stream, timer));
@@ -267,6 +270,7 @@ static void run_iteration(struct hfd_grpc_channel *channel) {
         int n = epoll_wait(channel->epoll_fd, events, N_EVENTS, wait_ms(channel));
         bool read_more = channel->has_more, has_commands = false;
 
+        hfd_grpc_assert_thread(channel);
         hf__mailbox_delay_wakes();
         channel->now = hf_now(channel->clock);
         channel->has_more = false;

@@ -41,6 +41,7 @@ static void set_socket_options(int fd) {
 /* close alone would leave the socket in the epoll set while a child process of another thread,
  * between fork and exec, has a copy of it. */
 void hfd_grpc_connect_close(struct hfd_grpc_connection *connection) {
+        hfd_grpc_assert_thread(connection->channel);
         if (connection->events != 0)
                 (void)epoll_ctl(connection->channel->epoll_fd, EPOLL_CTL_DEL, connection->fd, NULL);
         if (connection->fd >= 0)
@@ -65,6 +66,7 @@ static int begin_connect(struct hfd_grpc_connection *connection, const struct ad
 void hfd_grpc_connect_next(struct hfd_grpc_connection *connection, int error) {
         const struct addrinfo *address;
 
+        hfd_grpc_assert_thread(connection->channel);
         while ((address = connection->address_next) != NULL) {
                 hfd_grpc_connect_close(connection);
                 connection->address_next = address->ai_next;
@@ -96,6 +98,7 @@ void hfd_grpc_connect_handshake(struct hfd_grpc_connection *connection) {
         struct hf_status status;
         int r = hfd_grpc_tls_handshake(connection->tls, &status);
 
+        hfd_grpc_assert_thread(connection->channel);
         connection->tls_wants_write = r == -EINPROGRESS;
         if (r == 0)
                 begin_session(connection);
@@ -104,6 +107,7 @@ void hfd_grpc_connect_handshake(struct hfd_grpc_connection *connection) {
 }
 
 void hfd_grpc_connect_finish(struct hfd_grpc_connection *connection) {
+        hfd_grpc_assert_thread(connection->channel);
         const struct hfd_grpc_channel_config *config = &connection->channel->config;
         socklen_t n = sizeof(int);
         int error = 0;

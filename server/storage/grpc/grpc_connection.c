@@ -31,11 +31,13 @@
 void hfd_grpc_connection_set_timer(struct hfd_grpc_connection *connection, hf_nsec at) {
         struct hf__timer_heap *heap = &connection->channel->connection_timers;
 
+        hfd_grpc_assert_thread(connection->channel);
         hf__timer_heap_remove(heap, &connection->timer);
         hf__timer_heap_add(heap, &connection->timer, at);
 }
 
 void hfd_grpc_connection_retire(struct hfd_grpc_connection *connection) {
+        hfd_grpc_assert_thread(connection->channel);
         if (connection->slot)
                 *connection->slot = NULL;
         connection->slot = NULL;
@@ -60,6 +62,7 @@ void hfd_grpc_connection_update_events(struct hfd_grpc_connection *connection) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
         int op = connection->events != 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
+        hfd_grpc_assert_thread(connection->channel);
         if (connection->fd < 0 || connection->dead)
                 return;
         if (connection->state == HFD_GRPC_CONNECTING)
@@ -129,6 +132,7 @@ void hfd_grpc_connection_end(struct hfd_grpc_stream *stream, int outcome, const 
                 stream->next->link = stream->link;
         else
                 connection->streams_tail = stream->link;
+        assert(connection->n_streams > 0);
         connection->n_streams--;
         stream->connection = NULL;
         hfd_grpc_channel_end_stream(connection->channel, stream, outcome, error_text);
@@ -152,6 +156,7 @@ int hfd_grpc_connection_lost_outcome(const struct hfd_grpc_stream *stream) {
 void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection) {
         struct hfd_grpc_stream *stream = connection->streams, *next;
 
+        hfd_grpc_assert_thread(connection->channel);
         if (connection->state != HFD_GRPC_GREETING || connection->dead)
                 return;
         connection->state = HFD_GRPC_READY;

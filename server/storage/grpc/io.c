@@ -52,6 +52,7 @@ static size_t receive_bytes(struct hfd_grpc_connection *connection, char *data, 
 void hfd_grpc_io_read(struct hfd_grpc_connection *connection) {
         struct hfd_grpc_channel *channel = connection->channel;
 
+        hfd_grpc_assert_thread(connection->channel);
         connection->has_more_input = false;
         for (int i = 0; i < MAX_READS && !connection->dead; i++) {
                 size_t n = receive_bytes(connection, channel->in, sizeof channel->in);
@@ -132,6 +133,7 @@ static bool send_unsent(struct hfd_grpc_connection *connection) {
 }
 
 void hfd_grpc_io_write(struct hfd_grpc_connection *connection) {
+        hfd_grpc_assert_thread(connection->channel);
         if (!send_unsent(connection) || !connection->is_dirty || !connection->session)
                 return;
         for (int i = 0; i < MAX_WRITES && !connection->dead; i++) {

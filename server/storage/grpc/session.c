@@ -245,6 +245,7 @@ int hfd_grpc_session_submit(struct hfd_grpc_connection *connection,
 
 void hfd_grpc_session_resume(struct hfd_grpc_connection *connection,
                              struct hfd_grpc_stream *stream) {
+        hfd_grpc_assert_thread(connection->channel);
         /* An error means that the stream was not deferred, or that memory is short. Then the probe
          * may stay unsent, and the stream ends for lack of a response. */
         (void)nghttp2_session_resume_data(connection->session, stream->id);
@@ -268,6 +269,7 @@ int hfd_grpc_session_ping(struct hfd_grpc_connection *connection) {
 int hfd_grpc_session_input(struct hfd_grpc_connection *connection, const char *data, size_t n) {
         ssize_t used = nghttp2_session_mem_recv(connection->session, (const uint8_t *)data, n);
 
+        hfd_grpc_assert_thread(connection->channel);
         connection->is_dirty = true;
         if (used < 0)
                 return (int)used;

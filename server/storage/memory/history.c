@@ -14,6 +14,7 @@
 #include <string.h>
 
 struct hfd_version *hfd_version_ref(struct hfd_version *version) {
+        assert(version->refs > 0);
         version->refs++;
         return version;
 }

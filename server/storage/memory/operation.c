@@ -72,6 +72,7 @@ static int add_kv_locked(struct hfd_memory_reply *reply, struct hfd_version *ver
                          bool with_value) {
         size_t n = reply->reply.n_kvs;
 
+        assert(n <= reply->space);
         if (n == reply->space && reserve_kvs(reply, n > 0 ? 2 * n : 1) != 0)
                 return -ENOMEM;
         reply->versions[n] = hfd_version_ref(version);
@@ -84,6 +85,7 @@ static int add_kv_locked(struct hfd_memory_reply *reply, struct hfd_version *ver
 }
 
 static void queue_reply_locked(struct hfd_memory *memory, struct hfd_memory_reply *reply) {
+        hf__mutex_assert_held(&memory->mu);
         reply->reply.kvs = reply->kvs;
         reply->reply.revision = memory->history.revision;
         *memory->last_reply = reply;
@@ -122,6 +124,7 @@ static int do_get_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
         struct hfd_version *version =
                 hfd_history_get(&memory->history, args, memory->history.revision);
 
+        hf__mutex_assert_held(&memory->mu);
         return version ? add_kv_locked(reply, version, true) : 0;
 }
 
@@ -153,6 +156,7 @@ static int do_list_locked(struct hfd_memory *memory, struct hfd_memory_reply *re
         uint64_t revision = args->revision ? args->revision : history->revision;
         size_t n_prefix = strlen(args->prefix);
 
+        hf__mutex_assert_held(&memory->mu);
         if (revision < history->compacted) {
                 fail_revision(reply, HF_E_GONE, revision);
                 return 0;
@@ -197,6 +201,7 @@ static int do_txn_locked(struct hfd_memory *memory, struct hfd_memory_reply *rep
         struct hfd_history *history = &memory->history;
         bool holds = true;
 
+        hf__mutex_assert_held(&memory->mu);
         if (hfd_txn_bytes(txn) > HFD_TXN_BYTES_MAX) {
                 reply->reply.error =
                         hf_fail(&reply->reply.status, HF_E_TOO_LARGE, "request is too large");
@@ -231,6 +236,7 @@ static int do_compact_locked(struct hfd_memory *memory, struct hfd_memory_reply 
                              const void *data) {
         uint64_t revision = *(const uint64_t *)data, keep;
 
+        hf__mutex_assert_held(&memory->mu);
         if (revision <= memory->history.compacted) {
                 fail_revision(reply, HF_E_GONE, revision);
                 return 0;
@@ -256,6 +262,7 @@ int hfd_memory_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadl
 /* Nothing to do: queue_reply_locked adds the revision to every reply. */
 static int do_revision_locked(struct hfd_memory *memory, struct hfd_memory_reply *reply,
                               const void *args) {
+        hf__mutex_assert_held(&memory->mu);
         return 0;
 }
 
@@ -266,6 +273,7 @@ int hfd_memory_revision(struct hfd_store *store, hf_nsec deadline, hfd_store_fn 
 bool hfd_memory_deliver_reply_locked(struct hfd_memory *memory) {
         struct hfd_memory_reply *reply = memory->first_reply;
 
+        hf__mutex_assert_held(&memory->mu);
         if (!reply)
                 return false;
         memory->first_reply = reply->next;

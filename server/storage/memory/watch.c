@@ -87,6 +87,7 @@ static void end_watch_locked(struct hfd_memory *memory, struct hfd_memory_watch 
         struct hfd_memory_watch *watch = *link;
         struct hf_status status = {0};
 
+        hf__mutex_assert_held(&memory->mu);
         assert(watch->error != 0);
         *link = watch->next;
         pthread_mutex_unlock(&memory->mu);
@@ -119,6 +120,7 @@ static bool deliver_events_locked(struct hfd_memory *memory, struct hfd_memory_w
         uint64_t position = watch->position;
         size_t n = 0;
 
+        hf__mutex_assert_held(&memory->mu);
         for (size_t i = hfd_history_log_find(history, position); i < history->n_log; i++) {
                 struct hfd_version *version = history->log[i];
 
@@ -146,6 +148,7 @@ static bool deliver_events_locked(struct hfd_memory *memory, struct hfd_memory_w
 uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory) {
         uint64_t oldest = UINT64_MAX;
 
+        hf__mutex_assert_held(&memory->mu);
         for (const struct hfd_memory_watch *w = memory->watches; w; w = w->next)
                 if (w->position < oldest)
                         oldest = w->position;
@@ -155,6 +158,7 @@ uint64_t hfd_memory_oldest_position_locked(const struct hfd_memory *memory) {
 /* Delivers to one watch only: the list may change during the callback, so the next call begins at
  * its start again. */
 bool hfd_memory_deliver_watch_locked(struct hfd_memory *memory) {
+        hf__mutex_assert_held(&memory->mu);
         for (struct hfd_memory_watch **link = &memory->watches; *link; link = &(*link)->next) {
                 if (memory->closing && (*link)->error == 0)
                         (*link)->error = HF_E_CANCELED;

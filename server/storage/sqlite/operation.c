@@ -211,6 +211,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
         struct hfd_sqlite_op *taken = NULL, **last = &taken;
         size_t n_bytes = 0;
 
+        hf__mutex_assert_held(&sqlite->mu);
         while (max > 0 && n_bytes < max_bytes) {
                 struct hfd_sqlite_op *op = take_first(&queue->first_urgent, &queue->last_urgent);
 
@@ -218,6 +219,7 @@ struct hfd_sqlite_op *hfd_sqlite_take_locked(struct hfd_sqlite *sqlite, int whic
                         op = take_first(&queue->first, &queue->last);
                 if (!op)
                         break;
+                assert(queue->n > 0);
                 queue->n--;
                 if (atomic_load(&op->responded)) {
                         free_op(op);
@@ -261,6 +263,7 @@ static void fail_late(struct hfd_store_reply *reply, bool is_write, bool running
 hf_nsec hfd_sqlite_expire_locked(struct hfd_sqlite *sqlite) {
         const struct hf_clock *clock = hf_host_clock(sqlite->store.host);
 
+        hf__mutex_assert_held(&sqlite->mu);
         for (;;) {
                 struct hf__timer *timer = sqlite->deadlines.first;
 

@@ -163,6 +163,7 @@ static int last_version(struct hfd_sqlite_db *db, const char *key, int64_t newes
 static bool cut_to_limit(struct hfd_sqlite_kvs *kvs, size_t limit) {
         if (limit == 0 || kvs->n <= limit)
                 return false;
+        assert(kvs->n > 0);
         kvs->n--;
         free((char *)kvs->kvs[kvs->n].key);
         hf__buf_unref(kvs->kvs[kvs->n].value);

@@ -165,6 +165,7 @@ static void end_watch_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch 
         struct hfd_sqlite_watch *watch = *link;
         struct hf_status status = *why;
 
+        hf__mutex_assert_held(&sqlite->mu);
         assert(watch->error != 0);
         *link = watch->next;
         pthread_mutex_unlock(&sqlite->mu);
@@ -183,6 +184,7 @@ static void serve_locked(struct hfd_sqlite *sqlite, struct hfd_sqlite_watch *wat
         struct hf_status status = {0};
         bool more = false;
 
+        hf__mutex_assert_held(&sqlite->mu);
         pthread_mutex_unlock(&sqlite->mu);
         int r = read_log(&sqlite->watch_db, watch, &kvs, &more, &status);
         if (r == 0)
@@ -202,6 +204,7 @@ static struct hfd_sqlite_watch **link_of_locked(struct hfd_sqlite *sqlite,
                                                 const struct hfd_sqlite_watch *watch) {
         struct hfd_sqlite_watch **link = &sqlite->watches;
 
+        hf__mutex_assert_held(&sqlite->mu);
         while (*link != watch)
                 link = &(*link)->next;
         return link;
@@ -213,6 +216,7 @@ static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         struct hfd_sqlite_watch *watch = sqlite->watches;
         bool more = false;
 
+        hf__mutex_assert_held(&sqlite->mu);
         while (watch) {
                 struct hf_status why = {0};
 
@@ -235,6 +239,7 @@ static bool serve_commits_locked(struct hfd_sqlite *sqlite,
                                  const struct hfd_sqlite_commits *commits) {
         bool all = commits->writes.n > 0;
 
+        hf__mutex_assert_held(&sqlite->mu);
         for (struct hfd_sqlite_watch *watch = sqlite->watches; watch; watch = watch->next) {
                 uint64_t from = watch->position;
 

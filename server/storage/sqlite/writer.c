@@ -347,6 +347,7 @@ static bool gathers_locked(const struct writer *writer) {
         const struct hfd_sqlite *sqlite = writer->sqlite;
         size_t n = sqlite->queues[HFD_SQLITE_WRITES].n;
 
+        hf__mutex_assert_held(&writer->sqlite->mu);
         return n > 0 && n < writer->gathers && !sqlite->closing &&
                hf_now(hf_host_clock(sqlite->store.host)) < writer->gathers_until;
 }

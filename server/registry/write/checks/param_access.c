@@ -6,6 +6,7 @@
  */
 #include "server/registry/write/checks/param_access.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,7 @@ static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) 
         size_t n = 0;
 
         for (const char *at = user->extra; at < end;) {
+                assert(n < sizeof keys / sizeof keys[0]);
                 keys[n++] = at;
                 at += strlen(at) + 1;
                 at += strlen(at) + 1;

@@ -7,6 +7,7 @@
  */
 #include "server/resources/custom/schema/custom_schema.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -94,6 +95,7 @@ void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
         struct hfd_checked checked = {.value = object, .place = &root, .records = true};
         struct hfd_check check;
 
+        assert(object && causes);
         if (!schema->root)
                 return;
         hfd_check_init(&check, causes, "");

@@ -6,6 +6,7 @@
  * one object are counted and limited. The recursion is as deep as the JSON and the schema are
  * nested.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include <holdfast/error.h>
@@ -44,6 +45,7 @@ static bool is_absent_null(const struct hfd_custom_node *node, const struct hf__
 
 static int add_default(const struct hfd_custom_property *property, struct hf__json *object,
                        size_t *n_added) {
+        assert(property->node);
         struct hf__json *value;
         int r = copy_default(property->node, n_added, &value);
 
@@ -57,6 +59,7 @@ static int add_defaults(const struct hfd_custom_node *node, struct hf__json *obj
         const bool few = node->n_defaults <= FEW;
         int r = few ? 0 : hf__json_index_init(&index, object, NULL);
 
+        assert(node->n_defaults <= node->n_properties);
         for (uint32_t i = 0; r == 0 && i < node->n_defaults; i++) {
                 const struct hfd_custom_property *property = &node->properties[node->defaults[i]];
                 if (!(few ? (const void *)hf__json_get(object, property->name)

@@ -9,6 +9,7 @@
  * doubt a text is refused, which costs only time. No byte behind the text is read, whatever it is,
  * and the recursion is bounded.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/json_plain.h"
@@ -220,6 +221,7 @@ static bool scan_value(struct scan *scan, struct place place) {
                         return false;
                 scan->depth++;
                 good = *scan->at++ == '{' ? scan_object(scan, place) : scan_array(scan, place);
+                assert(scan->depth > 0);
                 scan->depth--;
                 return good;
         default: return take_number(scan);
@@ -233,6 +235,7 @@ bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const c
                                    .preserve = !schema->root || schema->root->preserve,
                                    .is_root = true};
 
+        assert(data || n == 0);
         return n > 0 && *data == '{' && scan_value(&scan, root) && scan.at == scan.end &&
                hf__utf8_valid(data, n);
 }

@@ -7,6 +7,7 @@
  */
 #include "server/resources/custom/schema/structural.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,7 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         const size_t n_before = causes->n;
         struct hfd_structure structure;
 
+        assert(path && causes);
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);

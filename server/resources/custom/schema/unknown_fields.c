@@ -7,6 +7,7 @@
  * them, but the fields that have a schema are pruned by it; scalars are never removed. The
  * recursion is as deep as the JSON is nested.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__j
         const struct hfd_place root = {0};
         const struct pruning at = {schema->root, &root, schema->root && schema->root->preserve};
 
+        assert(object);
         return schema->root ? prune_value(at, object, strict) : 0;
 }
 

@@ -2,6 +2,7 @@
 /* Checks the place and the header of a file, without SQLite. */
 #include "server/storage/sqlite/engine/header.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -44,6 +45,7 @@ int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
 
 int hfd_sqlite_check_numbers(int64_t application, int64_t version, const char *path,
                              struct hf_status *reterr_status) {
+        assert(path);
         if (application != HFD_SQLITE_APPLICATION_ID)
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "%s is a database of another program, not a store of holdfastd",

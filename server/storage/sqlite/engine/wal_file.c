@@ -14,6 +14,7 @@
  */
 #include "server/storage/sqlite/engine/wal_file.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ static int flush_frames(struct wal_file *wal) {
 static int wal_close(sqlite3_file *file) {
         struct wal_file *wal = wal_of(file);
 
+        assert(wal->n == 0 || wal->kept);
         free(wal->kept);
         wal->kept = NULL;
         wal->n = 0;

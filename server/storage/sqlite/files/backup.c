@@ -8,6 +8,7 @@
  */
 #include "server/storage/sqlite/files/backup.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -231,6 +232,7 @@ int hfd_sqlite_restore(const char *backup, const char *target, const char *prefi
         struct hfd_sqlite_faults faults = {0};
         int r = hfd_sqlite_check(backup, &faults, reterr_status);
 
+        assert(prefix && target);
         if (r == 0 && faults.n > 0)
                 r = hf_fail(reterr_status, HF_E_INVALID,
                             "%s is damaged: %zu fault%s, the first: %.300s; holdfastd store check "

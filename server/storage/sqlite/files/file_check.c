@@ -6,6 +6,7 @@
  */
 #include "server/storage/sqlite/files/file_check.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -257,6 +258,7 @@ int hfd_sqlite_check(const char *path, struct hfd_sqlite_faults *faults,
         struct hf_status status = {0};
         int r = hfd_sqlite_plain_open(path, HFD_SQLITE_READ, &check.db, &status);
 
+        assert(faults->n == 0);
         if (r != 0)
                 r = fault_or_fail(&check, r, &status);
         else

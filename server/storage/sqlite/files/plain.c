@@ -7,6 +7,7 @@
  */
 #include "server/storage/sqlite/files/plain.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reter
 
 int hfd_sqlite_plain_exec(sqlite3 *db, const char *path, const char *text,
                           struct hf_status *reterr_status) {
+        assert(db && text);
         return hfd_sqlite.exec(db, text, NULL, NULL, NULL) == SQLITE_OK
                        ? 0
                        : hfd_sqlite_plain_fail(db, path, reterr_status);
@@ -50,6 +52,7 @@ int hfd_sqlite_plain_number(sqlite3 *db, const char *path, const char *text, int
         sqlite3_stmt *statement = NULL;
         int step, r = 0;
 
+        assert(db && text);
         *ret_number = 0;
         if (hfd_sqlite.prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
                 return hfd_sqlite_plain_fail(db, path, reterr_status);
@@ -76,6 +79,7 @@ int hfd_sqlite_plain_begin(sqlite3 *db, const char *path, int64_t *ret_revision,
         int64_t newest = 0;
         int r = hfd_sqlite_plain_exec(db, path, "BEGIN IMMEDIATE", reterr_status);
 
+        assert(ret_revision);
         if (r == 0)
                 r = hfd_sqlite_plain_number(db, path, "SELECT max(id) FROM versions", &newest,
                                             reterr_status);

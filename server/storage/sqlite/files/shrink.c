@@ -9,6 +9,7 @@
  */
 #include "server/storage/sqlite/files/shrink.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -44,6 +45,7 @@ static int remove_old(sqlite3 *db, const char *path, struct hfd_sqlite_shrunk *s
 
         if (r != 0)
                 return r;
+        assert(revision >= 0);
         int64_t before = hfd_sqlite.total_changes64(db);
         r = hfd_sqlite_plain_exec(db, path,
                                   "DELETE FROM versions WHERE id IN (SELECT previous FROM "

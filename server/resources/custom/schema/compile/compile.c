@@ -10,6 +10,7 @@
  */
 #include "server/resources/custom/schema/compile/compile.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ static const struct hfd_schema_field fields_of_resources[] = {HFD_FIELD_API_VERS
                                                               HFD_FIELD_METADATA};
 
 void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error) {
+        assert(error != 0);
         if (compiler->error == 0)
                 compiler->error = error;
 }

@@ -8,6 +8,7 @@
  */
 #include "server/resources/custom/schema/compile/keep.h"
 
+#include <assert.h>
 #include <search.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,6 +59,7 @@ void hfd_kept_blocks_free(struct hfd_kept_block *blocks) {
 static char *add_block(struct hfd_keeper *keeper, size_t n) {
         struct hfd_kept_block *block = malloc(sizeof *block + n);
 
+        assert(n > 0);
         if (!block)
                 return NULL;
         block->next = keeper->blocks;
@@ -80,6 +82,7 @@ static void *take_memory(struct hfd_keeper *keeper, char **rest, size_t *n_rest,
         }
         void *piece = *rest;
         *rest += n;
+        assert(*n_rest >= n);
         *n_rest -= n;
         return piece;
 }
