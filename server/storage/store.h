@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The storage port: a revisioned key-value store, narrow and asynchronous. etcd/, sqlite/ and
- * memory/ implement it; tests/unit/test-store-conformance.c runs one suite over all three. This
+ * memory/ implement it; tests/unit/test-store-{conformance,replaced}.c run over all three. This
  * header is the whole contract: code that uses a store must not know which one it is.
  *
  * Data. Keys are paths ("/registry/leases/ns/name"), NUL-terminated and shorter than HFD_KEY_MAX

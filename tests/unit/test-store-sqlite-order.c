@@ -151,6 +151,44 @@ static void test_urgent_writes_are_begun_first(void **state) {
         close_store();
 }
 
+static uint32_t u32_of(const unsigned char *bytes) {
+        return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+               bytes[3];
+}
+
+/* The commits that a new WAL has: frames that name the size of the file after the commit. */
+static int commits_in_log(const char *name) {
+        unsigned char header[32], frame[24];
+        FILE *log = fopen(sqlite_fixture_path(name), "re");
+        int n = 0;
+
+        assert_non_null(log);
+        assert_int_equal(fread(header, 1, sizeof header, log), sizeof header);
+        while (fread(frame, 1, sizeof frame, log) == sizeof frame &&
+               memcmp(frame + 8, header + 16, 8) == 0) {
+                n += u32_of(frame + 4) != 0;
+                assert_int_equal(fseek(log, (long)u32_of(header + 8), SEEK_CUR), 0);
+        }
+        assert_int_equal(fclose(log), 0);
+        return n;
+}
+
+/* So all of them wait for the disk once. */
+static void test_writes_that_wait_are_committed_together(void **state) {
+        open_store("together.db");
+        start_put('z', false, 1, hold);
+        await_hold();
+        int before = commits_in_log("together.db-wal");
+        for (char c = 'a'; c <= 'x'; c++)
+                start_put(c, false, 1, note);
+        let_go_and_await("abcdefghijklmnopqrstuvwx");
+        assert_int_equal(commits_in_log("together.db-wal"), before + 1);
+        start_put('y', false, 1, note);
+        let_go_and_await("abcdefghijklmnopqrstuvwxy");
+        assert_int_equal(commits_in_log("together.db-wal"), before + 2);
+        close_store();
+}
+
 /* Large writes fill batches; each is written once all the same, in its order. */
 static void test_large_writes_that_wait_keep_their_order(void **state) {
         open_store("large.db");
@@ -223,6 +261,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_urgent_reads_are_begun_first),
                 cmocka_unit_test(test_urgent_writes_are_begun_first),
+                cmocka_unit_test(test_writes_that_wait_are_committed_together),
                 cmocka_unit_test(test_large_writes_that_wait_keep_their_order),
                 cmocka_unit_test(test_reads_writes_and_lists_do_not_wait_for_each_other),
                 cmocka_unit_test(test_an_operation_that_waits_ends_at_its_deadline),
