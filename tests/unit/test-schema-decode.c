@@ -197,7 +197,7 @@ static void test_mistakes_have_the_order_of_the_body(void **state) {
 
 /* Their paths are long, and each repeats one of the others. */
 static void test_mistakes_that_repeat_others_cost_little(void **state) {
-        enum { DEPTH = 90, N = 20000 };
+        enum { DEPTH = 900, N = 20000 };
         struct hf__strbuf text = {0};
         struct hfd_strict strict = {0};
         struct hf__json *json;
