@@ -5,9 +5,10 @@
  * of this header includes cJSON's header, so that the library behind it can be replaced.
  *
  * Keys are case sensitive. If several members have the same key, the first one is used. The parser
- * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive
- * and threads have small stacks. Numbers without fraction and exponent are exact if they fit into
- * an int64_t; other numbers are doubles. Thread: a tree belongs to one thread at a time.
+ * limits nesting to HF__JSON_DEPTH_MAX, because functions that visit a whole value are recursive,
+ * and each thread has a stack for that many levels. Numbers without fraction and exponent are exact
+ * if they fit into an int64_t; other numbers are doubles. Thread: a tree belongs to one thread at a
+ * time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,18 @@
 struct hf__json;
 struct hf__strbuf;
 
-#define HF__JSON_DEPTH_MAX 100
+/*
+ * How deep a parsed value may be nested. cJSON parses no deeper either.
+ *
+ * A function that visits a value recurses once for each level, and a level may take
+ * HF__JSON_LEVEL_STACK bytes of the stack, in all functions that call each other in turn.
+ * hf__thread_start gives each thread HF__JSON_STACK bytes for that, besides the stack that it asks
+ * for. tests/lib/check-stack compares the programs with this bound;
+ * tests/integration/test_nesting.py sends the deepest values through all paths of the server.
+ */
+#define HF__JSON_DEPTH_MAX   1000
+#define HF__JSON_LEVEL_STACK 1024
+#define HF__JSON_STACK       ((size_t)HF__JSON_DEPTH_MAX * HF__JSON_LEVEL_STACK)
 
 /* ---- whole values ---- */
 

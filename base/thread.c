@@ -8,7 +8,9 @@
  *
  * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
  * keep the stacks of threads that have ended, each with the pages that it has used: many threads
- * work for a moment only, for example when a term begins.
+ * work for a moment only, for example when a term begins. A stack is larger than what was asked
+ * for, by what the deepest JSON value needs (base/json.h). Only the pages that are used are memory,
+ * so no stack may have huge pages.
  */
 #include "base/thread.h"
 
@@ -21,17 +23,19 @@
 #include <unistd.h>
 
 #include "base/host.h"
+#include "base/json.h"
 
 #define DEFAULT_STACK ((size_t)256 * 1024)
 #define MIN_STACK     ((size_t)64 * 1024)
 
-/* The thread sanitizer needs this much of each stack. It enlarges only the stacks that the C
- * library allocates, not those of map_stack. */
-#if defined(__SANITIZE_THREAD__)
-#define SANITIZER_STACK ((size_t)2 << 20)
+/* The thread sanitizer needs 2 MiB of each stack. It enlarges only the stacks that the C library
+ * allocates, not those of map_stack. The address sanitizer surrounds variables with memory that
+ * must not be used, so a level of a deep value takes several times HF__JSON_LEVEL_STACK. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SANITIZER_STACK ((size_t)8 << 20)
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SANITIZER_STACK ((size_t)2 << 20)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define SANITIZER_STACK ((size_t)8 << 20)
 #endif
 #endif
 #ifndef SANITIZER_STACK
@@ -72,6 +76,7 @@ static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_st
 
         if (mapping == MAP_FAILED)
                 return -errno;
+        (void)madvise(mapping, page + n, MADV_NOHUGEPAGE); /* fails if the kernel has none */
         if (mprotect(mapping + page, n, PROT_READ | PROT_WRITE) != 0)
                 r = -errno;
         if (r == 0)
@@ -103,7 +108,7 @@ int hf__thread_start(const struct hf_host *host, const char *name, void *(*fn)(v
         int r = -pthread_attr_init(&attr);
         if (r != 0)
                 return r;
-        r = map_stack(stack + SANITIZER_STACK, &attr, &started);
+        r = map_stack(stack + HF__JSON_STACK + SANITIZER_STACK, &attr, &started);
         if (r == 0) {
                 started->fn = fn;
                 started->ctx = ctx;

@@ -18,9 +18,11 @@
 #include <holdfast/error.h>
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
-#define EQUAL_DEPTH_MAX 600
+/* An expression may put an object that is nested as deep as JSON into lists of its own. */
+#define EQUAL_DEPTH_MAX (HF__JSON_DEPTH_MAX + 100)
 #define INDEX_MIN       8 /* entries from which a map gets an index */
 
 /* Each block counts with 16 bytes more, so that many tiny values cannot use more than the limit by

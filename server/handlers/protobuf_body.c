@@ -530,6 +530,17 @@ static int decode_message(struct hf__json *object, const struct hfd_schema *sche
         return r;
 }
 
+/* Whether value is nested more than max times. An element of a list of messages, and a value that
+ * is JSON text, are nested more often than their messages. */
+static bool is_deeper(const struct hf__json *value, unsigned max) {
+        if (!hf__json_is_object(value) && !hf__json_is_array(value))
+                return false;
+        for (const struct hf__json *m = hf__json_first(value); m && max > 0; m = hf__json_next(m))
+                if (is_deeper(m, max - 1))
+                        return true;
+        return max == 0;
+}
+
 bool hfd_protobuf_has_form(const struct hfd_resource *resource) {
         return hfd_schema_field_by_tag(resource->schema, 0, 1) != NULL &&
                !resource->no_strategic_patch;
@@ -565,6 +576,8 @@ int hfd_protobuf_to_json(const struct hfd_resource *resource, bool delete_option
         }
         if (r == 0 && raw.at)
                 r = decode_message(object, schema, 0, raw);
+        if (r == 0 && is_deeper(object, HF__JSON_DEPTH_MAX))
+                r = HF_E_INVALID; /* the parser would refuse it once it is stored */
         if (r != 0) {
                 hf__json_free(object);
                 return r;

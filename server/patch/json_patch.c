@@ -78,19 +78,21 @@ static int refuse_missing_key(struct patching *p, const char *pointer,
 
 struct measure {
         size_t nodes, bytes;
-        size_t depth; /* of the deepest node */
+        size_t levels; /* of nested containers; 0 = a scalar */
 };
 
-/* Adds json and all values in it to m. depth: the depth of json. */
-static void measure_value(const struct hf__json *json, size_t depth, struct measure *m) {
+/* Adds json and all values in it to m. level: in how many measured containers json is. */
+static void measure_value(const struct hf__json *json, size_t level, struct measure *m) {
         const char *key = hf__json_key(json), *text = hf__json_text(json);
 
         m->nodes++;
         m->bytes += 64 + (key ? strlen(key) : 0) + (text ? strlen(text) : 0);
-        if (depth > m->depth)
-                m->depth = depth;
+        if (hf__json_is_object(json) || hf__json_is_array(json))
+                level++;
+        if (level > m->levels)
+                m->levels = level;
         for (const struct hf__json *c = hf__json_first(json); c; c = hf__json_next(c))
-                measure_value(c, depth + 1, m);
+                measure_value(c, level, m);
 }
 
 /* ---- pointers ---- */
@@ -219,7 +221,7 @@ static int check_depth(struct patching *p, size_t depth, const struct hf__json *
         r = hfd_patch_spend(p->outcome, m.nodes);
         if (r != 0)
                 return r;
-        if (depth + m.depth <= HF__JSON_DEPTH_MAX)
+        if (depth - 1 + m.levels <= HF__JSON_DEPTH_MAX)
                 return 0;
         (void)hfd_patch_refuse(p->outcome, "the result is nested too deeply");
         return HF_E_TOO_LARGE;

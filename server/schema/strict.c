@@ -4,8 +4,8 @@
  *
  * Invariant: of several members with the same key the last one stays, as in Go's decoder.
  *
- * There are two passes for duplicate fields. Nearly no body has any, so the first pass only finds
- * out whether there are some. The second pass reports and removes them.
+ * Nearly no body has duplicate fields, so the first pass only finds out whether there are some. The
+ * second pass reports them in the order of the body, and the third one removes them.
  */
 #include "server/schema/strict.h"
 
@@ -16,6 +16,10 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/schema/place.h"
+#include "server/schema/schema.h"
+
+/* Bytes of all mistakes that a report may make, also of those that repeat others. */
+#define REPORT_MAX ((size_t)4 << 20)
 
 struct hfd_strict_mark hfd_strict_mark(const struct hfd_strict *strict) {
         return (struct hfd_strict_mark){strict->n, strict->lines.n};
@@ -38,23 +42,114 @@ void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct
         strict->n++;
 }
 
+/* ---- reporting ---- */
+
+struct report {
+        struct hfd_strict *strict;
+        size_t n_bytes;
+};
+
+static int report_value(struct report *report, const struct hfd_schema *schema,
+                        const struct hf__json *json, const struct hfd_place *place);
+
+/* Whether the last line repeats an earlier one. */
+static bool repeats_line(const struct hf__strbuf *lines, size_t start) {
+        const char *last = lines->data + start, *at = lines->data;
+        size_t n = lines->n - start;
+
+        while (at < last) {
+                size_t n_line = strcspn(at, "\n");
+                if (n_line == n && memcmp(at, last, n) == 0)
+                        return true;
+                at += n_line + 1;
+        }
+        return false;
+}
+
+/* Adds a mistake, unless it was added before: an object that occurs twice has its mistakes twice.
+ */
+static void add_once(struct report *report, const char *problem, const struct hfd_place *place) {
+        struct hfd_strict *strict = report->strict;
+        const struct hfd_strict_mark before = hfd_strict_mark(strict);
+
+        if (report->n_bytes > REPORT_MAX)
+                return;
+        hfd_strict_add(strict, problem, place);
+        report->n_bytes += strict->lines.n - before.n_bytes;
+        if (strict->n > before.n && before.n > 0 && strict->lines.error == 0 &&
+            repeats_line(&strict->lines, before.n_bytes + 1))
+                hfd_strict_rewind(strict, before);
+}
+
+/* The schema of a member; NULL = any value. *ret_known: whether Go's decoder knows the member. */
+static const struct hfd_schema *member_schema(const struct hfd_schema *schema, const char *key,
+                                              bool *ret_known) {
+        *ret_known = true;
+        if (!schema || schema->type != HFD_SCHEMA_STRUCT)
+                return schema ? schema->items : NULL;
+        const struct hfd_schema_field *field = hfd_schema_field(schema, key);
+        *ret_known = field != NULL;
+        return field ? field->schema : NULL;
+}
+
+/* Go's decoder reports a duplicate field where its key occurs again, and skips unknown fields. */
+static int report_members(struct report *report, const struct hfd_schema *schema,
+                          const struct hf__json *object, const struct hfd_place *place) {
+        struct hf__json_index index;
+        int r = hf__json_index_init(&index, object, NULL);
+
+        for (struct hf__json *m = hf__json_first(object); m && r == 0; m = hf__json_next(m)) {
+                const struct hfd_place member = {.up = place, .key = hf__json_key(m)};
+                bool known;
+                const struct hfd_schema *below = member_schema(schema, member.key, &known);
+                if (!known && schema->preserve_unknown)
+                        continue;
+                if (!known)
+                        add_once(report, "unknown", &member);
+                else if (hf__json_index_find(&index, member.key)->item != m)
+                        add_once(report, "duplicate", &member);
+                if (known)
+                        r = report_value(report, below, m, &member);
+        }
+        hf__json_index_done(&index);
+        return r;
+}
+
+/* schema NULL = the value has none, so every field is known. Go has code of its own for values of
+ * the other types, which reports nothing. The recursion is as deep as the value is nested. */
+static int report_value(struct report *report, const struct hfd_schema *schema,
+                        const struct hf__json *json, const struct hfd_place *place) {
+        bool in_object =
+                     !schema || schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_MAP,
+             in_array = !schema || schema->type == HFD_SCHEMA_LIST;
+        size_t i = 0;
+        int r = 0;
+
+        if (report->strict->n == HFD_STRICT_MAX)
+                return 0;
+        if (in_object && hf__json_is_object(json))
+                return report_members(report, schema, json, place);
+        if (!in_array || !hf__json_is_array(json))
+                return 0;
+        for (struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m)) {
+                const struct hfd_place element = {.up = place, .index = i++};
+                r = report_value(report, schema ? schema->items : NULL, m, &element);
+        }
+        return r;
+}
+
+/* ---- removing ---- */
+
 /* Removes all members of one object that have the key of a later one. 0 or -ENOMEM. */
-static int drop_in_object(struct hf__json *object, const struct hfd_place *place,
-                          struct hfd_strict *strict) {
+static int drop_in_object(struct hf__json *object) {
         struct hf__json_index index;
         int r = hf__json_index_init(&index, object, NULL);
 
         /* Entries with the same text are adjacent, in the order of the members. */
         for (size_t i = 0; r == 0 && i + 1 < index.n; i++) {
-                const char *key = index.entries[i].text;
-                if (strcmp(key, index.entries[i + 1].text) != 0)
+                if (strcmp(index.entries[i].text, index.entries[i + 1].text) != 0)
                         continue;
-                bool is_first = i == 0 || strcmp(index.entries[i - 1].text, key) != 0;
-                const struct hfd_place member = {.up = place, .key = key};
-                if (strict && is_first)
-                        hfd_strict_add(strict, "duplicate", &member);
-                /* The item's own text is freed now; the next round still compares this entry. */
-                index.entries[i].text = index.entries[i + 1].text;
+                /* The item's text is freed too; the next round compares the next entry. */
                 hf__json_free(hf__json_detach(object, index.entries[i].item));
         }
         hf__json_index_done(&index);
@@ -62,28 +157,26 @@ static int drop_in_object(struct hf__json *object, const struct hfd_place *place
 }
 
 /* The recursion is as deep as the value is nested, which the parser limits. */
-static int drop_below(struct hf__json *json, const struct hfd_place *place,
-                      struct hfd_strict *strict) {
-        bool in_object = hf__json_is_object(json);
-        int r = in_object ? drop_in_object(json, place, strict) : 0;
-        size_t i = 0;
+static int drop_below(struct hf__json *json) {
+        int r = hf__json_is_object(json) ? drop_in_object(json) : 0;
 
-        if (!in_object && !hf__json_is_array(json))
+        if (!hf__json_is_object(json) && !hf__json_is_array(json))
                 return 0;
-        for (struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m)) {
-                const struct hfd_place member = {.up = place,
-                                                 .key = in_object ? hf__json_key(m) : NULL,
-                                                 .index = i++};
-                r = drop_below(m, &member, strict);
-        }
+        for (struct hf__json *m = hf__json_first(json); m && r == 0; m = hf__json_next(m))
+                r = drop_below(m);
         return r;
 }
 
-int hfd_strict_drop_duplicates(struct hf__json *json, struct hfd_strict *strict) {
+int hfd_strict_drop_duplicates(struct hf__json *json, const struct hfd_schema *schema,
+                               struct hfd_strict *strict) {
         const struct hfd_place root = {0};
+        struct report report = {.strict = strict};
         int r = hf__json_check_unique(json, NULL);
 
         if (r == 0 || r == -ENOMEM)
                 return r;
-        return drop_below(json, &root, strict);
+        r = strict ? report_value(&report, schema, json, &root) : 0;
+        if (r == 0)
+                r = drop_below(json);
+        return r == 0 && schema ? 1 : r;
 }

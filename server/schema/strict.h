@@ -11,6 +11,7 @@
 
 struct hf__json;
 struct hfd_place;
+struct hfd_schema;
 
 #define HFD_STRICT_MAX 100 /* mistakes that are reported, as in Kubernetes */
 
@@ -33,7 +34,14 @@ void hfd_strict_rewind(struct hfd_strict *strict, struct hfd_strict_mark mark);
 void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct hfd_place *place);
 /*
  * Removes each member whose key occurs again later in the same object, because in Kubernetes'
- * decoder the last value wins. Adds each key that occurs more than once to strict; strict NULL =
- * they are not reported. Takes n log n time. 0 or -ENOMEM; strict->lines may have an error too.
+ * decoder the last value wins. Adds each key that occurs more than once to strict, in the order of
+ * the body; strict NULL = they are not reported.
+ *
+ * schema: of a body that Kubernetes decodes into a type of its own. If a key occurs twice, the
+ * unknown fields are added too, because there the order of the body decides about both, and then
+ * the result is 1: the caller need not look for unknown fields. NULL = the value has no schema.
+ *
+ * Takes n log n time. 0, 1, or -ENOMEM; strict->lines may have an error too.
  */
-int hfd_strict_drop_duplicates(struct hf__json *json, struct hfd_strict *strict);
+int hfd_strict_drop_duplicates(struct hf__json *json, const struct hfd_schema *schema,
+                               struct hfd_strict *strict);

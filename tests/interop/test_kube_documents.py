@@ -166,6 +166,20 @@ def test_openapi_v2_has_all_kinds(api):
     assert "dryRun" in [parameter["name"] for parameter in patch["parameters"]]
 
 
+EXPECTED_IDS = {
+    ("get", "/api/v1/configmaps"): "listCoreV1ConfigMapForAllNamespaces",
+    ("get", "/api/v1/namespaces/{namespace}/configmaps"): "listCoreV1NamespacedConfigMap",
+    ("delete", "/api/v1/namespaces/{namespace}/configmaps"): "deleteCoreV1CollectionNamespacedConfigMap",
+    ("get", "/api/v1/namespaces/{namespace}/configmaps/{name}"): "readCoreV1NamespacedConfigMap",
+    ("put", "/api/v1/namespaces/{name}/finalize"): "replaceCoreV1NamespaceFinalize",
+    ("post", "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"): "createCoreV1NamespacedServiceAccountToken",
+    ("patch", "/apis/certificates.k8s.io/v1/certificatesigningrequests/{name}/approval"): "patchCertificatesV1CertificateSigningRequestApproval",
+    ("delete", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas"): "deleteFlowcontrolApiserverV1CollectionFlowSchema",
+    ("put", "/apis/tenancy.holdfast.dev/v1alpha1/workspaces/{name}/status"): "replaceTenancyHoldfastDevV1alpha1WorkspaceStatus",
+    ("post", "/apis/authorization.k8s.io/v1/subjectaccessreviews"): "createAuthorizationV1SubjectAccessReview",
+}
+
+
 def operations(document, path):
     """Returns the operations of a path, each with its kind."""
     return {method: operation["x-kubernetes-group-version-kind"]["kind"] for method, operation in document["paths"][path].items() if method != "parameters"}
@@ -182,6 +196,13 @@ def test_openapi_has_the_paths_of_subresources(api):
         assert operations(document, "/api/v1/namespaces/{name}/finalize") == {"put": "Namespace"}
         ids = [operation["operationId"] for path in document["paths"].values() for method, operation in path.items() if method != "parameters"]
         assert len(ids) == len(set(ids))
+
+
+def test_operations_have_the_ids_of_kubernetes(api):
+    ids = {(method, path): operation["operationId"] for path, each in api.ask("GET", "/openapi/v2").json["paths"].items()
+           for method, operation in each.items() if method != "parameters"}
+    assert {key: ids[key] for key in EXPECTED_IDS} == EXPECTED_IDS
+    assert len(ids) == len(set(ids.values()))
 
 
 def test_openapi_is_kept_by_its_etag_and_compressed(api):

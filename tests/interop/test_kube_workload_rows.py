@@ -19,6 +19,8 @@ def named(name, annotations=None, **more):
 
 
 ATTACHMENT = {"attacher": "csi.example", "nodeName": "n", "source": {"persistentVolumeName": "pv"}}
+# Kubernetes shows each address of a load balancer once, in order.
+BALANCERS = [{"ip": "10.0.0.2"}, {"hostname": "b.example"}, {"ip": "10.0.0.1"}, {"ip": "10.0.0.2", "hostname": "a.example"}, {"ports": []}]
 OBJECTS = [
     (BUDGETS, named("one", spec={"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}})),
     (STORAGE + "csidrivers", named("csi.example", spec={"tokenRequests": [{"audience": "one"}, {"audience": "two"}]})),
@@ -34,6 +36,8 @@ OBJECTS = [
     (NETWORKING + "ingressclasses", named("usual", {CLASS_MARK.format("ingressclass"): "true"}, spec={"controller": "a.example/b"})),
     (NETWORKING + "ingressclasses", named("other", {CLASS_MARK.format("ingressclass"): "false"}, spec={"controller": "a.example/b"})),
     (NETWORKING + "ipaddresses", named("10.0.0.9", spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}})),
+    (NETWORKING + "ipaddresses", named("10.0.0.8", spec={"parentRef": {"resource": "Gateways", "group": "example.com", "name": "Shared"}})),
+    ("/api/v1/namespaces/default/services", named("balanced", spec={"type": "LoadBalancer", "ports": [{"port": 80}], "externalIPs": ["192.0.2.1"]})),
     (NETWORKING + "namespaces/default/ingresses", named("many", spec={"rules": [{"host": f"{c}.example"} for c in "abcde"]})),
     (APPS + "deployments", named("d", spec={"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE})),
     (APPS + "controllerrevisions", named("r", revision=3, data={})),
@@ -50,6 +54,9 @@ def _api():
         for path, body in OBJECTS:
             reply = server.ask("POST", path, body)
             assert reply.code == 201, (path, reply.text)
+        for path in (NETWORKING + "namespaces/default/ingresses/many", "/api/v1/namespaces/default/services/balanced"):
+            reply = server.ask("PATCH", path + "/status", {"status": {"loadBalancer": {"ingress": BALANCERS}}}, content_type=MERGE)
+            assert reply.code == 200, (path, reply.text)
         yield server
 
 
@@ -109,8 +116,11 @@ def test_annotations_of_deployments_and_labels_of_slices_count(api):
     (STORAGE + "volumeattachments", {"Attached": "boolean"}, {"a": {"Attached": False}}),
     (STORAGE + "storageclasses", {"AllowVolumeExpansion": "string"}, {"fast": {}, "old (default)": {}, "usual (default)": {"AllowVolumeExpansion": False}}),
     (NETWORKING + "ingressclasses", {}, {"other": {}, "usual (default)": {}}),
-    (NETWORKING + "ipaddresses", {"ParentRef": "string"}, {"10.0.0.9": {"ParentRef": "services/default/s"}}),
-    (NETWORKING + "namespaces/default/ingresses", {}, {"many": {"Hosts": "a.example,b.example,c.example + 2 more..."}}),
+    (NETWORKING + "ipaddresses", {"ParentRef": "string"}, {"10.0.0.9": {"ParentRef": "services/default/s"},
+                                                                  "10.0.0.8": {"ParentRef": "gateways.example.com/Shared"}}),
+    ("/api/v1/namespaces/default/services", {}, {"balanced": {"External-IP": "10.0.0.1,10.0.0.2,b.example,192.0.2.1"}}),
+    (NETWORKING + "namespaces/default/ingresses", {}, {"many": {"Hosts": "a.example,b.example,c.example + 2 more...",
+                                                                            "Address": "10.0.0.1,10.0.0.2,b.example"}}),
     (SLICES, {}, {"s": {"Ports": "web,80", "Endpoints": "10.0.0.1"}}),
 ])
 def test_columns(api, path, types, cells):

@@ -206,7 +206,7 @@ static void test_json_patch_has_limits(void **state) {
         hf__strbuf_done(&patch);
 
         hf__strbuf_putc(&patch, '[');
-        for (int i = 0; i < 200; i++) {
+        for (int i = 0; i < HF__JSON_DEPTH_MAX - 1; i++) {
                 hf__strbuf_puts(&patch,
                                 i ? ",{\"op\":\"add\",\"path\":\"" : "{\"op\":\"add\",\"path\":\"");
                 for (int k = 0; k <= i; k++)
@@ -214,10 +214,25 @@ static void test_json_patch_has_limits(void **state) {
                 hf__strbuf_puts(&patch, "\",\"value\":{}}");
         }
         hf__strbuf_putc(&patch, ']');
-        assert_int_equal(apply_json("{}", patch.data, &made), HF_E_TOO_LARGE);
-        assert_non_null(strstr(outcome.why, "nested too deeply"));
-        free(made);
+        assert_int_equal(apply_json("{}", patch.data, &made), 0);
         hf__strbuf_done(&patch);
+        static const struct {
+                const char *value;
+                int result;
+        } lowest[] = {{"0", 0}, {"{}", HF_E_TOO_LARGE}, {"[]", HF_E_TOO_LARGE}};
+        for (size_t i = 0; i < sizeof lowest / sizeof lowest[0]; i++) {
+                char *result = NULL;
+                hf__strbuf_puts(&patch, "[{\"op\":\"add\",\"path\":\"");
+                for (int k = 0; k < HF__JSON_DEPTH_MAX; k++)
+                        hf__strbuf_puts(&patch, "/d");
+                hf__strbuf_printf(&patch, "\",\"value\":%s}]", lowest[i].value);
+                assert_int_equal(apply_json(made, patch.data, &result), lowest[i].result);
+                if (lowest[i].result != 0)
+                        assert_non_null(strstr(outcome.why, "nested too deeply"));
+                free(result);
+                hf__strbuf_done(&patch);
+        }
+        free(made);
 
         /* Each move to a deeper place measures the value that is moved. */
         struct hf__strbuf text = {0};

@@ -215,7 +215,7 @@ static void test_the_size_is_limited(void **state) {
         assert_true(out.space <= 2 * MAX);
         hf__strbuf_done(&out);
         hf__strbuf_reset(&bomb);
-        for (int i = 0; i < 101; i++)
+        for (int i = 0; i < HF__JSON_DEPTH_MAX + 1; i++)
                 hf__strbuf_puts(&bomb, "[");
         assert_int_equal(convert(bomb.data, &out, &status), HF_E_INVALID);
         assert_string_equal(status.message, "line 1: the value is nested too deeply");
@@ -224,7 +224,7 @@ static void test_the_size_is_limited(void **state) {
         hf__strbuf_reset(&bomb);
         hf__strbuf_puts(&bomb, "x0: &x0 [1]\n");
         for (int i = 1; i < 120; i++)
-                hf__strbuf_printf(&bomb, "x%d: &x%d [*x%d]\n", i, i, i - 1);
+                hf__strbuf_printf(&bomb, "x%d: &x%d [[[[[[[[[[*x%d]]]]]]]]]]\n", i, i, i - 1);
         assert_int_equal(convert(bomb.data, &out, &status), HF_E_INVALID);
         hf__strbuf_done(&out);
         hf__strbuf_done(&bomb);

@@ -373,20 +373,15 @@ static void test_a_random_object_survives_both_ways(void **state) {
                         check_random(hfd_resource_at(i));
 }
 
-/* A CustomResourceDefinition with a schema in n others, as a body. */
-static void put_nested(struct hf__strbuf *s, size_t n) {
-        enum {
-                OBJECT_SPEC = 2,
-                SPEC_VERSIONS = 7,
-                VERSION_SCHEMA = 4,
-                PROPS = 1,
-                NOT = 28,
-                RAW = 2
-        };
+enum { ALL_OF = 25, NOT = 28 };
+
+/* A CustomResourceDefinition with a schema in n others, as a body. field: which holds the next. */
+static void put_nested(struct hf__strbuf *s, size_t n, unsigned field) {
+        enum { OBJECT_SPEC = 2, SPEC_VERSIONS = 7, VERSION_SCHEMA = 4, PROPS = 1, RAW = 2 };
 
         hf__strbuf_add(s, "k8s\0", 4);
         for (size_t i = 0; i < n; i++)
-                hfd_protobuf_wrap(s, NOT, 4);
+                hfd_protobuf_wrap(s, field, 4);
         hfd_protobuf_wrap(s, PROPS, 4);
         hfd_protobuf_wrap(s, VERSION_SCHEMA, 4);
         hfd_protobuf_wrap(s, SPEC_VERSIONS, 4);
@@ -401,15 +396,36 @@ static void test_a_schema_is_not_nested_without_end(void **state) {
         static const struct {
                 size_t n;
                 int result;
-        } cases[] = {{0, 0}, {60, 0}, {200, HF_E_INVALID}, {20000, HF_E_INVALID}};
+        } cases[] = {{0, 0}, {900, 0}, {1100, HF_E_INVALID}, {20000, HF_E_INVALID}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf body = {0};
                 struct hf__json *json = NULL;
-                put_nested(&body, cases[i].n);
+                put_nested(&body, cases[i].n, NOT);
                 assert_int_equal(hfd_protobuf_to_json(definitions, false, body.data, body.n, &json),
                                  cases[i].result);
                 hf__json_free(json);
+                hf__strbuf_done(&body);
+        }
+}
+
+/* An element of a list is in two JSON values, and in one message. */
+static void test_what_is_stored_can_be_parsed_again(void **state) {
+        const struct hfd_resource *definitions = find("CustomResourceDefinition");
+
+        for (size_t n = 490; n <= 500; n++) {
+                struct hf__strbuf body = {0}, text = {0};
+                struct hf__json *json = NULL;
+                put_nested(&body, n, ALL_OF);
+                int r = hfd_protobuf_to_json(definitions, false, body.data, body.n, &json);
+                assert_int_equal(r, 2 * n + 6 <= HF__JSON_DEPTH_MAX ? 0 : HF_E_INVALID);
+                hf__json_print(json, &text);
+                hf__json_free(json);
+                if (r == 0)
+                        assert_int_equal(hf__json_parse(text.data, text.n, &json, NULL), 0);
+                if (r == 0)
+                        hf__json_free(json);
+                hf__strbuf_done(&text);
                 hf__strbuf_done(&body);
         }
 }
@@ -480,6 +496,7 @@ int main(void) {
                 cmocka_unit_test(test_members_of_another_type_count_as_absent),
                 cmocka_unit_test(test_a_random_object_survives_both_ways),
                 cmocka_unit_test(test_a_schema_is_not_nested_without_end),
+                cmocka_unit_test(test_what_is_stored_can_be_parsed_again),
                 cmocka_unit_test(test_the_order_of_accept_is_that_of_kubernetes),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

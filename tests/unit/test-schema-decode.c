@@ -61,7 +61,7 @@ static int decode_by(const char *text, int (*fn)(const struct hfd_schema *, stru
         struct hf__json *json;
 
         assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
-        assert_int_equal(hfd_strict_drop_duplicates(json, &strict), 0);
+        assert_int_equal(hfd_strict_drop_duplicates(json, NULL, &strict), 0);
         int r = fn(&thing, json, &strict, reason, sizeof reason);
         hf__json_print(json, &out);
         (void)snprintf(result, sizeof result, "%s", out.data);
@@ -145,8 +145,80 @@ static void test_the_last_of_duplicate_fields_wins(void **state) {
                          0);
         assert_string_equal(result, "{\"data\":{\"b\":\"x\",\"a\":\"3\"},"
                                     "\"list\":[{\"name\":\"y\"}],\"on\":false}");
-        assert_string_equal(lines, "duplicate field \"on\"\nduplicate field \"data.a\"\n"
-                                   "duplicate field \"list[0].name\"");
+        assert_string_equal(lines, "duplicate field \"data.a\"\n"
+                                   "duplicate field \"list[0].name\"\nduplicate field \"on\"");
+}
+
+/* Reports by the schema of a thing, without decoding. *ret_result: what the function returns. */
+static void report(const char *text, int *ret_result) {
+        struct hfd_strict strict = {0};
+        struct hf__json *json;
+
+        assert_int_equal(hf__json_parse(text, strlen(text), &json, NULL), 0);
+        *ret_result = hfd_strict_drop_duplicates(json, &thing, &strict);
+        (void)snprintf(lines, sizeof lines, "%s", strict.lines.data ? strict.lines.data : "");
+        assert_int_equal(hf__json_check_unique(json, NULL), 0);
+        hf__strbuf_done(&strict.lines);
+        hf__json_free(json);
+}
+
+static void test_mistakes_have_the_order_of_the_body(void **state) {
+        static const struct {
+                const char *text, *lines;
+        } cases[] = {
+                {"{\"x\":1,\"on\":true,\"on\":false,\"part\":{\"y\":1},\"data\":{\"a\":\"\",\"a\":"
+                 "\"\"}}",
+                 "unknown field \"x\"\nduplicate field \"on\"\nunknown field \"part.y\"\n"
+                 "duplicate field \"data.a\""},
+                /* of an unknown field nothing else is reported, and each mistake once */
+                {"{\"x\":{\"y\":1,\"y\":2},\"x\":3,\"on\":true,\"on\":true,\"on\":true}",
+                 "unknown field \"x\"\nduplicate field \"on\""},
+                {"{\"part\":{\"name\":\"\",\"name\":\"\"},\"z\":1,\"part\":{\"name\":\"\",\"name\":"
+                 "\"\"}}",
+                 "duplicate field \"part.name\"\nunknown field \"z\"\nduplicate field \"part\""},
+                {"{\"list\":[{},{\"v\":2,\"name\":\"\",\"name\":\"\"}],\"map\":{\"k\":{\"w\":1},"
+                 "\"k\":{}}}",
+                 "unknown field \"list[1].v\"\nduplicate field \"list[1].name\"\n"
+                 "unknown field \"map.k.w\"\nduplicate field \"map.k\""},
+                /* what has no schema has no mistakes */
+                {"{\"wild\":{\"a\":1,\"a\":2},\"free\":{\"b\":1,\"b\":2}}", ""},
+        };
+        int r;
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                report(cases[i].text, &r);
+                assert_int_equal(r, 1);
+                assert_string_equal(lines, cases[i].lines);
+        }
+        report("{\"x\":1}", &r); /* without duplicate fields decoding reports the others */
+        assert_int_equal(r, 0);
+        assert_string_equal(lines, "");
+}
+
+/* Their paths are long, and each repeats one of the others. */
+static void test_mistakes_that_repeat_others_cost_little(void **state) {
+        enum { DEPTH = 900, N = 20000 };
+        struct hf__strbuf text = {0};
+        struct hfd_strict strict = {0};
+        struct hf__json *json;
+
+        for (int i = 0; i < DEPTH; i++)
+                hf__strbuf_puts(&text, "{\"a-key-of-some-length\":");
+        hf__strbuf_putc(&text, '[');
+        for (int i = 0; i < N; i++)
+                hf__strbuf_puts(&text,
+                                i ? ",{\"p\":{\"x\":1,\"x\":1}}" : "{\"p\":{\"x\":1,\"x\":1}}");
+        hf__strbuf_putc(&text, ']');
+        for (int i = 0; i < DEPTH; i++)
+                hf__strbuf_putc(&text, '}');
+        assert_int_equal(hf__json_parse(text.data, text.n, &json, NULL), 0);
+        assert_int_equal(hfd_strict_drop_duplicates(json, NULL, &strict), 0);
+        assert_in_range(strict.n, 1, HFD_STRICT_MAX);
+        assert_true(strict.lines.n < (size_t)5 << 20);
+        assert_int_equal(hf__json_check_unique(json, NULL), 0);
+        hf__strbuf_done(&strict.lines);
+        hf__json_free(json);
+        hf__strbuf_done(&text);
 }
 
 static void test_times_have_one_form(void **state) {
@@ -245,6 +317,8 @@ int main(void) {
                 cmocka_unit_test(test_null_is_the_absent_value),
                 cmocka_unit_test(test_empty_lists_and_maps_are_absent_values),
                 cmocka_unit_test(test_the_last_of_duplicate_fields_wins),
+                cmocka_unit_test(test_mistakes_have_the_order_of_the_body),
+                cmocka_unit_test(test_mistakes_that_repeat_others_cost_little),
                 cmocka_unit_test(test_times_have_one_form),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
                 cmocka_unit_test(test_a_wrong_time_is_named_as_kubernetes_names_it),

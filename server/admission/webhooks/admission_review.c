@@ -226,7 +226,7 @@ static int parse_text(const void *text, size_t n, struct hf__json **ret_json, si
         int r = hf__utf8_valid(text, n) ? hf__json_parse(text, n, ret_json, ret_offset)
                                         : HF_E_INVALID;
 
-        return r == 0 ? hfd_strict_drop_duplicates(*ret_json, NULL) : r;
+        return r == 0 ? hfd_strict_drop_duplicates(*ret_json, NULL, NULL) : r;
 }
 
 /* Decodes the patch, which is base64. */

@@ -5,10 +5,12 @@
  * and validates fields itself.
  *
  * Invariant: an operation names the content types that the server accepts and sends, and no others
- * (negotiation.h).
+ * (negotiation.h). No two operations of a document have the same id, because clients are generated
+ * from them.
  */
 #include "server/handlers/openapi/paths.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "base/strbuf.h"
@@ -36,7 +38,8 @@ enum {
 
 struct operation {
         const char *method; /* of HTTP, in lower case */
-        const char *action; /* x-kubernetes-action; also begins the operation's id */
+        const char *action; /* x-kubernetes-action */
+        const char *verb;   /* with which the operation's id begins */
         enum body body;
         enum result result;
         unsigned flags;
@@ -45,14 +48,17 @@ struct operation {
 /* In this order in a document. The first three are at the path without a name. */
 enum { LIST_ALL, CREATE, DELETE_ALL, GET_ONE, REPLACE, CHANGE, DELETE_ONE, N_OPERATIONS };
 static const struct operation operations[] = {
-        [LIST_ALL] = {"get", "list", NO_BODY, LIST, READS_MANY | WATCHES},
-        [CREATE] = {"post", "post", OBJECT, ONE, DRY_RUN | NAMES_MANAGER | CREATED | ACCEPTED},
-        [DELETE_ALL] = {"delete", "deletecollection", OPTIONS, STATUS,
+        [LIST_ALL] = {"get", "list", "list", NO_BODY, LIST, READS_MANY | WATCHES},
+        [CREATE] = {"post", "post", "create", OBJECT, ONE,
+                    DRY_RUN | NAMES_MANAGER | CREATED | ACCEPTED},
+        [DELETE_ALL] = {"delete", "deletecollection", "delete", OPTIONS, STATUS,
                         READS_MANY | DELETES | DRY_RUN},
-        [GET_ONE] = {"get", "get", NO_BODY, ONE, 0},
-        [REPLACE] = {"put", "put", OBJECT, ONE, DRY_RUN | NAMES_MANAGER | CREATED},
-        [CHANGE] = {"patch", "patch", PATCH, ONE, DRY_RUN | NAMES_MANAGER | FORCES | CREATED},
-        [DELETE_ONE] = {"delete", "delete", OPTIONS, STATUS, DELETES | DRY_RUN | ACCEPTED},
+        [GET_ONE] = {"get", "get", "read", NO_BODY, ONE, 0},
+        [REPLACE] = {"put", "put", "replace", OBJECT, ONE, DRY_RUN | NAMES_MANAGER | CREATED},
+        [CHANGE] = {"patch", "patch", "patch", PATCH, ONE,
+                    DRY_RUN | NAMES_MANAGER | FORCES | CREATED},
+        [DELETE_ONE] = {"delete", "delete", "delete", OPTIONS, STATUS,
+                        DELETES | DRY_RUN | ACCEPTED},
 };
 
 static const struct {
@@ -248,15 +254,48 @@ static void put_responses(const struct place *place, const struct operation *ope
         hf__strbuf_puts(place->s, "\"401\":{\"description\":\"Unauthorized\"}},");
 }
 
-static void put_operation(const struct place *place, const struct operation *operation) {
-        const struct hfd_resource *resource = place->resource, *kind = kind_of(place);
+/* Appends the n bytes of text as one word of an id: a letter that begins it, or follows another
+ * character, is a capital, and only letters and digits remain. */
+static void put_word(struct hf__strbuf *s, const char *text, size_t n) {
+        bool capital = true;
+
+        for (size_t i = 0; i < n; i++) {
+                unsigned char c = (unsigned char)text[i];
+                bool kept = isalpha(c) || (i > 0 && isdigit(c));
+                if (kept)
+                        hf__strbuf_putc(s, capital ? (char)toupper(c) : (char)c);
+                capital = !kept;
+        }
+}
+
+/* Appends the id that Kubernetes gives to the operation, such as listCoreV1NamespacedConfigMap. */
+static void put_id(const struct place *place, const struct operation *operation) {
+        static const char suffix[] = ".k8s.io";
+        const struct hfd_resource *resource = place->resource;
+        const char *group = *resource->group ? resource->group : "core";
+        size_t n = strlen(group), n_suffix = sizeof suffix - 1;
         struct hf__strbuf *s = place->s;
 
-        hf__strbuf_printf(s, "\"%s\":{\"operationId\":\"%s_%s_%s_%s%s%s%s\",", operation->method,
-                          operation->action, *resource->group ? resource->group : "core",
-                          resource->version, resource->plural, place->part ? "_" : "",
-                          place->part ? place->part->name : "",
-                          place->everywhere ? "_for_all_namespaces" : "");
+        if (n > n_suffix && strcmp(group + n - n_suffix, suffix) == 0)
+                n -= n_suffix;
+        hf__strbuf_puts(s, operation->verb);
+        put_word(s, group, n);
+        put_word(s, resource->version, strlen(resource->version));
+        hf__strbuf_puts(s, operation == &operations[DELETE_ALL] ? "Collection" : "");
+        hf__strbuf_puts(s, resource->namespaced && !place->everywhere ? "Namespaced" : "");
+        put_word(s, resource->kind, strlen(resource->kind));
+        if (place->part)
+                put_word(s, place->part->name, strlen(place->part->name));
+        hf__strbuf_puts(s, place->everywhere ? "ForAllNamespaces" : "");
+}
+
+static void put_operation(const struct place *place, const struct operation *operation) {
+        const struct hfd_resource *kind = kind_of(place);
+        struct hf__strbuf *s = place->s;
+
+        hf__strbuf_printf(s, "\"%s\":{\"operationId\":\"", operation->method);
+        put_id(place, operation);
+        hf__strbuf_puts(s, "\",");
         if (place->v2 && operation->body != NO_BODY)
                 put_types(place, "consumes", operation->body);
         if (place->v2)

@@ -45,7 +45,7 @@ struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const voi
         int r = hf__json_parse(body ? body : "", n_body, &object, NULL);
 
         if (r == 0 && hf__json_is_object(object))
-                r = hfd_strict_drop_duplicates(object, NULL);
+                r = hfd_strict_drop_duplicates(object, NULL, NULL);
         else if (r != -ENOMEM)
                 r = HF_E_INVALID;
         if (r == 0 && !hfd_meta_accept_type(resource, object, response))

@@ -61,13 +61,16 @@ static bool name_lines(struct hfd_write *w) {
 
 /*
  * Removes duplicate fields from the body. Some parsers use the first value and others the last, so
- * the value that was checked might not be the value that a client reads. False: response is filled.
+ * the value that was checked might not be the value that a client reads. schema: of an object of a
+ * built-in kind in JSON, otherwise NULL. False: response is filled.
  */
-static bool drop_duplicates(struct hfd_write *w, struct hfd_response *response) {
+static bool drop_duplicates(struct hfd_write *w, const struct hfd_schema *schema,
+                            struct hfd_response *response) {
         /* After a conflict the body is read again, and its mistakes are found again. */
         hfd_strict_rewind(&w->request->options.strict, (struct hfd_strict_mark){0});
-        if (hfd_strict_drop_duplicates(w->body, strict_of(w)) != 0 || !name_lines(w) ||
-            w->request->options.strict.lines.error != 0) {
+        int r = hfd_strict_drop_duplicates(w->body, schema, strict_of(w));
+        w->unknown_reported = r == 1;
+        if (r < 0 || !name_lines(w) || w->request->options.strict.lines.error != 0) {
                 hfd_response_no_memory(response);
                 return false;
         }
@@ -160,7 +163,8 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return false;
         /* Each attempt of a patch decodes another object. */
         hfd_strict_rewind(&o->strict, w->strict_of_body);
-        int r = decode_and_prune(resource, w->accepts_config, object, strict_of(w), reason);
+        int r = decode_and_prune(resource, w->accepts_config, object,
+                                 w->unknown_reported ? NULL : strict_of(w), reason);
         if (r == HF_E_INVALID)
                 return refuse_object(resource, reason, response);
         if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT &&
@@ -296,6 +300,12 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         return true;
 }
 
+/* The schema that decides which fields of the body a strict decoder reports in their order; NULL:
+ * it reports duplicate fields first, because it decodes a custom resource without a type. */
+static const struct hfd_schema *body_schema(const struct hfd_request *request) {
+        return request->resource->custom || request->yaml ? NULL : request->resource->schema;
+}
+
 /*
  * Reads the object of a create or an update. A create must not name a resourceVersion other than
  * "0", because there is no version yet; as in Kubernetes it is refused after other mistakes. False:
@@ -305,7 +315,8 @@ static bool read_object(struct hfd_write *w, struct hfd_response *response) {
         const char *revision;
 
         if (!hfd_write_body_parse(w->request, w->request->resource->kind, &w->body, response) ||
-            !drop_duplicates(w, response) || !hfd_write_body_accept(w, w->body, response))
+            !drop_duplicates(w, body_schema(w->request), response) ||
+            !hfd_write_body_accept(w, w->body, response))
                 return false;
         revision = hf__json_string(w->body, "metadata.resourceVersion");
         w->names_revision = revision && *revision && strcmp(revision, "0") != 0;
@@ -388,7 +399,7 @@ static bool read_patch(struct hfd_write *w, struct hfd_response *response) {
                 return false;
         if (patch == HFD_PATCH_JSON && !check_operations(w->body, response))
                 return false;
-        if (!drop_duplicates(w, response))
+        if (!drop_duplicates(w, NULL, response))
                 return false;
         return patch != HFD_PATCH_APPLY || hfd_write_apply_body_accept(w, response);
 }
@@ -403,7 +414,7 @@ bool hfd_write_body_read(struct hfd_write *w, struct hfd_response *response) {
                 return read_object(w, response);
         if (w->request->n_body &&
             (!hfd_write_body_parse(w->request, "DeleteOptions", &w->body, response) ||
-             !drop_duplicates(w, response)))
+             !drop_duplicates(w, NULL, response)))
                 return false;
         return hfd_delete_options_read(&w->request->options, w->body, response);
 }

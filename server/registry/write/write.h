@@ -100,8 +100,9 @@ struct hfd_write {
 
         /* Of the body. What a strict decoder would refuse in it, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
-        bool accepts_config; /* the body that is read is the configuration of an apply */
-        bool names_revision; /* the object to create has a resourceVersion */
+        bool unknown_reported; /* its unknown fields, together with its duplicate ones */
+        bool accepts_config;   /* the body that is read is the configuration of an apply */
+        bool names_revision;   /* the object to create has a resourceVersion */
 
         /* The parsed JSON. commit.c frees it before it sends the transaction. */
 

@@ -290,7 +290,7 @@ static int read_response(const void *review, size_t n_response, const char *uid,
         if (hf__utf8_valid(review, n_response))
                 r = hf__json_parse(review, n_response, &json, &offset);
         if (r == 0)
-                r = hfd_strict_drop_duplicates(json, NULL);
+                r = hfd_strict_drop_duplicates(json, NULL, NULL);
         if (r != 0 && r != -ENOMEM) {
                 hf__strbuf_printf(why, "failed: the response is not JSON, at byte %zu", offset);
                 return HF_E_INVALID;

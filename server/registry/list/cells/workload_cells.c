@@ -6,8 +6,10 @@
 #include "server/registry/list/cells/workload_cells.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -123,20 +125,38 @@ static void put_selector(struct hf__strbuf *out, const struct hf__json *object, 
 
 /* ---- services and their endpoints ---- */
 
+static int compare_texts(const void *a, const void *b) {
+        return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The addresses of a load balancer, sorted, each once. */
 static void put_addresses(struct hf__strbuf *out, const struct hf__json *object) {
-        for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(object, "status.loadBalancer.ingress"));
-             m; m = hf__json_next(m))
-                put_element(out, 0, ",",
-                            *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname"));
+        const struct hf__json *list = hf__json_path(object, "status.loadBalancer.ingress");
+        size_t n = 0, space = hf__json_count(list);
+        const char **texts = space > 0 ? calloc(space, sizeof *texts) : NULL;
+
+        if (space > 0 && !texts)
+                out->error = -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(list); m && texts; m = hf__json_next(m)) {
+                texts[n] = *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname");
+                n += *texts[n] != '\0';
+        }
+        if (n > 1)
+                qsort(texts, n, sizeof *texts, compare_texts);
+        for (size_t i = 0; i < n; i++)
+                if (i == 0 || strcmp(texts[i], texts[i - 1]) != 0)
+                        put_element(out, 0, ",", texts[i]);
+        free(texts);
 }
 
 static void put_external(struct hf__strbuf *out, const struct hf__json *service) {
         const char *type = text_of(service, "spec.type");
 
-        if (strcmp(type, "ExternalName") == 0)
+        if (strcmp(type, "ExternalName") == 0) {
                 hf__strbuf_puts(out, text_of(service, "spec.externalName"));
-        else if (strcmp(type, "LoadBalancer") == 0)
+                return;
+        }
+        if (strcmp(type, "LoadBalancer") == 0)
                 put_addresses(out, service);
         for (const struct hf__json *m = hf__json_first(hf__json_path(service, "spec.externalIPs"));
              m; m = hf__json_next(m))
@@ -307,6 +327,11 @@ static void put_claim(struct hf__strbuf *out, const struct hf__json *object, con
 
 /* ---- references ---- */
 
+static void put_lower(struct hf__strbuf *out, const char *text) {
+        for (; *text; text++)
+                hf__strbuf_putc(out, (char)tolower((unsigned char)*text));
+}
+
 static void put_owner(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         for (const struct hf__json *m =
@@ -315,8 +340,7 @@ static void put_owner(struct hf__strbuf *out, const struct hf__json *object, con
                 if (!hf__json_bool(m, "controller", false))
                         continue;
                 const char *version = text_of(m, "apiVersion"), *slash = strchr(version, '/');
-                for (const char *c = text_of(m, "kind"); *c; c++)
-                        hf__strbuf_putc(out, (char)tolower((unsigned char)*c));
+                put_lower(out, text_of(m, "kind"));
                 if (slash)
                         hf__strbuf_printf(out, ".%.*s", (int)(slash - version), version);
                 hf__strbuf_printf(out, "/%s", text_of(m, "name"));
@@ -343,15 +367,23 @@ static void put_parameters(struct hf__strbuf *out, const struct hf__json *object
         put_otherwise(out, 0, "<none>");
 }
 
+/* Only the resource and its group are in lower case. */
 static void put_parent(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                        int64_t now_s) {
-        static const char *const members[] = {"resource", "group", "namespace", "name"};
         const struct hf__json *parent = hf__json_path(object, "spec.parentRef");
 
-        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
-                if (*text_of(parent, members[i]))
-                        put_element(out, 0, i == 1 ? "." : "/", text_of(parent, members[i]));
-        put_otherwise(out, 0, "<none>");
+        if (!hf__json_is_object(parent)) {
+                hf__strbuf_puts(out, "<none>");
+                return;
+        }
+        put_lower(out, text_of(parent, "resource"));
+        if (*text_of(parent, "group")) {
+                hf__strbuf_putc(out, '.');
+                put_lower(out, text_of(parent, "group"));
+        }
+        if (*text_of(parent, "namespace"))
+                hf__strbuf_printf(out, "/%s", text_of(parent, "namespace"));
+        hf__strbuf_printf(out, "/%s", text_of(parent, "name"));
 }
 
 /* ---- classes and drivers ---- */

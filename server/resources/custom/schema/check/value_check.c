@@ -10,7 +10,8 @@
  * causes of the part are taken back. Value validations (allOf and so on) belong to the part in
  * which they are; the children below them are parts of their own.
  *
- * Invariant: the recursion is as deep as object and schema are nested.
+ * Invariant: the recursion is as deep as object and schema are nested. Texts of reports are large,
+ * so what makes them is not inlined into the functions that recurse.
  */
 #include <stdio.h>
 #include <string.h>
@@ -50,8 +51,9 @@ static bool try_schema(const struct scope *scope, const struct hfd_custom_node *
         return valid;
 }
 
-static void report_path_message(const struct scope *scope, const struct hfd_checked *checked,
-                                const char *text) {
+__attribute__((noinline)) static void report_path_message(const struct scope *scope,
+                                                          const struct hfd_checked *checked,
+                                                          const char *text) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX];
 
         if (!checked->records)
@@ -266,8 +268,8 @@ static bool check_size(const struct scope *scope, const struct hfd_custom_node *
         return valid;
 }
 
-static void report_forbidden(const struct scope *scope, const struct hfd_checked *checked,
-                             const char *key) {
+__attribute__((noinline)) static void
+report_forbidden(const struct scope *scope, const struct hfd_checked *checked, const char *key) {
         char path[HFD_REPORT_PATH_MAX], quoted[HFD_REPORT_VALUE_MAX], detail[400];
 
         if (!checked->records)

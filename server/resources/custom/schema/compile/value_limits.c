@@ -3,7 +3,8 @@
  * Compiles the value validations of a node: lengths, ranges, patterns, enums, and what is below
  * allOf, anyOf, oneOf and not.
  *
- * Invariant: the limits of a node are in the order of enum hfd_custom_limit_kind.
+ * Invariants: the limits of a node are in the order of enum hfd_custom_limit_kind. What compiles a
+ * pattern has large variables, so it is not inlined into the functions that recurse.
  */
 #include <errno.h>
 #include <search.h>
@@ -115,8 +116,8 @@ static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compil
 }
 
 /* Compiles a pattern in memory of its own, because the program is a small part of what it needs. */
-static const struct hf__cel_regex *compile_regex(struct hfd_schema_compiler *compiler,
-                                                 const char *text) {
+__attribute__((noinline)) static const struct hf__cel_regex *
+compile_regex(struct hfd_schema_compiler *compiler, const char *text) {
         const struct hf__cel_regex *regex = NULL;
         struct hf__arena arena;
         char message[128];

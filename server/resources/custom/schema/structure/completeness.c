@@ -2,6 +2,9 @@
 /*
  * Every property and every item that a value validation names must be in the structure too, so that
  * each value has a schema by which it is pruned and shown.
+ *
+ * Invariant: the recursion is as deep as the schema. What makes the texts of a cause is not inlined
+ * into it, because the texts are large.
  */
 #include <stdio.h>
 
@@ -39,7 +42,8 @@ static void check_keywords(struct hfd_structure *structure, struct pair pair) {
         check_list(structure, pair, "oneOf");
 }
 
-static void require_part(struct hfd_structure *structure, struct pair pair) {
+__attribute__((noinline)) static void require_part(struct hfd_structure *structure,
+                                                   struct pair pair) {
         char path[HFD_STRUCTURE_PATH_MAX], detail[HFD_STRUCTURE_PATH_MAX + 40];
 
         hfd_structure_path_print(pair.validation_path, NULL, path);
