@@ -29,7 +29,7 @@
 #include "server/storage/sqlite/files/backup.h"
 #include "server/storage/sqlite/store.h"
 #include "server/storage/term_record.h"
-#include "server/store/snapshot.h"
+#include "server/store/snapshot_stamp.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
 #include "watch_recorder.h"
