@@ -26,6 +26,7 @@
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 #include "server/auth/write_file.h"
+#include "server/cacher/cacher.h"
 #include "server/config/config.h"
 #include "server/controllers/api_services/api_service_core.h"
 #include "server/controllers/kinds/kind_set.h"
@@ -33,9 +34,11 @@
 #include "server/filters/filters.h"
 #include "server/flow/flow_control.h"
 #include "server/handlers/process_metrics.h"
+#include "server/http/router.h"
 #include "server/jwt/jwt.h"
 #include "server/jwt/key.h"
 #include "server/oidc/oidc.h"
+#include "server/outbound/outbound.h"
 #include "server/pool/work_pool.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/objects/object.h"
@@ -46,9 +49,15 @@
 #include "server/server.h"
 #include "server/service_accounts/service_accounts.h"
 #include "server/status/collector.h"
+#include "server/storage/memory/store.h"
 
 static struct hf_host host = {.size = sizeof host};
 static char directory[64], tokens_path[128], policy_path[128], log_path[128], config_path[128];
+/* What constructors refer to. */
+static struct hfd_store *store;
+static struct hfd_cacher *cacher;
+static struct hfd_router *router;
+static struct hfd_auth *no_tokens;
 
 /* ---- the constructors ---- */
 
@@ -69,18 +78,25 @@ static int make_pool(void) {
 }
 
 static int make_oidc(void) {
-        const struct hfd_oidc_config config = {.ca_pem = "x"};
+        const struct hfd_oidc_config config = {.rules = {.issuer = "https://issuer.example"},
+                                               .ca_pem = "x"};
+        struct hfd_outbound *outbound = NULL;
         struct hfd_oidc *oidc = NULL;
-        int r = hfd_oidc_new(&host, NULL, &config, &oidc);
+        int r = hfd_outbound_new(&host, NULL, &outbound);
 
+        if (r == 0)
+                r = hfd_oidc_new(&host, outbound, &config, &oidc);
         hfd_oidc_free(oidc);
+        hfd_outbound_free(outbound);
         return r;
 }
 
 static int make_accounts(void) {
         static const char *const issuers[] = {"https://issuer.example", NULL}, *const none[] = {
                                                                                        NULL};
-        const struct hfd_service_accounts_config config = {.issuers = issuers, .audiences = none};
+        const struct hfd_service_accounts_config config = {.cacher = cacher,
+                                                           .issuers = issuers,
+                                                           .audiences = none};
         struct hfd_service_accounts *accounts = NULL;
         int r = hfd_service_accounts_new(&host, &config, &accounts);
 
@@ -134,7 +150,7 @@ static int make_record(void) {
 }
 
 static int make_filters(void) {
-        const struct hfd_filters_config config = {0};
+        const struct hfd_filters_config config = {.router = router, .auth = no_tokens};
         struct hfd_filters *filters = NULL;
         int r = hfd_filters_new(&host, &config, &filters);
 
@@ -367,12 +383,23 @@ static int set_up(void **state) {
         (void)snprintf(policy_path, sizeof policy_path, "%s/policy", directory);
         (void)snprintf(log_path, sizeof log_path, "%s/log", directory);
         (void)snprintf(config_path, sizeof config_path, "%s/kubeconfig", directory);
+        struct hfd_cacher_config cache = {.prefix = "/registry"};
+
+        assert_int_equal(hfd_memory_store_new(&host, &store), 0);
+        cache.store = store;
+        assert_int_equal(hfd_cacher_new(&host, &cache, &cacher), 0);
+        assert_int_equal(hfd_router_new(&router), 0);
+        assert_int_equal(hfd_auth_new(&host, NULL, &no_tokens, NULL), 0);
         return hfd_write_file(tokens_path, "t,ann,1,\"a,b\"\n", 0600, NULL) |
                hfd_write_file(policy_path, policy, 0600, NULL) |
                hfd_write_file(config_path, config, 0600, NULL);
 }
 
 static int tear_down(void **state) {
+        hfd_auth_free(no_tokens);
+        hfd_router_free(router);
+        hfd_cacher_free(cacher);
+        store->ops->free(store);
         return unlink(tokens_path) | unlink(policy_path) | unlink(log_path) | unlink(config_path) |
                rmdir(directory);
 }
