@@ -51,7 +51,7 @@ struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_rea
 }
 
 static void push_read(struct hfd_consistent_read **list, struct hfd_consistent_read *read) {
-        assert(read->ready && !read->next);
+        assert(read->ready);
         read->next = *list;
         *list = read;
 }

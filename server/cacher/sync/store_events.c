@@ -274,7 +274,6 @@ void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_ev
 }
 
 void hfd_store_events_deliver(struct hfd_event_batch *batch) {
-        assert(batch->n > 0);
         for (size_t i = 0; i < batch->n; i++)
                 if (batch->prepared[i].delivered)
                         hfd_object_share_frames(batch->prepared[i].delivered);

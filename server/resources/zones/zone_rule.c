@@ -162,7 +162,6 @@ int hfd_zone_rule_offset(const struct hfd_zone_rule *rule, int64_t seconds) {
         int64_t year = year_of(days);
         int64_t begin;
         int64_t end;
-        assert(!rule->has_summer || (rule->begin.form && rule->end.form));
         bool summer;
 
         if (!rule->has_summer)
