@@ -22,7 +22,6 @@
 #include <curl/curl.h>
 
 #include "etcd_spawn.h"
-#include "server/storage/epoch.h"
 #include "server/storage/etcd/store.h"
 #include "server/storage/keys.h"
 #include "server/storage/memory/store.h"

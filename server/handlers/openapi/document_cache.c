@@ -49,11 +49,10 @@ int hfd_document_cache_new(size_t max_bytes, struct hfd_document_cache **ret_cac
         return 0;
 }
 
-/* Removes the entry that *place points to. */
-static void remove_locked(struct hfd_document_cache *cache, struct entry **place) {
+/* Removes the entry that *place points to. The caller holds the lock, or frees the cache. */
+static void remove_entry(struct hfd_document_cache *cache, struct entry **place) {
         struct entry *entry = *place;
 
-        hf__mutex_assert_held(&cache->mu);
         *place = entry->next;
         assert(cache->n_entries > 0 && cache->n_bytes >= entry->document.packed->n);
         cache->n_entries--;
@@ -66,7 +65,7 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
         if (!cache)
                 return NULL;
         while (cache->first)
-                remove_locked(cache, &cache->first);
+                remove_entry(cache, &cache->first);
         (void)pthread_mutex_destroy(&cache->mu);
         free(cache);
         return NULL;
@@ -112,7 +111,7 @@ static void shrink_locked(struct hfd_document_cache *cache) {
                 struct entry **last = &cache->first;
                 while ((*last)->next)
                         last = &(*last)->next;
-                remove_locked(cache, last);
+                remove_entry(cache, last);
         }
 }
 
@@ -131,7 +130,7 @@ void hfd_document_cache_add(struct hfd_document_cache *cache, const char *name,
         pthread_mutex_lock(&cache->mu);
         struct entry **place = find_locked(cache, name);
         if (*place)
-                remove_locked(cache, place);
+                remove_entry(cache, place);
         put_in_front_locked(cache, entry);
         cache->n_entries++;
         cache->n_bytes += document->packed->n;
