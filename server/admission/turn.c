@@ -30,7 +30,9 @@ int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admissi
 
         if (!turn)
                 return -ENOMEM;
-        *turn = (struct turn){.task = {.step = run_turn, .owner = hfd_work_owner(user)},
+        *turn = (struct turn){.task = {.step = run_turn,
+                                       .owner = hfd_work_owner(user),
+                                       .long_step = true},
                               .fn = fn,
                               .ctx = ctx};
         if (hfd_work_submit(pool, &turn->task))

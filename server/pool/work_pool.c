@@ -7,6 +7,9 @@
  * task of the next queue that is not empty, round robin. A task with more to do goes to the end of
  * its queue.
  *
+ * There are two lanes with such queues: for tasks with short steps, and for those with long ones. A
+ * thread takes from both in turn, but not a long step while all threads but one run long steps.
+ *
  * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
  * task gets its last step.
@@ -32,10 +35,18 @@ struct queue {
         struct hfd_work_task *head, **tail;
 };
 
+struct lane {
+        struct queue queues[N_QUEUES];
+        unsigned next_queue; /* the queue whose turn is next */
+        size_t n_queued;     /* tasks in all queues */
+        unsigned n_running;
+};
+
 struct hfd_work_pool {
         /* immutable after new */
         const struct hf_host *host; /* borrowed */
         unsigned n_threads;
+        unsigned max_long; /* steps of long_steps that may run at the same time */
         int nice;
 
         atomic_bool stopping; /* set under mu; read without it by hfd_work_is_cancelled */
@@ -43,9 +54,8 @@ struct hfd_work_pool {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t cond; /* signalled for a queued task; broadcast when the threads may end */
-        struct queue queues[N_QUEUES];
-        unsigned next_queue; /* the queue whose turn is next */
-        size_t n_queued;     /* tasks in all queues */
+        struct lane short_steps, long_steps;
+        bool long_is_next; /* it is the turn of long_steps */
         size_t pending;
 
         /* only for the thread that creates and stops the pool */
@@ -54,7 +64,8 @@ struct hfd_work_pool {
 };
 
 static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *task) {
-        struct queue *queue = &pool->queues[task->owner % N_QUEUES];
+        struct lane *lane = task->long_step ? &pool->long_steps : &pool->short_steps;
+        struct queue *queue = &lane->queues[task->owner % N_QUEUES];
 
         hf__mutex_assert_held(&pool->mu);
         assert(task->state != QUEUED);
@@ -63,31 +74,46 @@ static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *tas
         task->next = NULL;
         *queue->tail = task;
         queue->tail = &task->next;
-        pool->n_queued++;
+        lane->n_queued++;
         pthread_cond_signal(&pool->cond);
 }
 
-/* Removes the next task, round robin. At least one task must be queued. */
-static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool) {
+/* The lane whose task may run next; NULL = no task may. */
+static struct lane *next_lane_locked(struct hfd_work_pool *pool) {
         hf__mutex_assert_held(&pool->mu);
-        assert(pool->n_queued > 0);
-        while (!pool->queues[pool->next_queue].head)
-                pool->next_queue = (pool->next_queue + 1) % N_QUEUES;
-        struct queue *queue = &pool->queues[pool->next_queue];
+        bool may_long =
+                pool->long_steps.n_queued > 0 && pool->long_steps.n_running < pool->max_long;
+
+        if (may_long && (pool->long_is_next || pool->short_steps.n_queued == 0))
+                return &pool->long_steps;
+        return pool->short_steps.n_queued > 0 ? &pool->short_steps : NULL;
+}
+
+/* Removes the next task of the lane, round robin. At least one must be queued. */
+static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool, struct lane *lane) {
+        hf__mutex_assert_held(&pool->mu);
+        assert(lane->n_queued > 0);
+        while (!lane->queues[lane->next_queue].head)
+                lane->next_queue = (lane->next_queue + 1) % N_QUEUES;
+        struct queue *queue = &lane->queues[lane->next_queue];
         struct hfd_work_task *task = queue->head;
         queue->head = task->next;
         if (!queue->head)
                 queue->tail = &queue->head;
-        pool->next_queue = (pool->next_queue + 1) % N_QUEUES;
-        pool->n_queued--;
+        lane->next_queue = (lane->next_queue + 1) % N_QUEUES;
+        lane->n_queued--;
+        lane->n_running++;
+        pool->long_is_next = lane == &pool->short_steps;
         task->state = RUNNING;
         return task;
 }
 
 /* Call it after a step. task may be freed if result is DONE. */
-static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
-                               enum hfd_work_result result) {
+static void finish_step_locked(struct hfd_work_pool *pool, struct lane *lane,
+                               struct hfd_work_task *task, enum hfd_work_result result) {
         hf__mutex_assert_held(&pool->mu);
+        assert(lane->n_running > 0);
+        lane->n_running--;
         if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {
                 enqueue_locked(pool, task);
                 return;
@@ -110,12 +136,13 @@ static void *run_thread(void *ctx) {
         pthread_mutex_lock(&pool->mu);
         for (;;) {
                 bool stopping = atomic_load_explicit(&pool->stopping, memory_order_relaxed);
-                if (pool->n_queued > 0) {
-                        struct hfd_work_task *task = dequeue_locked(pool);
+                struct lane *lane = next_lane_locked(pool);
+                if (lane) {
+                        struct hfd_work_task *task = dequeue_locked(pool, lane);
                         pthread_mutex_unlock(&pool->mu);
                         enum hfd_work_result result = task->step(task);
                         pthread_mutex_lock(&pool->mu);
-                        finish_step_locked(pool, task, result);
+                        finish_step_locked(pool, lane, task, result);
                 } else if (stopping && pool->pending == 0) {
                         break;
                 } else {
@@ -130,6 +157,11 @@ static void *run_thread(void *ctx) {
 
 HF__CLEANUP_DEFINE(pool_cleanup, struct hfd_work_pool *, hfd_work_pool_free)
 
+static void init_lane(struct lane *lane) {
+        for (unsigned i = 0; i < N_QUEUES; i++)
+                lane->queues[i].tail = &lane->queues[i].head;
+}
+
 int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
                       struct hfd_work_pool **ret_pool) {
         assert(n_threads >= 1 && n_threads <= MAX_THREADS && nice >= 0 && nice <= 19);
@@ -142,8 +174,9 @@ int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
         HF__CLEANUP(pool_cleanup) struct hfd_work_pool *pool = HF__TAKE(memory);
         pool->host = host;
         pool->nice = nice;
-        for (unsigned i = 0; i < N_QUEUES; i++)
-                pool->queues[i].tail = &pool->queues[i].head;
+        pool->max_long = n_threads > 1 ? n_threads - 1 : 1;
+        init_lane(&pool->short_steps);
+        init_lane(&pool->long_steps);
         for (; pool->n_threads < n_threads; pool->n_threads++) {
                 char name[24];
                 (void)snprintf(name, sizeof name, "hfd-work-%u", pool->n_threads);
@@ -164,7 +197,8 @@ void hfd_work_pool_stop(struct hfd_work_pool *pool) {
         pthread_mutex_unlock(&pool->mu);
         for (unsigned i = 0; i < pool->n_threads; i++)
                 (void)hf__thread_join(pool->threads[i]);
-        assert(pool->n_queued == 0 && pool->pending == 0);
+        assert(pool->short_steps.n_queued == 0 && pool->long_steps.n_queued == 0);
+        assert(pool->pending == 0);
         pool->joined = true;
 }
 

@@ -10,6 +10,11 @@
  * tasks of one owner take turns. So the only task of an owner waits for about one step of each
  * other owner, however large the other tasks are.
  *
+ * Some work cannot be divided: to decode a large body, or to apply a patch to it. Such a task has a
+ * long step, and says so. Long steps run on all threads but one at most (on one thread, if there is
+ * no other). So the others still make progress, and on a machine with as many processors as the
+ * pool has threads, one stays free for the threads of connections and of the store.
+ *
  * A task is a member of the caller's struct. It may be submitted again at any time, by any thread:
  *
  *      idle --submit--> queued --a thread is free--> running --MORE--> queued
@@ -44,6 +49,7 @@ struct hfd_work_task {
         /* Runs on a thread of the pool, with no lock held. Must not wait. */
         enum hfd_work_result (*step)(struct hfd_work_task *task);
         uint64_t owner; /* hfd_work_owner of the user's name; decides whose turn a step uses */
+        bool long_step; /* a step may take much longer than a millisecond; constant */
 
         /* For the pool only. */
         struct hfd_work_task *next;

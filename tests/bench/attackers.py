@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attackers.py NAME URL PKI CONNECTIONS: attacks the server at URL; attack.py measures what a good client meets meanwhile.
+"""attackers.py NAME URL PKI: attacks the server at URL; attack.py measures what a good client meets meanwhile.
 
 It says "ready" when the number of connections that it keeps has not changed for two seconds, and goes on until it is killed, five minutes
 at most. What fails is tried again. Strangers have no credentials; users have the admin's certificate from the directory PKI.
@@ -7,6 +7,7 @@ at most. What fails is tried again. Strangers have no credentials; users have th
 import json
 import pathlib
 import resource
+import select
 import socket
 import ssl
 import struct
@@ -16,6 +17,7 @@ import time
 import urllib.parse
 
 BIG = "/api/v1/namespaces/attack/configmaps"
+HUGE = "/api/v1/namespaces/huge/configmaps"
 PATIENCE = 10
 LONGEST = 300
 
@@ -50,14 +52,20 @@ class H2:
         self.sock.sendall(self.frame(1, 5 if end else 4, self.stream, block + extra))
         self.stream += 2
 
+    def requests(self, n, path):
+        """The same GET n times, in one write."""
+        block = b"".join(self.literal(k, v) for k, v in ((":method", "GET"), (":scheme", "https"), (":authority", "a"), (":path", path)))
+        self.sock.sendall(b"".join(self.frame(1, 5, self.stream + 2 * i, block) for i in range(n)))
+        self.stream += 2 * n
+
 
 class Attacker:
     """Each method that takes no argument and has a name of ATTACKS is an attack."""
 
-    def __init__(self, url, pki, connections):
-        self.url, self.pki, self.n = urllib.parse.urlsplit(url), pathlib.Path(pki), connections
+    def __init__(self, url, pki):
+        self.url, self.pki = urllib.parse.urlsplit(url), pathlib.Path(pki)
         self.end = time.monotonic() + LONGEST
-        self.kept, self.user, self.chain = [], False, None
+        self.kept, self.user, self.chain, self.contexts = [], False, None, {}
         resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
 
     def announce(self):
@@ -70,14 +78,19 @@ class Attacker:
     def dial(self):
         return socket.create_connection((self.url.hostname, self.url.port), timeout=PATIENCE)
 
-    def connect(self, alpn="http/1.1"):
+    def context(self, alpn):
         context = ssl.create_default_context(cafile=self.pki / "ca.crt")
         context.set_alpn_protocols([alpn])
         if self.user:
             context.load_cert_chain(self.pki / "admin.crt", self.pki / "admin.key")
         if self.chain:
             context.load_cert_chain(self.chain)
-        return context.wrap_socket(self.dial(), server_hostname="127.0.0.1")
+        return context
+
+    def connect(self, alpn="http/1.1"):
+        if alpn not in self.contexts:
+            self.contexts[alpn] = self.context(alpn)
+        return self.contexts[alpn].wrap_socket(self.dial(), server_hostname="127.0.0.1")
 
     def left(self):
         return self.end - time.monotonic()
@@ -97,13 +110,17 @@ class Attacker:
         for thread in threads:
             thread.join(max(0, self.left()) + PATIENCE)
 
-    def hold(self, n, one):
-        """Keeps the results of n calls of one(), and then waits."""
-        while len(self.kept) < n and self.left() > 0:
+    def hold_once(self, n, one):
+        """Keeps the results of n calls of one(). Those that fail count, too."""
+        for _ in range(n):
             try:
                 self.kept.append(one())
             except OSError:
                 time.sleep(0.01)
+
+    def hold(self, n, one):
+        """The same, and then waits."""
+        self.hold_once(n, one)
         time.sleep(max(0, self.left()))
 
     # -- strangers --
@@ -141,29 +158,35 @@ class Attacker:
                 sock.recv(65536)
         self.crowd(112, one, pause=1)
 
-    def idle_tls(self):
-        """TLS connections that ask nothing."""
-        self.hold(self.n, self.connect)
-
-    def silent_tcp(self):
-        """TCP connections that say nothing; a new one for each that is closed."""
+    def keep(self, n, one, per_second):
+        """Keeps n results of one(), which are sockets, at most per_second new ones a second once there were n: the server closes some."""
+        self.hold_once(n, one)
         while self.left() > 0:
-            try:
-                while len(self.kept) < self.n:
-                    self.kept.append(self.dial())
-            except OSError:
-                pass
-            time.sleep(0.2)
-            self.kept = [sock for sock in self.kept if self.alive(sock)]
+            time.sleep(1)
+            self.kept = self.open(self.kept)
+            for _ in range(min(per_second, n - len(self.kept))):
+                try:
+                    self.kept.append(one())
+                except OSError:
+                    pass
 
     @staticmethod
-    def alive(sock):
-        try:
-            return sock.recv(1, socket.MSG_DONTWAIT | socket.MSG_PEEK) != b""
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
+    def open(sockets):
+        """Those that the server has not closed. It sends nothing unasked, so one that can be read is closed."""
+        poll, by_number = select.poll(), {sock.fileno(): sock for sock in sockets}
+        for number in by_number:
+            poll.register(number, select.POLLIN)
+        for number, _ in poll.poll(0):
+            by_number.pop(number).close()
+        return list(by_number.values())
+
+    def idle_tls(self):
+        """8,000 TLS connections that ask nothing."""
+        self.keep(8000, self.connect, 50)
+
+    def silent_tcp(self):
+        """3,000 TCP connections that say nothing."""
+        self.keep(3000, self.dial, 1000)
 
     def chains(self):
         """Eight clients that shake hands again and again, with a client certificate of 20 issuers whose RSA keys have
@@ -178,11 +201,11 @@ class Attacker:
 
     # -- users --
 
-    def patches(self):
-        """Two clients that merge 20,000 new keys into an object, again and again."""
+    def patch(self, kind, patch):
+        """Two clients that send a patch of c0 again and again, as a dry run, and read little of the answer."""
         self.user = True
-        body = json.dumps({"data": {f"key-{i:06}": "v" for i in range(20000)}})
-        text = (f"PATCH {BIG}/c0?dryRun=All HTTP/1.1\r\nHost: a\r\nContent-Type: application/merge-patch+json\r\n"
+        body = json.dumps(patch, separators=(",", ":"))
+        text = (f"PATCH {BIG}/c0?dryRun=All HTTP/1.1\r\nHost: a\r\nContent-Type: application/{kind}-patch+json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
 
         def one():
@@ -192,33 +215,74 @@ class Attacker:
                 sock.recv(65536)
         self.crowd(2, one)
 
+    def patches(self):
+        """Merges of 40,000 new keys."""
+        self.patch("merge", {"data": {f"key-{i:06}": "v" for i in range(40000)}})
+
+    def huge_patches(self):
+        """Merges of 200,000 new keys."""
+        self.patch("merge", {"data": {f"k{i}": "" for i in range(200000)}})
+
+    def deep_lists(self):
+        """Strategic merges of a list whose 20,000 elements are deep, and have no keys that could be compared."""
+        deep = {"a": {"b": {"c": [{"d": 1}] * 10}}}
+        self.patch("strategic-merge", {"metadata": {"ownerReferences": [{"uid": deep}] * 20000}})
+
+    def slow_readers(self):
+        """20 lists of 106 MB, of each of which 160 KB are read in a second."""
+        self.user = True
+
+        def one():
+            sock = self.connect()
+            sock.sendall(f"GET {HUGE} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            return sock
+        self.hold_once(20, one)
+        while self.left() > 0:
+            time.sleep(0.1)
+            for sock in self.kept:
+                try:
+                    sock.recv(16384)
+                except OSError:
+                    pass
+
     def readers(self):
         """Two connections with 200 lists of a megabyte each, of which nothing is read."""
         self.user = True
 
         def one():
             h2 = H2(self)
-            for _ in range(200):
-                h2.request(BIG)
+            h2.requests(200, BIG)
             return h2
         self.hold(2, one)
 
     def watches(self):
-        """Ten connections with 100 watches of a thousand objects each, of which nothing is read."""
+        """50 connections with 200 watches of a thousand objects each, of which nothing is read."""
         self.user = True
 
         def one():
             h2 = H2(self, window=0)
-            for _ in range(100):
-                h2.request(f"{BIG}?watch=1&resourceVersion=0")
+            h2.requests(200, f"{BIG}?watch=1&resourceVersion=0")
             return h2
-        self.hold(10, one)
+        self.hold(50, one)
 
 
-ATTACKS = ("query", "heads", "posts", "idle_tls", "silent_tcp", "chains", "patches", "readers", "watches")
+ATTACKS = {  # and how the table names them
+    "query": "queries of empty names",
+    "heads": "heads small on the wire only",
+    "posts": "POSTs that never end",
+    "idle_tls": "8,000 idle TLS connections",
+    "silent_tcp": "3,000 silent TCP connections",
+    "chains": "expensive certificate chains",
+    "patches": "patches with 40,000 keys",
+    "huge_patches": "patches with 200,000 keys",
+    "deep_lists": "patches with lists of deep elements",
+    "readers": "400 lists that nobody reads",
+    "watches": "10,000 watches that nobody reads",
+    "slow_readers": "20 slow readers of a 106 MB list",
+}
 
 if __name__ == "__main__":
-    name, url, pki, connections = sys.argv[1:]
-    attacker = Attacker(url, pki, int(connections))
+    name, url, pki = sys.argv[1:]
+    attacker = Attacker(url, pki)
     threading.Thread(target=attacker.announce, daemon=True).start()
     getattr(attacker, name)()

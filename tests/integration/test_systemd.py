@@ -60,6 +60,11 @@ class Unit(Instance):
     def kill(self, number):
         self.host.systemd.systemctl("kill", "--kill-whom=main", f"--signal={number}", self.unit)
 
+    def niceness(self, prefix):
+        """The nice values of the threads whose names begin like this."""
+        stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{self.host_pid()}/task").iterdir()]
+        return {int(stat.rpartition(")")[2].split()[16]) for stat in stats if f"({prefix}" in stat}
+
     def host_pid(self):
         """The process id of the main process in the namespace of the test."""
         inside = self.show("MainPID")
@@ -191,6 +196,8 @@ def test_readiness_status_stop_and_hand_over_work(host):
         assert host.systemd.show(unit.unit, "NRestarts") == "0"
         # A bug that takes memory or threads without end ends this service, and nothing else on the host.
         assert (unit.show("MemoryMax"), unit.show("TasksMax")) == (str(4 << 30), "1024")
+        # The filter of system calls lets the threads for large requests give way to the others.
+        assert unit.niceness("hfd-work-") == {5} and unit.niceness("hfd-http") == {0}
     mark = host.witness.mark()
     a.stop()
     assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -59,17 +60,23 @@ static enum hfd_work_result wait_at_gate(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
-/* Occupies every thread of the pool. */
-static void close_gates(struct api_fixture *f, struct gates *gates) {
-        *gates = (struct gates){.n_left = N_GATES};
+/* Occupies n threads of the pool, by tasks with long or short steps. */
+static void close_some_gates(struct api_fixture *f, struct gates *gates, unsigned n, bool is_long) {
+        *gates = (struct gates){.n_left = n};
         assert_int_equal(hf__mutex_cond_init(&gates->mu, &gates->cond), 0);
-        for (int i = 0; i < N_GATES; i++) {
-                gates->all[i] = (struct gate){.task.step = wait_at_gate, .gates = gates};
+        for (unsigned i = 0; i < n; i++) {
+                gates->all[i] = (struct gate){.task = {.step = wait_at_gate, .long_step = is_long},
+                                              .gates = gates};
                 assert_true(hfd_work_submit(f->registry->work, &gates->all[i].task));
         }
         pthread_mutex_lock(&gates->mu);
-        PATIENCE_AWAIT_LOCKED(&gates->cond, &gates->mu, gates->n_waiting >= N_GATES);
+        PATIENCE_AWAIT_LOCKED(&gates->cond, &gates->mu, gates->n_waiting >= n);
         pthread_mutex_unlock(&gates->mu);
+}
+
+/* Occupies every thread of the pool. */
+static void close_gates(struct api_fixture *f, struct gates *gates) {
+        close_some_gates(f, gates, N_GATES, false);
 }
 
 static void open_gates(struct gates *gates) {
@@ -230,6 +237,39 @@ static void test_large_writes_wait_for_the_pool(void **state) {
         assert_true(large[0].n_body > 2 * HFD_LARGE_BODY);
         free(body);
         free(whole);
+}
+
+/* A task with short steps of the owner of the requests. It passes large writes that wait. */
+struct short_task {
+        struct hfd_work_task task; /* first */
+        atomic_bool ran;
+};
+
+static enum hfd_work_result run_short(struct hfd_work_task *task) {
+        atomic_store(&((struct short_task *)task)->ran, true);
+        return HFD_WORK_IDLE;
+}
+
+/* While a large write is computed, the other threads are kept for work with short steps, such as
+ * lists, although a further large write came first. */
+static void test_large_writes_leave_a_thread_to_lists(void **state) {
+        struct api_fixture *f = *state;
+        char *body = make_body(NULL, "p", 2 * HFD_LARGE_BODY);
+        struct short_task list = {.task = {.step = run_short, .owner = 1}};
+        struct later large = {0};
+        struct gates gates;
+
+        create(f, "small", 100);
+        body[strlen(body) - 1] = '\0'; /* it is refused as soon as it is parsed */
+        close_some_gates(f, &gates, 1, true);
+        begin(f, &large, HFD_PATCH, "small", body);
+        assert_true(hfd_work_submit(f->registry->work, &list.task));
+        PATIENCE_AWAIT(atomic_load(&list.ran));
+        bool waits = !is_done(&large);
+        open_gates(&gates);
+        end(&large, HF_E_INVALID, 400);
+        assert_true(waits);
+        free(body);
 }
 
 /* The client leaves while its write waits: the object does not change. */
@@ -477,6 +517,7 @@ int main(void) {
         hfd_resources_add_workloads();
         const struct CMUnitTest tests[] = {
                 API_TEST(test_large_writes_wait_for_the_pool),
+                API_TEST(test_large_writes_leave_a_thread_to_lists),
                 API_TEST(test_a_write_without_client_changes_nothing),
                 API_TEST(test_too_many_large_writes_are_refused),
                 API_TEST(test_parts_of_large_objects_wait_for_the_pool),

@@ -136,6 +136,54 @@ static void test_a_small_task_gets_every_second_turn(void **state) {
         shared_done(&shared);
 }
 
+/* Tasks with long steps leave one of two threads to the others. */
+static void test_long_steps_leave_a_thread_to_others(void **state) {
+        static const char *const owners[] = {"a", "b", "c"};
+        struct shared shared;
+        struct counted gates[3], small[3];
+
+        shared_init(&shared, 2);
+        for (size_t i = 0; i < 3; i++) {
+                gates[i] = (struct counted){.task = {.step = gate_step,
+                                                     .owner = hfd_work_owner(owners[i]),
+                                                     .long_step = true},
+                                            .shared = &shared};
+                assert_true(hfd_work_submit(shared.pool, &gates[i].task));
+        }
+        for (size_t i = 0; i < 3; i++)
+                submit(&shared, &small[i], 's', "a", 4);
+        wait_ended(&shared, 3);
+        /* Each of the long ones runs, too. */
+        open_gate(&shared);
+        PATIENCE_AWAIT(hfd_work_pending(shared.pool) == 0);
+        shared_done(&shared);
+}
+
+/* On one thread, tasks with long steps and others take turns. */
+static void test_long_and_short_steps_take_turns(void **state) {
+        struct shared shared;
+        struct counted gate, large[4], small;
+
+        shared_init(&shared, 1);
+        close_gate(&shared, &gate);
+        for (size_t i = 0; i < 4; i++) {
+                large[i] = (struct counted){.task = {.step = count_step,
+                                                     .owner = hfd_work_owner("a"),
+                                                     .long_step = true},
+                                            .shared = &shared,
+                                            .letter = 'l',
+                                            .steps_left = 1};
+                assert_true(hfd_work_submit(shared.pool, &large[i].task));
+        }
+        submit(&shared, &small, 's', "a", 4);
+        open_gate(&shared);
+        wait_ended(&shared, 5);
+        assert_int_equal(shared.n_order, 8);
+        for (size_t i = 0; i + 1 < 8; i++)
+                assert_int_not_equal(shared.order[i], shared.order[i + 1]);
+        shared_done(&shared);
+}
+
 static void test_a_canceled_task_gets_one_last_step(void **state) {
         struct shared shared;
         struct counted gate, task;
@@ -228,6 +276,8 @@ static void test_a_step_follows_each_submit(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_small_task_gets_every_second_turn),
+                cmocka_unit_test(test_long_steps_leave_a_thread_to_others),
+                cmocka_unit_test(test_long_and_short_steps_take_turns),
                 cmocka_unit_test(test_a_canceled_task_gets_one_last_step),
                 cmocka_unit_test(test_a_stop_gives_queued_tasks_a_last_step_and_takes_no_more),
                 cmocka_unit_test(test_a_step_follows_each_submit),

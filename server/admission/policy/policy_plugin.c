@@ -170,7 +170,9 @@ static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_
 
         assert(index && needs != COMPLETE);
         if (turn) {
-                *turn = (struct turn){.task = {.step = run_turn, .owner = hfd_work_owner(user)},
+                *turn = (struct turn){.task = {.step = run_turn,
+                                               .owner = hfd_work_owner(user),
+                                               .long_step = true},
                                       .plugin = plugin,
                                       .index = index,
                                       .a = a};

@@ -84,7 +84,8 @@ static bool respond_on_pool(struct hfd_rest_request *rest, const struct hfd_resp
         if (!large)
                 return false;
         *large = (struct large_response){.task = {.step = respond_step,
-                                                  .owner = rest->request.owner},
+                                                  .owner = rest->request.owner,
+                                                  .long_step = true},
                                          .rest = rest,
                                          .response = *response};
         hf__buf_ref(large->response.body);

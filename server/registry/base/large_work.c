@@ -17,6 +17,7 @@ int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *t
         assert(registry->work && task->step);
         if (bounded && hfd_work_pending(registry->work) >= HFD_LARGE_WORK_MAX)
                 return HF_E_TOO_MANY;
+        task->long_step = true; /* it decodes, computes or encodes a whole object */
         return hfd_work_submit(registry->work, task) ? 0 : HF_E_CLOSED;
 }
 

@@ -19,9 +19,9 @@ struct hfd_work_task;
 #define HFD_LARGE_WORK_MAX 256
 
 /*
- * Submits the task of a large write. bounded: refuse it if the pool has HFD_LARGE_WORK_MAX tasks.
- * Returns 0, HF_E_TOO_MANY, or HF_E_CLOSED: the pool is stopping. On failure task->step is not
- * called.
+ * Submits the task of a large write, which is idle, as one with a long step. bounded: refuse it if
+ * the pool has HFD_LARGE_WORK_MAX tasks. Returns 0, HF_E_TOO_MANY, or HF_E_CLOSED: the pool is
+ * stopping. On failure task->step is not called.
  */
 int hfd_large_work_submit(struct hfd_registry *registry, struct hfd_work_task *task, bool bounded);
 /* Fills the response to a request that was refused. r: what hfd_large_work_submit returned, -ENOMEM

@@ -180,7 +180,10 @@ static void defer_response(struct job *job, const struct hfd_outbound_result *re
                 end_no_memory(job);
                 return;
         }
-        *turn = (struct turn){.task = {.step = run_turn, .owner = job->convert.owner}, .job = job};
+        *turn = (struct turn){.task = {.step = run_turn,
+                                       .owner = job->convert.owner,
+                                       .long_step = true},
+                              .job = job};
         if (!hfd_work_submit(job->registry->work, &turn->task)) {
                 free(turn);
                 end_failed(job, "failed: the server is stopping");
