@@ -260,7 +260,6 @@ HF__CLEANUP_DEFINE(oidc_cleanup, struct hfd_oidc *, hfd_oidc_free)
 int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
                  const struct hfd_oidc_config *config, struct hfd_oidc **ret_oidc) {
         HF__CLEANUP(hf__free_cleanup) struct hfd_oidc *memory = calloc(1, sizeof *memory);
-        assert(host && outbound && config->rules.issuer);
 
         if (!memory)
                 return -ENOMEM;

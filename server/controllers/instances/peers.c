@@ -63,7 +63,6 @@ int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
         struct hfd_peers *peers = calloc(1, sizeof *peers);
         int r = peers ? hf__mutex_init(&peers->mu) : -ENOMEM;
 
-        assert(own && clock && changed);
         if (r != 0) {
                 free(peers);
                 return r;
