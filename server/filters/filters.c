@@ -54,7 +54,6 @@ int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config 
 
         if (!filters)
                 return -ENOMEM;
-        assert(config->router && config->auth);
         filters->host = host;
         filters->router = config->router;
         filters->auth = config->auth;

@@ -54,7 +54,6 @@ int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,
 
         if (!memory)
                 return -ENOMEM;
-        assert(host && cacher);
         *memory = (struct hfd_registry){.host = host,
                                         .cacher = cacher,
                                         .prefix = hfd_cacher_prefix(cacher)};

@@ -228,7 +228,6 @@ int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cache
                             struct hfd_account_watches **ret_watches) {
         struct hfd_account_watches *watches = calloc(1, sizeof *watches);
 
-        assert(host && cacher);
         if (!watches)
                 return -ENOMEM;
         *watches =

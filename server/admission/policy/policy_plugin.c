@@ -240,7 +240,6 @@ int hfd_policy_plugin_new(const struct hf_host *host, struct hfd_cacher *cacher,
         struct hfd_policy_plugin *plugin = calloc(1, sizeof *plugin);
         int r;
 
-        assert(host && cacher && pool);
         if (!plugin)
                 return -ENOMEM;
         plugin->host = host;

@@ -209,7 +209,6 @@ int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,
                       struct hfd_custom_table *table, struct hfd_kind_feed **ret_feed) {
         struct hfd_kind_feed *feed = calloc(1, sizeof *feed);
 
-        assert(host && cacher && table);
         if (!feed)
                 return -ENOMEM;
         *feed = (struct hfd_kind_feed){.host = host,
