@@ -27,9 +27,9 @@ static void use(const struct hfd_custom_schema *schema) {
         struct hfd_strict strict = {0};
         struct hf__json *copy = hf__json_dup(object);
 
-        int r = hfd_custom_schema_prune(schema, copy, &strict);
+        int r = copy ? hfd_custom_schema_prune(schema, copy, &strict) : -ENOMEM;
         assert_true(r == 0 || is_shortage(r));
-        r = hfd_custom_schema_default(schema, copy);
+        r = copy ? hfd_custom_schema_default(schema, copy) : -ENOMEM;
         assert_true(r == 0 || is_shortage(r));
         for (int i = 0; i < 2; i++) {
                 hfd_causes_init(&causes);

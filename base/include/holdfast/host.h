@@ -29,7 +29,8 @@ struct hf_host {
         struct hf_log log;            /* zero = no log */
         struct hf_metrics *metrics;   /* borrowed; NULL = no metrics */
         struct hf_health *health;     /* borrowed; NULL = no health checks */
-        size_t thread_stack_bytes;    /* per library thread, at least 64 KiB; 0 = 256 KiB */
+        size_t thread_stack_bytes; /* per library thread, at least 64 KiB; 0 = 256 KiB. The library
+                                    * adds 1 MiB of addresses for deeply nested JSON */
 };
 
 /* The host's clock, or the system's clock if the host has set none. Thread: any. */
