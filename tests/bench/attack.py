@@ -141,9 +141,9 @@ class Round:
 
 
 def settle(instance):
-    """Waits until the server has little to do, as at rest, and has had the time to give memory back; 30 s at most."""
-    end_at = time.monotonic() + 30
-    time.sleep(5)
+    """Waits until the server has little to do, as at rest, and has had the time to give memory back (12 s); 40 s at most."""
+    end_at = time.monotonic() + 40
+    time.sleep(12)
     while time.monotonic() < end_at:
         before = holdfastd.cpu_ns(instance.pid)
         time.sleep(1)
