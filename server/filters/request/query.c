@@ -27,7 +27,7 @@ static bool is_named(const char *at, const char *end, const char *key) {
 }
 
 int hfd_query_next(const char **cursor, const char *key, char *ret_value, size_t max_value) {
-        assert(key[0] && max_value > 0);
+        assert(max_value > 0);
         while (**cursor) {
                 const char *at = *cursor;
                 const char *end = at + strcspn(at, "&");
