@@ -158,10 +158,10 @@ void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd) {
         struct hf__lanes *lanes = &pool->engine->lanes;
         const int on = 1;
 
+        assert(lanes->n_corked <= HF__HTTP_N_CORKED);
         if (lanes->n_corked < HF__HTTP_N_CORKED &&
             setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0)
-                assert(lanes->n_corked < HF__HTTP_N_CORKED);
-        lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
+                lanes->corked[lanes->n_corked++] = (struct hf__corked){fd, pool->index};
 }
 
 /* Setting TCP_NODELAY sends the collected bytes even if the option is already set, and leaves the

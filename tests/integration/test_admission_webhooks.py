@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission webhooks: a real HTTPS server is asked about writes, and its answers and failures count as with kube-apiserver."""
+import concurrent.futures
 import http.client
 import json
 import pathlib
@@ -67,6 +68,21 @@ class Configured:
 
 def message(reply):
     return reply.json["message"]
+
+
+def test_many_calls_of_one_webhook_at_once(hooks):
+    """Each call needs a connection of its own, because the webhook speaks HTTP/1.1 and no call ends before all have arrived."""
+    everybody = threading.Barrier(24)
+
+    def wait_for_the_others(_):
+        everybody.wait(30)
+        return {}
+
+    hooks.answers["/together"] = wait_for_the_others
+    with MemoryServer() as server, Configured(server, hooks, "together", hooks.client("/together"), timeoutSeconds=30), \
+            concurrent.futures.ThreadPoolExecutor(24) as pool:
+        replies = list(pool.map(lambda i: server.ask("POST", MAPS, config_map(f"together-{i}", on="together")), range(24)))
+    assert {reply.code for reply in replies} == {201}
 
 
 def test_what_a_webhook_is_asked(server, hooks):
