@@ -56,7 +56,7 @@ def wait_refused(server, body, path=CONFIGMAPS):
 def _servers():
     """Two instances on one store, for all tests: each has a label of its own for the objects that its policies select."""
     with Cluster() as cluster:
-        yield [cluster.instance(n).wait_ready() for n in ("a", "b")]
+        yield [cluster.instance(n, "--runtime-config=api/workloads=true").wait_ready() for n in ("a", "b")]
 
 
 def selects(label):
@@ -303,6 +303,24 @@ def test_a_change_that_fails_is_refused(servers):
     why = ("policy 'failing' with binding 'failing' denied request: type mismatch: unexpected type name \"Object.wrong\", expected \"Object.data\", "
            "which matches field name path from root Object type")
     assert status["message"] == why and status["code"] == 403 and status["reason"] == "Invalid"
+
+
+def test_a_patch_that_leaves_no_object_is_refused(servers):
+    """Also for a body of a subresource, and if a later mutation would change the result."""
+    a, b = servers
+    mutation(a, "no-object", ("JSONPatch", "[JSONPatch{op: 'replace', path: '', value: 3}]"),
+             ("ApplyConfiguration", "Object{metadata: Object.metadata{annotations: {'a': 'b'}}}"),
+             rules=[RULE, {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["deployments/scale"]}],
+             matchConditions=[{"name": "marked", "expression": "object.metadata.name == 'no-object'"}])
+    why = "policy 'no-object' with binding 'no-object' denied request: JSON Patch: the result is not an object"
+    for server in servers:
+        assert wait_refused(server, configmap("no-object"))["message"] == why
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    deployments = "/apis/apps/v1/namespaces/default/deployments"
+    ask(a, "POST", deployments, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "no-object"},
+                                 "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}}, expect=201)
+    code, text = b.request("PATCH", f"{deployments}/no-object/scale", {"spec": {"replicas": 2}}, headers={"Content-Type": "application/merge-patch+json"})
+    assert code == 403 and json.loads(text)["message"].endswith(why), text
 
 
 def test_policies_run_again_after_later_changes(servers):

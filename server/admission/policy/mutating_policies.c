@@ -185,6 +185,8 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
                 changed = NULL;
                 if (r == 0)
                         r = hfd_policy_case_see(m->c, m->c->as, current_object(m));
+                if (m->c->failure)
+                        m->r = HF_E_INVALID;
         }
         hf__json_free(changed);
         hfd_expression_run_done(&run);
@@ -366,7 +368,7 @@ int hfd_policies_mutate(struct hfd_policy_case *c, const struct hfd_policy_index
                 run_policy(&m, &index->hooks[i]);
         if (!is_over(&m))
                 m.r = finish_policy(&m, response);
-        if (m.c->failure && m.r != -EAGAIN)
+        if (m.c->failure && m.r != -EAGAIN && response->code == 0)
                 refuse_conversion(&m, response);
         hf__json_free(m.object);
         hf__json_free(m.rounds.invoked);

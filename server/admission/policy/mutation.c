@@ -232,7 +232,10 @@ static int apply_patch(struct hf__cel_value value, struct hf__json **object,
                 r = make_patch(value, operations, message);
         if (r == 0) {
                 r = hfd_json_patch_apply(&copy, operations, &outcome);
-                if (r == 0) {
+                if (r == 0 && !hf__json_is_object(copy)) {
+                        hf__strbuf_puts(message, "JSON Patch: the result is not an object");
+                        r = HF_E_INVALID;
+                } else if (r == 0) {
                         hf__json_free(*object);
                         *object = copy;
                         copy = NULL;

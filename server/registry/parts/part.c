@@ -13,6 +13,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -168,7 +169,11 @@ static bool settle_admission(struct hfd_admission *a, struct hfd_response *respo
         const struct hfd_resource *kind = part->outer->resource;
         char reason[400];
 
-        int r = hfd_schema_decode(kind->schema, a->object, NULL, reason, sizeof reason);
+        int r = HF_E_INVALID;
+        if (hf__json_is_object(a->object))
+                r = hfd_schema_decode(kind->schema, a->object, NULL, reason, sizeof reason);
+        else
+                (void)snprintf(reason, sizeof reason, "the value is not an object after admission");
         if (r == 0)
                 return true;
         if (r == -ENOMEM)
