@@ -44,25 +44,42 @@ void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct
 
 /* ---- reporting ---- */
 
+/* The place of a line in the text. */
+struct line {
+        size_t start, n;
+};
+
 struct report {
         struct hfd_strict *strict;
         size_t n_bytes;
+        struct line lines[HFD_STRICT_MAX]; /* without repeated ones */
+        size_t n_lines;
 };
 
 static int report_value(struct report *report, const struct hfd_schema *schema,
                         const struct hf__json *json, const struct hfd_place *place);
 
-/* Whether the last line repeats an earlier one. */
-static bool repeats_line(const struct hf__strbuf *lines, size_t start) {
-        const char *last = lines->data + start, *at = lines->data;
-        size_t n = lines->n - start;
+/* Finds the lines that are there before the report begins. */
+static void find_lines(struct report *report) {
+        const struct hf__strbuf *lines = &report->strict->lines;
 
-        while (at < last) {
-                size_t n_line = strcspn(at, "\n");
-                if (n_line == n && memcmp(at, last, n) == 0)
-                        return true;
-                at += n_line + 1;
+        for (size_t at = 0; at < lines->n && report->n_lines < HFD_STRICT_MAX;) {
+                size_t n = strcspn(lines->data + at, "\n");
+                report->lines[report->n_lines++] = (struct line){.start = at, .n = n};
+                at += n + 1;
         }
+}
+
+/* Whether the line, which is the last one, repeats an earlier one. Only lines of its
+ * length are compared: an attacker's other lines may be long, and repeat a short one without end.
+ */
+static bool repeats_line(const struct report *report, struct line last) {
+        const char *data = report->strict->lines.data;
+
+        for (size_t i = 0; i < report->n_lines; i++)
+                if (report->lines[i].n == last.n &&
+                    memcmp(data + report->lines[i].start, data + last.start, last.n) == 0)
+                        return true;
         return false;
 }
 
@@ -76,9 +93,16 @@ static void add_once(struct report *report, const char *problem, const struct hf
                 return;
         hfd_strict_add(strict, problem, place);
         report->n_bytes += strict->lines.n - before.n_bytes;
-        if (strict->n > before.n && before.n > 0 && strict->lines.error == 0 &&
-            repeats_line(&strict->lines, before.n_bytes + 1))
+        if (strict->n == before.n || strict->lines.error != 0)
+                return;
+        size_t start = before.n_bytes + (before.n > 0 ? 1 : 0); /* after the line break */
+        const struct line last = {.start = start, .n = strict->lines.n - start};
+        if (repeats_line(report, last)) {
                 hfd_strict_rewind(strict, before);
+                return;
+        }
+        if (report->n_lines < HFD_STRICT_MAX)
+                report->lines[report->n_lines++] = last;
 }
 
 /* The schema of a member; NULL = any value. *ret_known: whether Go's decoder knows the member. */
@@ -175,7 +199,12 @@ int hfd_strict_drop_duplicates(struct hf__json *json, const struct hfd_schema *s
 
         if (r == 0 || r == -ENOMEM)
                 return r;
-        r = strict ? report_value(&report, schema, json, &root) : 0;
+        if (strict) {
+                find_lines(&report);
+                r = report_value(&report, schema, json, &root);
+        } else {
+                r = 0;
+        }
         if (r == 0)
                 r = drop_below(json);
         return r == 0 && schema ? 1 : r;
