@@ -178,8 +178,10 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hf__arena *
                 r = read_kv(response->events[i]->kv, put, &event->kv);
                 if (r != 0)
                         return r;
-                event->revision = event->kv.mod_revision;
                 ret_response->n_events++;
+                if (response->events[i]->kv->mod_revision <= 0) /* no event of etcd has none */
+                        return -EPROTO;
+                event->revision = event->kv.mod_revision;
         }
         return 0;
 }

@@ -45,7 +45,9 @@ static int remove_old(sqlite3 *db, const char *path, struct hfd_sqlite_shrunk *s
 
         if (r != 0)
                 return r;
-        assert(revision >= 0);
+        if (revision < 0)
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s is damaged: a revision in it is negative", path);
         int64_t before = hfd_sqlite.total_changes64(db);
         r = hfd_sqlite_plain_exec(db, path,
                                   "DELETE FROM versions WHERE id IN (SELECT previous FROM "
