@@ -439,8 +439,8 @@ int hf_candidate_start(struct hf_candidate *candidate) {
 }
 
 void hf_candidate_stop(struct hf_candidate *candidate) {
-        assert(candidate->refs > 0);
         pthread_mutex_lock(&candidate->mu);
+        assert(candidate->refs > 0);
         bool was_running = candidate->state == RUNNING;
         candidate->state = STOPPED;
         pthread_cond_broadcast(&candidate->changed);

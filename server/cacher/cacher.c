@@ -326,7 +326,7 @@ void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *objec
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        assert(object->resource && object->path);
+        assert(object->resource);
         const struct hfd_object *seen = hfd_object_tree_find(&cacher->trees[index], object->path);
         const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*

@@ -126,10 +126,12 @@ void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes) {
 /* Adjusts the current limits to the demand. Call it when every level has its nominal limit. */
 static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
                           struct hfd_flow_reports *reports) {
+        hf__mutex_assert_held(&levels->mu);
+        if (levels->n == 0)
+                return;
         struct hfd_level_limits *limits = calloc(levels->n, sizeof *limits);
         size_t n = 0;
 
-        hf__mutex_assert_held(&levels->mu);
         if (!limits)
                 return; /* the limits stay as they are until the next period */
         for (size_t i = 0; i < levels->n; i++) {
