@@ -17,6 +17,8 @@ cat >"$directory/root/script"
 cd "$directory/root"
 rm -rf var/lib/holdfast var/lib/etcd var/log/holdfast etc/holdfast
 mkdir -p src build root srv backup var/log/holdfast etc/holdfast
+# A minimal machine may have no such file, and etcd's default addresses are those of localhost.
+grep -qs localhost etc/hosts || echo "127.0.0.1 localhost" >>etc/hosts
 mount --bind "$source" src
 mount --bind "$build" build
 for path in root srv backup; do mount -t tmpfs -o mode=755 tmpfs $path; done
