@@ -593,6 +593,33 @@ def test_policies_get_the_version_that_their_rules_name(server, hooks):
             good(server.ask("DELETE", each))
 
 
+def test_a_changed_object_that_is_not_converted_is_refused(server, hooks):
+    """A policy changes an object so that the webhook does not convert it again, and then would change it once more."""
+    base = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolic"
+    rules = {"resourceRules": [{"operations": ["CREATE"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["gates"]}]}
+    expressions = ("[JSONPatch{op: 'replace', path: '/spec/host', value: object.spec.host.replace('ugly', 'poison')}]",
+                   "[JSONPatch{op: 'replace', path: '/spec/host', value: object.spec.host + '0'}]")
+
+    def refuse_poison(answer):
+        if any(each["spec"].get("host", "").startswith("poison") for each in answer["response"]["convertedObjects"]):
+            answer["response"]["result"] = {"status": "Failed", "message": "it is poisoned"}
+        return answer
+    made = []
+    try:
+        spec = {"matchConstraints": rules, "reinvocationPolicy": "Never", "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": e}} for e in expressions]}
+        for plural, spec in (("ies", spec), ("ybindings", {"policyName": "poison"})):
+            good(server.ask("POST", base + plural, {"metadata": {"name": "poison"}, "spec": spec}), 201)
+            made.insert(0, f"{base}{plural}/poison")
+        wait_until("the policy to count", lambda: server.ask("POST", path("v2") + "?dryRun=All", gate("v2", "try")).json["spec"]["port"] == 10)
+        hooks.change = refuse_poison
+        refused = server.ask("POST", path("v2"), gate("v2", "p", "ugly"))
+        assert refused.code == 500 and refused.json["message"].endswith("it is poisoned"), refused.text
+    finally:
+        hooks.reset()
+        for each in made:
+            good(server.ask("DELETE", each))
+
+
 def test_params_get_the_version_that_the_policy_names(server, hooks):
     base = "/apis/admissionregistration.k8s.io/v1"
     rules = {"resourceRules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
