@@ -241,6 +241,21 @@ def test_patch(client, patch):
     judge(f"patch {patch}", sizes, once(), once)
 
 
+def test_mistakes_that_repeat(client):
+    """Some mistakes are deep, so the lines that report them are long; another one is repeated. Both grow."""
+    sizes = doubled(64000)
+
+    def prepare(n):
+        client.put(f"{CONFIGMAPS}/mistakes", {"data": {"a": "b"}})
+        deep, twice = n // 200, ",".join(f'"d{i:02}":1,"d{i:02}":1' for i in range(17))
+        return "{" + f'"{"k" * 120}":{{' * deep + twice + "}" * deep + ',"x":1' * n + "}"
+
+    def once():
+        return measure(client, sizes, prepare, lambda _n, text: client.ask("PATCH", f"{CONFIGMAPS}/mistakes?dryRun=All&fieldValidation=Strict", text, MERGE, codes=(400,)))
+
+    judge("a patch with so many mistakes", sizes, once(), once)
+
+
 # ---- many objects ----
 
 class Objects:
