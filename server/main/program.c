@@ -45,11 +45,6 @@
  * definitions of 1 MB. */
 #define FREE_TOP_MAX   (1 << 20)
 #define HEAP_BLOCK_MAX (4 << 20)
-/* The largest block, in bytes, that the allocator does not merge with its free neighbours when it
- * is freed. It merges all such blocks at once later, when any thread that shares the heap handles a
- * large block. With the default, a thread of a connection did this for 45 ms after a large patch
- * had freed 400,000 blocks. */
-#define LAZY_BLOCK_MAX 0
 
 static int print_help(enum hfd_command command) {
         struct hf__strbuf text = {0};
@@ -141,7 +136,6 @@ int hfd_program_main(int argc, char **argv, const struct hfd_extra *extra) {
         (void)mallopt(M_ARENA_MAX, MAX_HEAPS);
         (void)mallopt(M_TRIM_THRESHOLD, FREE_TOP_MAX);
         (void)mallopt(M_MMAP_THRESHOLD, HEAP_BLOCK_MAX);
-        (void)mallopt(M_MXFAST, LAZY_BLOCK_MAX);
         hf__json_blocks_init();
         /* OpenSSL may write to a closed connection, and SIGPIPE would end the process. */
         (void)signal(SIGPIPE, SIG_IGN);

@@ -28,6 +28,7 @@
 
 #define N_QUEUES    64
 #define MAX_THREADS 16
+#define LARGE_BLOCK ((size_t)256 << 10) /* bytes; glibc merges at 64 KiB, also of merged ones */
 
 enum { IDLE, QUEUED, RUNNING };
 
@@ -126,6 +127,18 @@ static void finish_step_locked(struct hfd_work_pool *pool, struct lane *lane,
                 pthread_cond_broadcast(&pool->cond);
 }
 
+/*
+ * Makes the allocator merge the small blocks that this thread has freed. It keeps them aside and
+ * merges them all when a thread that shares the heap frees a large block. After a large patch there
+ * are 400,000 of them, and a thread of a connection, or the elector, would need 60 ms for them,
+ * while it holds the heap's lock.
+ */
+static void merge_freed_blocks(void) {
+        void *volatile block = malloc(LARGE_BLOCK); /* volatile: or both calls are left out */
+
+        free(block);
+}
+
 static void *run_thread(void *ctx) {
         struct hfd_work_pool *pool = ctx;
 
@@ -141,6 +154,8 @@ static void *run_thread(void *ctx) {
                         struct hfd_work_task *task = dequeue_locked(pool, lane);
                         pthread_mutex_unlock(&pool->mu);
                         enum hfd_work_result result = task->step(task);
+                        if (lane == &pool->long_steps)
+                                merge_freed_blocks();
                         pthread_mutex_lock(&pool->mu);
                         finish_step_locked(pool, lane, task, result);
                 } else if (stopping && pool->pending == 0) {

@@ -247,6 +247,7 @@ def test_owners_of_custom_kinds(cluster):
     make(a, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "early", "ownerReferences": [reference(version, "Widget", unknown)]}})
     make(a, "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "other", "ownerReferences": [reference(version, "Other", unknown)]}})
     establish(a, definition("widgets", "Widget"))
+    wait_until("b to serve the kind", lambda: get(b, path("widgets")))
     owner = make_object(a, "widgets", "Widget", "owner")
     kept = make_object(a, "widgets", "Widget", "kept")
     for i in range(5):
