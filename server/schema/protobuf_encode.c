@@ -18,6 +18,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -282,18 +283,22 @@ static void put_field(struct hf__strbuf *s, const struct hfd_schema_field *f,
  * number. */
 static void put_fields(struct hf__strbuf *s, const struct hfd_schema *schema, unsigned embedded_tag,
                        const struct hf__json *json) {
-        const struct hfd_schema_field *by_tag[HFD_PROTOBUF_TAGS] = {NULL};
+        /* 1 + the index of the field, or 0. A byte each, because values may be nested deeply. */
+        unsigned char by_tag[HFD_PROTOBUF_TAGS] = {0};
 
+        assert(schema->n_fields < UCHAR_MAX);
         for (size_t i = 0; i < schema->n_fields; i++) {
                 const struct hfd_schema_field *f = &schema->fields[i];
                 assert(f->protobuf_tag < HFD_PROTOBUF_TAGS);
                 if (f->embedded_tag == embedded_tag)
-                        by_tag[f->protobuf_tag] = f;
+                        by_tag[f->protobuf_tag] = (unsigned char)(i + 1);
         }
         for (unsigned tag = 1; tag < HFD_PROTOBUF_TAGS; tag++) {
                 size_t start = s->n;
-                if (by_tag[tag])
-                        put_field(s, by_tag[tag], hf__json_get(json, by_tag[tag]->name));
+                if (by_tag[tag] > 0) {
+                        const struct hfd_schema_field *f = &schema->fields[by_tag[tag] - 1];
+                        put_field(s, f, hf__json_get(json, f->name));
+                }
                 if (!hfd_schema_embeds(schema, embedded_tag, tag))
                         continue;
                 put_fields(s, schema, HFD_EMBEDDED_IN(embedded_tag, tag), json);
