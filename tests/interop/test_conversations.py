@@ -73,7 +73,8 @@ class Replay:
                 wait_until(what, lambda: any(ends_initial_events(*frame) for frame in watch.frames()))
             return
         reply = self.ask(entry, path, body)
-        if entry["ask"][0] == "GET" and reply.code != entry["code"]:  # the effect of a controller takes a moment
+        # The effect of a controller takes a moment, also until a custom kind is served: a 404 changes nothing.
+        if reply.code != entry["code"] and (entry["ask"][0] == "GET" or reply.code == 404):
             replies = []
             wait_until(f"{what}: {reply.code}", lambda: replies.append(self.ask(entry, path, body)) or replies[-1].code == entry["code"], limit=20)
             reply = replies[-1]
