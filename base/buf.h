@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/cleanup.h"
+
 struct hf__buf {
         size_t n;        /* bytes in data; data[n] is always a NUL, which n does not count */
         atomic_int refs; /* used by buf.c only */
@@ -23,3 +25,4 @@ struct hf__buf *hf__buf_copy(const void *data, size_t n);
 struct hf__buf *hf__buf_ref(struct hf__buf *buf);
 /* Drops a reference. Dropping the last reference frees buf. Accepts NULL, returns NULL. */
 struct hf__buf *hf__buf_unref(struct hf__buf *buf);
+HF__CLEANUP_DEFINE(hf__buf_cleanup, struct hf__buf *, hf__buf_unref)

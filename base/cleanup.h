@@ -24,7 +24,6 @@
  * cancelled.
  */
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Runs fn(&variable) at the end of the scope of the variable that is declared after it. */
 #define HF__CLEANUP(fn) __attribute__((__cleanup__(fn)))
@@ -47,9 +46,3 @@
 
 /* For HF__CLEANUP: memory of malloc. */
 static inline void hf__free_cleanup(void *variable) { free(*(void **)variable); }
-
-/* For HF__CLEANUP: a file descriptor; a negative one is none. Errors of the close are ignored. */
-static inline void hf__close_cleanup(int *fd) {
-        if (*fd >= 0)
-                (void)close(*fd);
-}

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct hf__json;
 struct hf__strbuf;
 
@@ -51,6 +53,7 @@ size_t hf__json_count_values(const char *data, size_t n);
 int hf__json_check_unique(const struct hf__json *json, const char **reterr_key);
 /* Frees a root and all values below it. Accepts NULL, returns NULL. */
 struct hf__json *hf__json_free(struct hf__json *json);
+HF__CLEANUP_DEFINE(hf__json_cleanup, struct hf__json *, hf__json_free)
 /* The same for a root with secrets: overwrites all string values, but not the keys, before it frees
  * them. */
 struct hf__json *hf__json_wipe_free(struct hf__json *json);

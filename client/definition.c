@@ -107,12 +107,10 @@ static int wait_served(const struct wait *wait) {
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hf_definition_establish(struct hf_client *client, const char *definition, size_t n,
                             struct hf_cancel *token, struct hf_status *reterr_status) {
         struct wait wait = {.client = client, .token = token, .reterr_status = reterr_status};
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
 
         if (!client || !definition || !token)
                 return hf_fail(reterr_status, -EINVAL, "a definition needs a client and a token");

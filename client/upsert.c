@@ -99,12 +99,10 @@ static int fail_unwanted(struct upsert *upsert) {
                        "%s: the object is not the one that was named", upsert->desired->name);
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 /* Merges the body into the object that was read, and writes the result if it differs. *ret_again:
  * the object was changed or deleted meanwhile, so another attempt must read it again. */
 static int update_object(struct upsert *upsert, bool *ret_again) {
-        HF__CLEANUP(json_cleanup) struct hf__json *object = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *object = NULL;
         HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
 
         int r = hf__json_parse(upsert->object, strlen(upsert->object), &object, NULL);
@@ -112,7 +110,7 @@ static int update_object(struct upsert *upsert, bool *ret_again) {
                 return r;
         if (is_unwanted(upsert, object))
                 return fail_unwanted(upsert);
-        HF__CLEANUP(json_cleanup) struct hf__json *before = hf__json_dup(object);
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *before = hf__json_dup(object);
         r = before ? merge_object(object, upsert->body) : -ENOMEM;
         /* The body may have an empty resourceVersion, which the merge has copied. The server would
          * then overwrite changes made since the read. */

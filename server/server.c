@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptor.h"
 
 HF__CLEANUP_DEFINE(cancel_cleanup, struct hf_cancel *, hf_cancel_unref)
 

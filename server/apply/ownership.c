@@ -243,12 +243,10 @@ static int renew_entry(const struct hfd_schema *schema, struct hf__json *live,
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_ownership_update(const struct hfd_schema *schema, struct hf__json *live,
                          struct hf__json *object, const struct hfd_writer *writer, bool takes_list,
                          bool *ret_changed) {
-        HF__CLEANUP(json_cleanup) struct hf__json *list = detach_list(object);
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *list = detach_list(object);
         struct hf__arena scratch;
         int r;
 

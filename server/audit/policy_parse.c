@@ -292,12 +292,11 @@ static int parse_policy(struct hfd_audit_policy *policy, struct hf_status *reter
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
 HF__CLEANUP_DEFINE(policy_cleanup, struct hfd_audit_policy *, hfd_audit_policy_unref)
 
 int hfd_audit_policy_parse(const char *text, size_t n, struct hfd_audit_policy **ret_policy,
                            struct hf_status *reterr_status) {
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
         const struct hf__json *rules = NULL;
 
         int r = parse_text(text, n, &json, reterr_status);

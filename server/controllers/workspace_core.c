@@ -51,12 +51,12 @@ static int add_initializer(struct hf__json *workspace, const char *name) {
         if (!*name || hf__json_count(hf__json_path(workspace, HFD_WS_INITIALIZERS)) >=
                               HFD_WS_MAX_INITIALIZERS)
                 return 0;
-        return hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, name);
+        return hf__json_add_element(workspace, HFD_WS_INITIALIZERS, name);
 }
 
 int hfd_workspace_initialize(struct hf__json *workspace, const char *const *registered, size_t n) {
         hf__json_remove(workspace, HFD_WS_INITIALIZERS);
-        int r = hfd_string_list_add(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
+        int r = hf__json_add_element(workspace, HFD_WS_INITIALIZERS, HFD_WS_INITIALIZER);
 
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(workspace, "spec.initializers"));

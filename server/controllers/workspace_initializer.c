@@ -279,7 +279,7 @@ static int do_next_step(struct hfd_controller_context *context, struct hf_term *
         switch (hfd_workspace_next(workspace)) {
         case HFD_WS_NOTHING: return 0;
         case HFD_WS_ADD_FINALIZER:
-                r = hfd_string_list_add(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
+                r = hf__json_add_element(workspace, "metadata.finalizers", HFD_WS_FINALIZER);
                 return r != 0 ? r : write_workspace(term, name, NULL, workspace);
         case HFD_WS_SCHEDULE: r = hfd_workspace_set_phase(workspace, "Scheduling"); break;
         case HFD_WS_INITIALIZE: r = set_initializers(context, term, workspace); break;

@@ -103,7 +103,6 @@ static int encrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, c
         return n + GCM_TAG;
 }
 
-HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
 HF__CLEANUP_DEFINE(context_cleanup, EVP_CIPHER_CTX *, EVP_CIPHER_CTX_free)
 
 int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NONCE_MAX],
@@ -114,7 +113,8 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
         if (plain->n > (size_t)INT_MAX - BLOCK)
                 return -ENOMEM;
         /* The tag of GCM is as long as the longest padding of CBC. */
-        HF__CLEANUP(buf_cleanup) struct hf__buf *sealed = hf__buf_new(n_head + plain->n + BLOCK);
+        HF__CLEANUP(hf__buf_cleanup)
+        struct hf__buf *sealed = hf__buf_new(n_head + plain->n + BLOCK);
         HF__CLEANUP(context_cleanup) EVP_CIPHER_CTX *ctx = sealed ? EVP_CIPHER_CTX_new() : NULL;
         int n = -1;
 
@@ -176,7 +176,7 @@ int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, con
                 return HF_E_INVALID;
         size_t n_in = n - nonce_size(cipher) - (cipher->kind == HFD_AES_GCM ? GCM_TAG : 0);
         /* OpenSSL may write a block more than it returns. */
-        HF__CLEANUP(buf_cleanup) struct hf__buf *plain = hf__buf_new(n_in + BLOCK);
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *plain = hf__buf_new(n_in + BLOCK);
         HF__CLEANUP(context_cleanup) EVP_CIPHER_CTX *ctx = plain ? EVP_CIPHER_CTX_new() : NULL;
         if (!ctx) {
                 ERR_clear_error();

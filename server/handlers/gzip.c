@@ -98,10 +98,8 @@ struct hf__buf *hfd_gzip_pack(const struct hf__buf *text) {
         return packed;
 }
 
-HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
-
 struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n) {
-        HF__CLEANUP(buf_cleanup) struct hf__buf *text = hf__buf_new(n);
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *text = hf__buf_new(n);
         z_stream stream = {0};
 
         if (!text || inflateInit2(&stream, WINDOW_BITS) != Z_OK)

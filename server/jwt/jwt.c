@@ -156,10 +156,8 @@ static int check_signature(const struct hfd_jwt_key_set *keys, const struct part
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key_id) {
-        HF__CLEANUP(json_cleanup) struct hf__json *header = NULL, *claims = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *header = NULL, *claims = NULL;
         struct part parts[3];
 
         *ret_key_id = NULL;

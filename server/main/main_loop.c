@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptor.h"
 #include "base/thread.h"
 #include "server/certificates/certificate_expiry.h"
 #include "server/certificates/certificates.h"

@@ -148,11 +148,10 @@ static int count_usage(struct recount *recount) {
 /* ---- the status ---- */
 
 /* NULL: memory ran out. */
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
 
 static struct hf__json *make_status(const struct recount *recount) {
         const struct hf__json *hard = hf__json_path(recount->quota, "spec.hard");
-        HF__CLEANUP(json_cleanup)
+        HF__CLEANUP(hf__json_cleanup)
         struct hf__json *used = hf__json_object(), *status = hf__json_object();
         int r = used && status ? 0 : -ENOMEM;
 

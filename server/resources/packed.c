@@ -67,14 +67,12 @@ struct hf__buf *hfd_pack(const struct hf__buf *bytes) {
         return packed;
 }
 
-HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
-
 struct hf__buf *hfd_unpack(const struct hf__buf *bytes) {
         z_stream stream = {0};
 
         if (!hfd_is_packed(bytes))
                 return hf__buf_ref((struct hf__buf *)(uintptr_t)bytes);
-        HF__CLEANUP(buf_cleanup) struct hf__buf *plain = hf__buf_new(hfd_unpacked_size(bytes));
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *plain = hf__buf_new(hfd_unpacked_size(bytes));
         if (!plain || inflateInit(&stream) != Z_OK)
                 return NULL;
         stream.next_in = (const unsigned char *)bytes->data + HEADER;

@@ -142,12 +142,10 @@ static void keep_responses(struct hfd_status_model *model, const struct hfd_stat
         }
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_status_model_set_leases(struct hfd_status_model *model, const char *list, size_t n) {
         struct hfd_status_instance old[HFD_STATUS_MAX_INSTANCES]; /* for keep_responses */
         unsigned n_old = model->n_instances;
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
 
         assert(n_old <= HFD_STATUS_MAX_INSTANCES);
         int r = hf__json_parse(list, n, &json, NULL);
@@ -189,7 +187,7 @@ static const char *state_of_code(int code) {
 
 void hfd_status_model_set_response(struct hfd_status_instance *instance, int code, const char *body,
                                    size_t n) {
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
         int64_t term = 0;
 
         instance->term = 0;

@@ -131,9 +131,9 @@ static void test_objects_with_owners_or_deletion_marks_are_collected(void **stat
 static void test_string_lists_have_no_duplicates(void **state) {
         (void)state;
         struct hf__json *object = parsed("{}");
-        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "a/b"), 0);
-        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "a/b"), 0);
-        assert_int_equal(hfd_string_list_add(object, "metadata.finalizers", "c"), 0);
+        assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "a/b"), 0);
+        assert_int_equal(hf__json_add_element(object, "metadata.finalizers", "c"), 0);
         assert_true(hfd_string_list_has(object, "metadata.finalizers", "c"));
         assert_int_equal(hfd_string_list_remove(object, "metadata.finalizers", "a/b"), 0);
         assert_int_equal(hfd_string_list_remove(object, "metadata.finalizers", "absent"), 0);

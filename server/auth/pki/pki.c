@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/descriptor.h"
 #include "server/auth/files.h"
 #include "server/auth/pki/pki_cert.h"
 #include "server/auth/trusted_path.h"

@@ -58,10 +58,8 @@ static struct hf__json *make_spec(const struct hfd_api_version *version) {
         return r == 0 ? spec : hf__json_free(spec);
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 struct hf__json *hfd_api_service_make(const struct hfd_api_version *version) {
-        HF__CLEANUP(json_cleanup)
+        HF__CLEANUP(hf__json_cleanup)
         struct hf__json *service = hf__json_object(), *labels = hf__json_object();
         char name[HFD_API_SERVICE_NAME_MAX];
         int r = hf__json_add_string(labels, MANAGED, version->is_custom ? CUSTOM : ON_START);

@@ -24,19 +24,6 @@ bool hfd_string_list_has(const struct hf__json *object, const char *path, const 
         return false;
 }
 
-int hfd_string_list_add(struct hf__json *object, const char *path, const char *text) {
-        if (hfd_string_list_has(object, path, text))
-                return 0;
-        struct hf__json *list = hf__json_path(object, path);
-        if (!hf__json_is_array(list)) {
-                int r = hf__json_set(object, path, hf__json_array());
-                if (r != 0)
-                        return r;
-                list = hf__json_path(object, path);
-        }
-        return hf__json_append_string(list, text);
-}
-
 int hfd_string_list_remove(struct hf__json *object, const char *path, const char *text) {
         struct hf__json *kept = hf__json_array();
         int r = kept ? 0 : -ENOMEM;

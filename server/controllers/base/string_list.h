@@ -3,7 +3,7 @@
 /*
  * Lists of strings inside a JSON object that are used as sets: finalizers, initializers. path is
  * the path of the list, as for hf__json_path ("metadata.finalizers"). An absent list is empty.
- * Pure.
+ * hf__json_add_element adds to such a list. Pure.
  */
 #include <stdbool.h>
 
@@ -11,9 +11,6 @@ struct hf__json;
 
 /* Whether the list has an entry equal to text. */
 bool hfd_string_list_has(const struct hf__json *object, const char *path, const char *text);
-
-/* Appends text unless the list has it; creates the list if it is absent. 0, -ENOMEM. */
-int hfd_string_list_add(struct hf__json *object, const char *path, const char *text);
 
 /* Removes all entries equal to text, and the whole list if no entry remains. 0, or -ENOMEM: object
  * is unchanged. */

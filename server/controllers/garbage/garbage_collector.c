@@ -178,9 +178,9 @@ static int classify_owners(struct job *job, struct hfd_gc_view *view, struct hf_
                 view->n_waiting += owner == HFD_GC_OWNER_WAITING;
                 view->n_absent += owner == HFD_GC_OWNER_ABSENT;
                 if (uid)
-                        r = hfd_string_list_add(uids,
-                                                owner == HFD_GC_OWNER_SOLID ? "solid" : "uids",
-                                                uid);
+                        r = hf__json_add_element(uids,
+                                                 owner == HFD_GC_OWNER_SOLID ? "solid" : "uids",
+                                                 uid);
         }
         return r != 0 ? r : drop_solid_uids(view, uids);
 }
@@ -279,7 +279,7 @@ static int orphan_dependent(struct job *job, const char *key, struct hf__json *u
 static int orphan_dependents(struct job *job) {
         struct orphans orphans = {0};
         struct hf__json *uids = hf__json_object();
-        int r = uids ? hfd_string_list_add(uids, "uids", job->node.uid) : -ENOMEM;
+        int r = uids ? hf__json_add_element(uids, "uids", job->node.uid) : -ENOMEM;
 
         hfd_gc_graph_each(&job->collector->graph, job->node.uid, collect_orphan, &orphans);
         if (r == 0)

@@ -124,11 +124,9 @@ static int add_selected(struct hf__json *rules, struct hf__json *texts, bool *ta
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_role_aggregation_rules(const struct hf__json *role, const struct hf__json *all,
                                struct hf__json **ret_rules) {
-        HF__CLEANUP(json_cleanup)
+        HF__CLEANUP(hf__json_cleanup)
         struct hf__json *rules = hf__json_array(), *texts = hf__json_array();
         HF__CLEANUP(hf__free_cleanup) bool *taken = calloc(hf__json_count(all) + 1, sizeof *taken);
         int r = rules && texts && taken ? 0 : -ENOMEM;

@@ -79,11 +79,10 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
 }
 
 /* Writes an aggregated role, if its rules differ from the rules of the roles that it selects. */
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
 
 static int update_role(struct hf_term *term, const struct hf__json *role,
                        const struct hf__json *all) {
-        HF__CLEANUP(json_cleanup) struct hf__json *rules = NULL, *updated = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *rules = NULL, *updated = NULL;
         int r = hfd_role_aggregation_rules(role, all, &rules);
 
         if (r != 0 || hf__json_equal(rules, hf__json_get(role, "rules")) ||

@@ -36,11 +36,9 @@ static review_fn find_review(const char *plural) {
         return NULL;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response) {
-        HF__CLEANUP(json_cleanup) struct hf__json *object = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *object = NULL;
         char reason[512];
         int r = hf__json_parse(body ? body : "", n_body, &object, NULL);
 

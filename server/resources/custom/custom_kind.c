@@ -406,21 +406,18 @@ const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_cu
         return hfd_custom_kind_version(kind, slash + 1);
 }
 
-HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_custom_version_props(const struct hfd_custom_version *version,
                              struct hf__json **ret_props) {
         assert(version->kind);
         struct hfd_custom_kind *kind = version->kind;
-        HF__CLEANUP(json_cleanup) struct hf__json *definition = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *definition = NULL;
         struct hf__json *schema = NULL;
 
         *ret_props = NULL;
         pthread_mutex_lock(&kind->mu);
-        HF__CLEANUP(buf_cleanup) struct hf__buf *kept = hf__buf_ref(kind->bytes);
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *kept = hf__buf_ref(kind->bytes);
         pthread_mutex_unlock(&kind->mu);
-        HF__CLEANUP(buf_cleanup) struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *bytes = kept ? hfd_unpack(kept) : NULL;
         if (kept && !bytes)
                 return -ENOMEM;
         int r = bytes ? hf__json_parse(bytes->data, bytes->n, &definition, NULL) : 0;

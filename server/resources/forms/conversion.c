@@ -268,11 +268,9 @@ static struct hf__buf *encode_custom(const struct hfd_resource *row, const struc
         return formed;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object) {
-        HF__CLEANUP(json_cleanup) struct hf__json *json = parse_object(row, object);
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = parse_object(row, object);
         char version[HFD_API_VERSION_MAX];
         int r = 0;
 

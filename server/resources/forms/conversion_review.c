@@ -273,12 +273,10 @@ static bool has_fair_size(const void *review, size_t n_response, struct hfd_obje
         return hf__json_count_values(review, n_response) <= max;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 static int read_response(const void *review, size_t n_response, const char *uid,
                          const struct hfd_resource *row, struct hfd_object *const *objects,
                          size_t n, struct hfd_object **converted, struct hf__strbuf *why) {
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
         size_t offset = 0, i = 0;
         int r = HF_E_INVALID;
 

@@ -236,14 +236,13 @@ static void pack_object(struct hfd_object *object) {
         object->bytes = packed;
 }
 
-HF__CLEANUP_DEFINE(buf_cleanup, struct hf__buf *, hf__buf_unref)
 HF__CLEANUP_DEFINE(object_cleanup, struct hfd_object *, hfd_object_unref)
 
 struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const char *path,
                                   uint64_t revision, const struct hf__buf *stored) {
         char head[HEAD_MAX];
         size_t n_head = has_any_kind(resource) ? find_head(stored) : write_head(resource, head);
-        HF__CLEANUP(buf_cleanup) struct hf__buf *normal = NULL;
+        HF__CLEANUP(hf__buf_cleanup) struct hf__buf *normal = NULL;
 
         if (n_head == 0 || stored->n < n_head ||
             (!has_any_kind(resource) && memcmp(stored->data, head, n_head) != 0)) {

@@ -42,12 +42,10 @@ static bool find_managers(const struct hfd_object *object, struct hf__span *ret_
         return false;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object) {
         static const char placeholder[] = "null";
         const struct hf__buf *bytes = object->bytes;
-        HF__CLEANUP(json_cleanup) struct hf__json *json = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *json = NULL;
         struct hf__span list;
 
         assert(bytes);

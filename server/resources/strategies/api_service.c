@@ -96,7 +96,6 @@ const struct hfd_schema hfd_api_service_schema =
 /* ---- defaults ---- */
 
 /* An APIService that names no service is local, and available from the start. 0 or -ENOMEM. */
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
 
 static int set_available(struct hf__json *object) {
         static const char *const members[][2] = {{"type", "Available"},
@@ -105,7 +104,7 @@ static int set_available(struct hf__json *object) {
                                                  {"message",
                                                   "Local APIServices are always available"}};
         const char *now = hf__json_string(object, "metadata.creationTimestamp");
-        HF__CLEANUP(json_cleanup)
+        HF__CLEANUP(hf__json_cleanup)
         struct hf__json *list = hf__json_array(), *condition = hf__json_object();
         int r = hf__json_add_string(condition, "lastTransitionTime", now ? now : "");
 

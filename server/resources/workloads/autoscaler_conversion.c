@@ -339,11 +339,9 @@ static int set_allowed(struct hf__json *object, const char *path, struct hf__jso
         return r == -ENOMEM ? r : 0;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 static int store_metrics(struct hf__json *object, const char *annotation, const char *path,
                          const struct member *members) {
-        HF__CLEANUP(json_cleanup) struct hf__json *metrics = NULL, *out = NULL;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *metrics = NULL, *out = NULL;
         int r = read_annotation(object, annotation, &metrics);
 
         if (r != 0 || !hf__json_is_array(metrics))

@@ -132,10 +132,8 @@ struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object) {
         return r == 0 ? spec : NULL;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object) {
-        HF__CLEANUP(json_cleanup)
+        HF__CLEANUP(hf__json_cleanup)
         struct hf__json *json = hf__json_object(), *annotations = hf__json_object();
         int r = hf__json_add_string(annotations, HFD_FLOW_AUTO_UPDATE, "true");
 

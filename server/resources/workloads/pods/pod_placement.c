@@ -140,8 +140,6 @@ static int append_elements(struct hf__json *list, const struct hf__json *from) {
         return r;
 }
 
-HF__CLEANUP_DEFINE(json_cleanup, struct hf__json *, hf__json_free)
-
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more) {
         const struct hf__json *own = hf__json_get(spec, "tolerations");
         size_t n = hf__json_count(own) + hf__json_count(more);
@@ -150,7 +148,8 @@ int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more
                 return HF_E_TOO_LARGE;
         if (n == 0)
                 return 0;
-        HF__CLEANUP(json_cleanup) struct hf__json *all = hf__json_array(), *kept = hf__json_array();
+        HF__CLEANUP(hf__json_cleanup)
+        struct hf__json *all = hf__json_array(), *kept = hf__json_array();
         int r = all && kept ? append_elements(all, own) : -ENOMEM;
         if (r == 0)
                 r = append_elements(all, more);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* File descriptors that are closed at the end of a scope (cleanup.h, which nearly all files include
+ * and which therefore declares nothing of unistd.h). Thread: any. */
+#include <unistd.h>
+
+/* For HF__CLEANUP: a file descriptor; a negative one is none. Errors of the close are ignored. */
+static inline void hf__close_cleanup(int *fd) {
+        if (*fd >= 0)
+                (void)close(*fd);
+}
