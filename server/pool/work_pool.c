@@ -7,8 +7,10 @@
  * task of the next queue that is not empty, round robin. A task with more to do goes to the end of
  * its queue.
  *
- * There are two lanes with such queues: for tasks with short steps, and for those with long ones. A
- * thread takes from both in turn, but not a long step while all threads but one run long steps.
+ * There are two lanes with such queues: for tasks with short steps, and for those with long ones.
+ * The first thread takes from both in turn, the others only short steps. So a large value is made
+ * and freed on one thread, and what it leaves in the allocator is in the heap of that thread, where
+ * base/json_blocks.c merges it piece by piece.
  *
  * Invariants: a task is in a queue exactly if its state is QUEUED. `pending` counts the tasks that
  * are queued or running; the threads end when the pool is stopping and it is 0, so every submitted
@@ -28,7 +30,6 @@
 
 #define N_QUEUES    64
 #define MAX_THREADS 16
-#define LARGE_BLOCK ((size_t)256 << 10) /* bytes; glibc merges at 64 KiB, also of merged ones */
 
 enum { IDLE, QUEUED, RUNNING };
 
@@ -40,14 +41,19 @@ struct lane {
         struct queue queues[N_QUEUES];
         unsigned next_queue; /* the queue whose turn is next */
         size_t n_queued;     /* tasks in all queues */
-        unsigned n_running;
+};
+
+/* A thread, and what it needs to know about itself. */
+struct worker {
+        struct hfd_work_pool *pool;
+        pthread_t thread;
+        bool takes_long_steps;
 };
 
 struct hfd_work_pool {
         /* immutable after new */
         const struct hf_host *host; /* borrowed */
         unsigned n_threads;
-        unsigned max_long; /* steps of long_steps that may run at the same time */
         int nice;
 
         atomic_bool stopping; /* set under mu; read without it by hfd_work_is_cancelled */
@@ -56,11 +62,11 @@ struct hfd_work_pool {
         pthread_mutex_t mu;
         pthread_cond_t cond; /* signalled for a queued task; broadcast when the threads may end */
         struct lane short_steps, long_steps;
-        bool long_is_next; /* it is the turn of long_steps */
+        bool long_is_next; /* for the first thread: it is the turn of long_steps */
         size_t pending;
 
         /* only for the thread that creates and stops the pool */
-        pthread_t threads[MAX_THREADS];
+        struct worker workers[MAX_THREADS];
         bool joined;
 };
 
@@ -76,14 +82,16 @@ static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *tas
         *queue->tail = task;
         queue->tail = &task->next;
         lane->n_queued++;
-        pthread_cond_signal(&pool->cond);
+        if (task->long_step)
+                pthread_cond_broadcast(&pool->cond); /* the signal must not go to another thread */
+        else
+                pthread_cond_signal(&pool->cond);
 }
 
-/* The lane whose task may run next; NULL = no task may. */
-static struct lane *next_lane_locked(struct hfd_work_pool *pool) {
+/* The lane from which the thread takes its next task; NULL = there is no task for it. */
+static struct lane *next_lane_locked(struct hfd_work_pool *pool, bool takes_long_steps) {
         hf__mutex_assert_held(&pool->mu);
-        bool may_long =
-                pool->long_steps.n_queued > 0 && pool->long_steps.n_running < pool->max_long;
+        bool may_long = takes_long_steps && pool->long_steps.n_queued > 0;
 
         if (may_long && (pool->long_is_next || pool->short_steps.n_queued == 0))
                 return &pool->long_steps;
@@ -91,7 +99,8 @@ static struct lane *next_lane_locked(struct hfd_work_pool *pool) {
 }
 
 /* Removes the next task of the lane, round robin. At least one must be queued. */
-static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool, struct lane *lane) {
+static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool, struct lane *lane,
+                                            bool takes_long_steps) {
         hf__mutex_assert_held(&pool->mu);
         assert(lane->n_queued > 0);
         while (!lane->queues[lane->next_queue].head)
@@ -103,18 +112,16 @@ static struct hfd_work_task *dequeue_locked(struct hfd_work_pool *pool, struct l
                 queue->tail = &queue->head;
         lane->next_queue = (lane->next_queue + 1) % N_QUEUES;
         lane->n_queued--;
-        lane->n_running++;
-        pool->long_is_next = lane == &pool->short_steps;
+        if (takes_long_steps)
+                pool->long_is_next = lane == &pool->short_steps;
         task->state = RUNNING;
         return task;
 }
 
 /* Call it after a step. task may be freed if result is DONE. */
-static void finish_step_locked(struct hfd_work_pool *pool, struct lane *lane,
-                               struct hfd_work_task *task, enum hfd_work_result result) {
+static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task *task,
+                               enum hfd_work_result result) {
         hf__mutex_assert_held(&pool->mu);
-        assert(lane->n_running > 0);
-        lane->n_running--;
         if (result == HFD_WORK_MORE || (result == HFD_WORK_IDLE && task->again)) {
                 enqueue_locked(pool, task);
                 return;
@@ -127,20 +134,9 @@ static void finish_step_locked(struct hfd_work_pool *pool, struct lane *lane,
                 pthread_cond_broadcast(&pool->cond);
 }
 
-/*
- * Makes the allocator merge the small blocks that this thread has freed. It keeps them aside and
- * merges them all when a thread that shares the heap frees a large block. After a large patch there
- * are 400,000 of them, and a thread of a connection, or the elector, would need 60 ms for them,
- * while it holds the heap's lock.
- */
-static void merge_freed_blocks(void) {
-        void *volatile block = malloc(LARGE_BLOCK); /* volatile: or both calls are left out */
-
-        free(block);
-}
-
 static void *run_thread(void *ctx) {
-        struct hfd_work_pool *pool = ctx;
+        const struct worker *worker = ctx;
+        struct hfd_work_pool *pool = worker->pool;
 
         /* On Linux the nice value belongs to the thread. If it cannot be set, the pool works
          * anyway. */
@@ -149,15 +145,14 @@ static void *run_thread(void *ctx) {
         pthread_mutex_lock(&pool->mu);
         for (;;) {
                 bool stopping = atomic_load_explicit(&pool->stopping, memory_order_relaxed);
-                struct lane *lane = next_lane_locked(pool);
+                struct lane *lane = next_lane_locked(pool, worker->takes_long_steps);
                 if (lane) {
-                        struct hfd_work_task *task = dequeue_locked(pool, lane);
+                        struct hfd_work_task *task =
+                                dequeue_locked(pool, lane, worker->takes_long_steps);
                         pthread_mutex_unlock(&pool->mu);
                         enum hfd_work_result result = task->step(task);
-                        if (lane == &pool->long_steps)
-                                merge_freed_blocks();
                         pthread_mutex_lock(&pool->mu);
-                        finish_step_locked(pool, lane, task, result);
+                        finish_step_locked(pool, task, result);
                 } else if (stopping && pool->pending == 0) {
                         break;
                 } else {
@@ -189,13 +184,15 @@ int hfd_work_pool_new(const struct hf_host *host, unsigned n_threads, int nice,
         HF__CLEANUP(pool_cleanup) struct hfd_work_pool *pool = HF__TAKE(memory);
         pool->host = host;
         pool->nice = nice;
-        pool->max_long = n_threads > 1 ? n_threads - 1 : 1;
         init_lane(&pool->short_steps);
         init_lane(&pool->long_steps);
         for (; pool->n_threads < n_threads; pool->n_threads++) {
+                struct worker *worker = &pool->workers[pool->n_threads];
                 char name[24];
+                worker->pool = pool;
+                worker->takes_long_steps = pool->n_threads == 0;
                 (void)snprintf(name, sizeof name, "hfd-work-%u", pool->n_threads);
-                r = hf__thread_start(host, name, run_thread, pool, &pool->threads[pool->n_threads]);
+                r = hf__thread_start(host, name, run_thread, worker, &worker->thread);
                 if (r != 0)
                         return r;
         }
@@ -211,7 +208,7 @@ void hfd_work_pool_stop(struct hfd_work_pool *pool) {
         pthread_cond_broadcast(&pool->cond);
         pthread_mutex_unlock(&pool->mu);
         for (unsigned i = 0; i < pool->n_threads; i++)
-                (void)hf__thread_join(pool->threads[i]);
+                (void)hf__thread_join(pool->workers[i].thread);
         assert(pool->short_steps.n_queued == 0 && pool->long_steps.n_queued == 0);
         assert(pool->pending == 0);
         pool->joined = true;

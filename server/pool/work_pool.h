@@ -11,9 +11,9 @@
  * other owner, however large the other tasks are.
  *
  * Some work cannot be divided: to decode a large body, or to apply a patch to it. Such a task has a
- * long step, and says so. Long steps run on all threads but one at most (on one thread, if there is
- * no other). So the others still make progress, and on a machine with as many processors as the
- * pool has threads, one stays free for the threads of connections and of the store.
+ * long step, and says so. Long steps run on the first thread only, one after the other. So the
+ * other threads still make progress, and on a machine with as many processors as the pool has
+ * threads, one stays free for the threads of connections and of the store.
  *
  * A task is a member of the caller's struct. It may be submitted again at any time, by any thread:
  *

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 
 #include "base/json.h"
 #include "base/json_blocks.h"
@@ -90,11 +91,22 @@ static void test_a_value_is_freed_on_another_thread(void **state) {
         hf__json_blocks_end();
 }
 
+/* glibc keeps small freed blocks aside. A thread that allocates a large block merges them all,
+ * under the heap's lock. So a large value must not leave many. */
+static void test_a_large_value_leaves_few_unmerged_blocks(void **state) {
+        struct hf__json *value = make_value(100000), *rest = make_value(100);
+
+        hf__json_free(value);
+        assert_true(mallinfo2().fsmblks <= (size_t)2 * 1024 * 128);
+        hf__json_free(rest);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values_are_made_of_kept_blocks),
                 cmocka_unit_test(test_a_value_outlives_begin_and_end),
                 cmocka_unit_test(test_a_value_is_freed_on_another_thread),
+                cmocka_unit_test(test_a_large_value_leaves_few_unmerged_blocks),
         };
 
         hf__json_blocks_init();

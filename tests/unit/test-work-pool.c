@@ -27,6 +27,8 @@ struct shared {
         unsigned n_ended;
         char order[256]; /* the letter of each step, in the order of the steps */
         size_t n_order;
+        pthread_t long_thread; /* that of the first long step */
+        unsigned n_long;       /* long steps */
 };
 
 struct counted {
@@ -159,6 +161,40 @@ static void test_long_steps_leave_a_thread_to_others(void **state) {
         shared_done(&shared);
 }
 
+/* Each long step runs on the same thread, so that what it frees was allocated there. */
+static enum hfd_work_result note_thread_step(struct hfd_work_task *task) {
+        struct counted *counted = (struct counted *)task;
+        struct shared *shared = counted->shared;
+
+        pthread_mutex_lock(&shared->mu);
+        if (shared->n_long == 0)
+                shared->long_thread = pthread_self();
+        assert_true(pthread_equal(shared->long_thread, pthread_self()));
+        shared->n_long++;
+        pthread_mutex_unlock(&shared->mu);
+        return --counted->steps_left > 0 ? HFD_WORK_MORE : HFD_WORK_DONE;
+}
+
+static void test_long_steps_run_on_one_thread(void **state) {
+        struct shared shared;
+        struct counted large[20], small[20];
+
+        shared_init(&shared, 4);
+        for (size_t i = 0; i < 20; i++) {
+                large[i] = (struct counted){.task = {.step = note_thread_step,
+                                                     .owner = hfd_work_owner("a"),
+                                                     .long_step = true},
+                                            .shared = &shared,
+                                            .steps_left = 50};
+                assert_true(hfd_work_submit(shared.pool, &large[i].task));
+                submit(&shared, &small[i], 's', "b", 5);
+        }
+        wait_ended(&shared, 20);
+        PATIENCE_AWAIT(hfd_work_pending(shared.pool) == 0);
+        assert_int_equal(shared.n_long, 20 * 50);
+        shared_done(&shared);
+}
+
 /* On one thread, tasks with long steps and others take turns. */
 static void test_long_and_short_steps_take_turns(void **state) {
         struct shared shared;
@@ -277,6 +313,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_small_task_gets_every_second_turn),
                 cmocka_unit_test(test_long_steps_leave_a_thread_to_others),
+                cmocka_unit_test(test_long_steps_run_on_one_thread),
                 cmocka_unit_test(test_long_and_short_steps_take_turns),
                 cmocka_unit_test(test_a_canceled_task_gets_one_last_step),
                 cmocka_unit_test(test_a_stop_gives_queued_tasks_a_last_step_and_takes_no_more),
