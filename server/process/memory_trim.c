@@ -5,14 +5,17 @@
  * The waste that a trim could not give back is tolerated: the next trim comes when there is more.
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
- * process is large enough for a trim to be worth its cost.
+ * process is large enough for a trim to be worth its cost, and the more seldom the longer it takes.
  */
 #include "server/process/memory_trim.h"
 
 #include <malloc.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
+/* A check may take a thousandth of a processor. */
+#define CHECK_SHARE 1000
 /* If the waste is less, a trim is not worth the page faults when the memory is needed again. */
 #define WASTE_MIN ((size_t)64 << 20)
 
@@ -38,6 +41,15 @@ static size_t read_resident(void) {
         (void)fclose(file);
         return n == 3 && resident > shared ? (resident - shared) * (size_t)sysconf(_SC_PAGESIZE)
                                            : 0;
+}
+
+/* The processor time of this thread. 0: unknown. */
+static hf_nsec read_cpu_time(void) {
+        struct timespec spent;
+
+        if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent) != 0)
+                return 0;
+        return spent.tv_sec * HF_NSEC_PER_SEC + spent.tv_nsec;
 }
 
 /* Trims at the second check, when the work of the start has ended, and again when the cacher's
@@ -73,7 +85,11 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
         size_t resident = read_resident();
         if (trim_after_start(trim, resident, now) || resident < trim->tolerated + WASTE_MIN)
                 return;
+        hf_nsec begun = read_cpu_time();
         struct mallinfo2 info = mallinfo2();
+        hf_nsec pause = (read_cpu_time() - begun) * CHECK_SHARE;
+        if (pause > HFD_MEMORY_TRIM_INTERVAL)
+                trim->next = now + pause;
         if (!hfd_memory_trim_is_due(trim, resident, info.uordblks + info.hblkhd))
                 return;
         (void)malloc_trim(0);
@@ -84,8 +100,4 @@ void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *ho
                (resident > after ? resident - after : 0) >> 20, resident >> 20);
 }
 
-hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim) {
-        if (trim->phase == HFD_MEMORY_TRIM_SETTLED)
-                return HF_NSEC_NEVER;
-        return trim->phase == HFD_MEMORY_TRIM_FORGETTING ? trim->forgotten_at : trim->next;
-}
+hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim) { return trim->next; }

@@ -12,7 +12,7 @@
 
 #include <holdfast/host.h>
 
-/* The time between two checks. */
+/* The least time between two checks. */
 #define HFD_MEMORY_TRIM_INTERVAL (5 * HF_NSEC_PER_SEC)
 /* How long after the first trim the second one comes. Then the cacher's history, which reaches 75
  * seconds back, has forgotten what the start has written. */
@@ -43,6 +43,5 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
 /* Checks once per interval whether a trim is due, and trims. The caller makes the first call when
  * the start is complete. now: boot time. Blocks while it trims. */
 void hfd_memory_trim_tick(struct hfd_memory_trim *trim, const struct hf_host *host, hf_nsec now);
-/* The boot time at which the caller must call hfd_memory_trim_tick for the trims after the start.
- * HF_NSEC_NEVER: they are done, and the checks for later peaks may come late. */
+/* The boot time at which the caller must call hfd_memory_trim_tick again. */
 hf_nsec hfd_memory_trim_next(const struct hfd_memory_trim *trim);

@@ -86,7 +86,8 @@ static void test_the_memory_of_a_peak_is_given_back(void **state) {
         assert_true(resident() > 150 * MIB); /* the first call only records the amount */
         hfd_memory_trim_tick(&trim, &host, 2);
         assert_true(resident() > 150 * MIB); /* it is not time */
-        hfd_memory_trim_tick(&trim, &host, 1 + HFD_MEMORY_TRIM_INTERVAL);
+        assert_true(hfd_memory_trim_next(&trim) >= 1 + HFD_MEMORY_TRIM_INTERVAL);
+        hfd_memory_trim_tick(&trim, &host, hfd_memory_trim_next(&trim));
         assert_true(resident() < before / 2);
         free_rest(blocks, n_mib);
 }
@@ -119,7 +120,7 @@ static void test_the_memory_of_the_start_is_given_back(void **state) {
         assert_true(hfd_memory_trim_next(&trim) == first);
         hfd_memory_trim_tick(&trim, &host, first);
         assert_true(resident() < before - 15 * MIB);
-        assert_true(hfd_memory_trim_next(&trim) == second);
+        assert_true(hfd_memory_trim_next(&trim) == first + HFD_MEMORY_TRIM_INTERVAL);
         free_rest(blocks, n_mib);
 
         blocks = make_peak_of(n_mib, &before);
@@ -127,7 +128,8 @@ static void test_the_memory_of_the_start_is_given_back(void **state) {
         assert_true(resident() > before - MIB);
         hfd_memory_trim_tick(&trim, &host, second + HFD_MEMORY_TRIM_INTERVAL);
         assert_true(resident() < before - 15 * MIB);
-        assert_true(hfd_memory_trim_next(&trim) == HF_NSEC_NEVER);
+        /* The checks go on, because a peak may come at any time. */
+        assert_true(hfd_memory_trim_next(&trim) == second + 2 * HFD_MEMORY_TRIM_INTERVAL);
         free_rest(blocks, n_mib);
 }
 
