@@ -9,8 +9,9 @@
  * - handle the messages (new sockets, changed responses) of other threads and of this thread.
  * - serve the dirty connections, whose responses have changed or which have more to do, in at most
  *   MAX_DIRTY steps, so that an event for thousands of watches does not delay other requests.
- * - serve a few strangers' connections. Their sockets are in a second epoll, so that a flood of
- *   handshakes delays known senders by a few steps only.
+ * - serve one stranger's connection. Their sockets are in a second epoll, so that a flood of
+ *   handshakes, of which a step takes up to half a millisecond, delays known senders by one step
+ *   only. The epoll returns them in turn.
  * - once a second, check the time limits.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
@@ -40,10 +41,7 @@
 /* Limits per iteration, so that no kind of work delays the others. */
 #define MAX_EVENTS 64
 #define MAX_DIRTY  64
-/* A step of a TLS handshake takes up to half a millisecond: known senders must not wait for
- * many. */
-#define MAX_STRANGER_EVENTS 4
-#define MAX_ACCEPTS         8
+#define MAX_ACCEPTS 8
 
 #define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
 
@@ -285,12 +283,11 @@ static int wait_ms(const struct hfd_worker *worker) {
         return (int)(left / HF_NSEC_PER_MSEC) + 1;
 }
 
-static void serve_strangers(struct hfd_worker *worker) {
-        struct epoll_event events[MAX_STRANGER_EVENTS];
-        int n = epoll_wait(worker->stranger_epoll, events, MAX_STRANGER_EVENTS, 0);
+static void serve_stranger(struct hfd_worker *worker) {
+        struct epoll_event event;
 
-        for (int i = 0; i < n; i++)
-                serve_connection(events[i].data.ptr, events[i].events);
+        if (epoll_wait(worker->stranger_epoll, &event, 1, 0) == 1)
+                serve_connection(event.data.ptr, event.events);
 }
 
 static void run_iteration(struct hfd_worker *worker) {
@@ -321,7 +318,7 @@ static void run_iteration(struct hfd_worker *worker) {
                 drain_connections(worker);
         serve_dirty(worker);
         if (has_strangers)
-                serve_strangers(worker);
+                serve_stranger(worker);
         report_unsent(worker);
         if (worker->now >= worker->next_tick)
                 tick_connections(worker);

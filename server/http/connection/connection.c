@@ -19,7 +19,7 @@
  * two sets: `handshakes`, then `strangers`. Each has a maximum, which is a fraction of all
  * connections, so that strangers leave room for known senders. When a set is full, strangers.h
  * chooses the connection to close. Their sockets are in an epoll of their own, of which the worker
- * serves a few in each iteration, after all known senders. A sender becomes known by a client
+ * serves one in each iteration, after all known senders. A sender becomes known by a client
  * certificate that verifies, or by the first request that on_head accepts for reading.
  *
  * Output. The protocol fills the worker's output buffer, and TLS writes what the socket accepts.
@@ -265,7 +265,8 @@ static void begin_linger(struct hfd_connection *connection) {
 static void drop_input(struct hfd_connection *connection) {
         assert(connection->state == HFD_CONNECTION_LINGER);
         for (int i = 0; i < MAX_READS; i++) {
-                ssize_t n = recv(connection->fd, connection->worker->in, HFD_IN_SPACE, 0);
+                /* The flag makes the kernel drop the bytes without copying them. */
+                ssize_t n = recv(connection->fd, connection->worker->in, HFD_IN_SPACE, MSG_TRUNC);
 
                 if (n < 0 && (errno == EAGAIN || errno == EINTR))
                         return;
