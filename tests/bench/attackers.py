@@ -96,15 +96,16 @@ class Attacker:
         return self.end - time.monotonic()
 
     def crowd(self, n, one, pause=0.05):
-        """n threads that call one() again and again. Without the pause the load would be mostly handshakes."""
-        def run():
+        """n threads that call one() again and again, in turn. Without the pause the load would be mostly handshakes."""
+        def run(i):
+            time.sleep(pause * i / n)
             while self.left() > 0:
                 try:
                     one()
                 except OSError:
                     pass
                 time.sleep(pause)
-        threads = [threading.Thread(target=run, daemon=True) for _ in range(n)]
+        threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(n)]
         for thread in threads:
             thread.start()
         for thread in threads:
