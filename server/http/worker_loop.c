@@ -39,8 +39,8 @@
 #include "server/http/connection/http_private.h"
 
 /* Limits per iteration, so that no kind of work delays the others. */
-#define MAX_EVENTS 64
-#define MAX_DIRTY  64
+#define MAX_EVENTS  64
+#define MAX_DIRTY   64
 #define MAX_ACCEPTS 8
 
 #define TICK HF_NSEC_PER_SEC /* interval between checks of the time limits */
