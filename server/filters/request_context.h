@@ -56,7 +56,7 @@ struct hfd_request_context {
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         /* For the audit log; all NULL without a policy. */
         struct hfd_audit *audit;          /* borrowed */
-        struct hfd_audit_record *audited; /* owned reference; NULL = the policy does not want it */
+        struct hfd_audit_record *audited; /* owned reference; NULL = the request is not recorded */
         char *audit_id;                   /* owned */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];
