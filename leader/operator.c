@@ -103,7 +103,7 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
         return hf_reconciler_run(&reconciler, term);
 }
 
-/* The controller's run_operator(): establishes the definition if there is one, then works until the
+/* The controller's run(): establishes the definition if there is one, then works until the
  * term ends. */
 static int run_operator(struct hf_term *term, void *ctx) {
         struct term_work w = {.op = ctx};
