@@ -141,7 +141,8 @@ static int check_config(const struct hf_operator_config *config, struct hf_statu
             !config->kind || !config->reconcile)
                 return hf_fail(status, -EINVAL, "an operator lacks a required member");
         if (config->finalizer && !config->finalize)
-                return hf_fail(status, -EINVAL, "%s: a finalizer needs finalize", config->name);
+                return hf_fail(status, -EINVAL, "%s: finalizer is set, and finalize is not",
+                               config->name);
         if (config->n_owned > HF_OPERATOR_OWNED_MAX)
                 return hf_fail(status, -EINVAL, "%s: more than %d owned collections", config->name,
                                HF_OPERATOR_OWNED_MAX);
