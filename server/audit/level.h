@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How much of a request is in the audit log, and which of its stages are. Pure. Thread: any. */
+/* The levels and stages of the audit log: how much of a request is recorded, and when. Pure.
+ * Thread: any. */
 #include <stdbool.h>
 
 /* Each level contains what the levels before it contain. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the previous request on a connection is likely to have in common with the next one: a client
- * often sends requests for one object of a collection after another. The memo remembers how the
- * path of the collection was parsed, and which FlowSchema and priority level the user's requests
- * have.
+ * Remembers what the previous request on a connection is likely to have in common with the next
+ * one: a client often sends requests for one object of a collection after another. The memo
+ * remembers how the path of the collection was parsed, and which FlowSchema and priority level the
+ * user's requests have.
  *
  * Thread: the connection's worker, in on_head.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What expressions see of a schema: the type of each part, and how its values are made of JSON.
+ * Declares what expressions see of a schema: the type of each part, and how its values are made of
+ * JSON.
  *
  * Ownership: all of it belongs to an arena. Immutable once made. Thread: any.
  */
