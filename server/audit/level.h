@@ -16,7 +16,7 @@ enum hfd_audit_stage {
         HFD_AUDIT_REQUEST_RECEIVED,
         HFD_AUDIT_RESPONSE_STARTED, /* of watches, and of requests that are not authenticated */
         HFD_AUDIT_RESPONSE_COMPLETE,
-        HFD_AUDIT_PANIC, /* never recorded: a policy may name it */
+        HFD_AUDIT_PANIC, /* a policy may name it, but it is never recorded */
 };
 
 struct hfd_audit_decision {
