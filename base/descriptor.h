@@ -4,7 +4,7 @@
  * and which therefore declares nothing of unistd.h). Thread: any. */
 #include <unistd.h>
 
-/* For HF__CLEANUP: a file descriptor; a negative one is none. Errors of the close are ignored. */
+/* For HF__CLEANUP: a file descriptor; negative = there is none. Errors of the close are ignored. */
 static inline void hf__close_cleanup(int *fd) {
         if (*fd >= 0)
                 (void)close(*fd);

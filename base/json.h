@@ -167,7 +167,7 @@ int hf__json_replace(struct hf__json *container, struct hf__json *member, struct
 /* Makes a raw value of a string or of null. text is a JSON value on one line, without spaces. 0 or
  * -ENOMEM. */
 int hf__json_set_raw(struct hf__json *json, const char *text, size_t n);
-/* The text of a raw value, borrowed from the tree; NULL: json is none. */
+/* The text of a raw value, borrowed from the tree; NULL: json is not a raw value. */
 const char *hf__json_raw(const struct hf__json *json);
 /* If the path leads to a raw value, parses it in its place. 0, -ENOMEM, or HF_E_INVALID: it is no
  * JSON. */

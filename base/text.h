@@ -7,7 +7,7 @@
 
 static inline bool hf__is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* The value of a hexadecimal digit; -1: it is none. */
+/* The value of a hexadecimal digit; -1: the character is no such digit. */
 static inline int hf__hex_digit(char c) {
         if (hf__is_digit(c))
                 return c - '0';

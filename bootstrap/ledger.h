@@ -71,7 +71,7 @@ struct hf__ledger {
 /* Frees the contents. Accepts a zeroed struct. */
 void hf__ledger_done(struct hf__ledger *ledger);
 /*
- * Reads a ledger from its ConfigMap, and from it the completions of the n_phases phases only. 0,
+ * Reads a ledger from its ConfigMap: all records, and the completions of these n_phases phases. 0,
  * -ENOMEM, HF_E_TOO_LARGE, or HF_E_INVALID: the object is not a ledger; the message names the
  * place. Always sets *ret_ledger: on failure it has `completed` and the records read so far. The
  * caller frees its contents with hf__ledger_done.

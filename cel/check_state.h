@@ -28,10 +28,10 @@ struct hf__cel_checker {
         struct hf__cel_issues *issues;
         struct hf__arena *arena;
         struct hf__cel_inference in;
-        struct hf__cel_local locals[2 * 256]; /* two for each level of the tree */
+        struct hf__cel_local locals[2 * 256]; /* a macro has two at most, a tree 256 levels */
         uint32_t n_locals;
-        uint32_t max_locals;
-        uint64_t used; /* bit i: the expression uses the declared variable i */
+        uint32_t max_locals; /* the highest n_locals so far: the slots that an evaluation needs */
+        uint64_t used;       /* bit i: the expression uses the declared variable i */
 };
 
 /* Checks a node and what is below it. It has a type afterwards, which is ERROR if it failed. */

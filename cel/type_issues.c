@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Issues of types.
+ * Writes the messages of a check that name types.
  *
  * Invariant: a type variable is shown as what it stands for, or as dyn.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How long the reflector waits after a failure, and what it logs. Thread: the reflector's.
+ * Decides how long the reflector waits after a failure, and logs the failure. Thread: the
+ * reflector's.
  */
 #include <stdbool.h>
 #include <stdint.h>

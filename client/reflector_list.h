@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The lists of a reflector. Thread: the reflector's, without the informer's lock. */
+/*
+ * The list requests of a reflector: the one that fills the store before a watch, and the probe,
+ * which runs in parallel to a watch. reflector_list.c describes both. Thread: the reflector's,
+ * without the informer's lock.
+ */
 #include <holdfast/clock.h>
 
 struct hf_informer;

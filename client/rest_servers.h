@@ -26,8 +26,9 @@ struct hf__rest_servers {
         atomic_size_t current; /* index of the server at which requests begin */
 };
 
-/* Checks and copies the URLs: `first`, and n_others further ones. 0, -ENOMEM, or HF_E_INVALID with
- * the reason in reterr_status. The caller calls hf__rest_servers_done in any case. */
+/* Checks and copies the URLs to *servers, which is all zero before: `first`, and n_others further
+ * ones. 0, -ENOMEM, or HF_E_INVALID with the reason in reterr_status. The caller calls
+ * hf__rest_servers_done in any case. */
 int hf__rest_servers_init(struct hf__rest_servers *servers, const char *first,
                           const char *const *others, size_t n_others,
                           struct hf_status *reterr_status);
@@ -43,8 +44,9 @@ struct hf__rest_route {
 void hf__rest_route_begin(struct hf__rest_route *route, struct hf__rest_servers *servers);
 /* Goes to a server that the route has not tried. False: there is none. */
 bool hf__rest_route_next(struct hf__rest_route *route, struct hf__rest_servers *servers);
-/* How long a try may wait for a connection, so that time is left for the servers that were not
- * tried. left: time until the request's deadline. 0 = no limit: this is the last server. */
+/* Returns how long a try may wait for a connection, so that time is left for the servers that were
+ * not tried. Returns 0, for no limit, if this is the last server. left: time until the request's
+ * deadline. */
 hf_nsec hf__rest_route_connect_timeout(const struct hf__rest_route *route,
                                        const struct hf__rest_servers *servers, hf_nsec left);
 

@@ -96,7 +96,8 @@ static bool is_unwanted(const struct upsert *upsert, const struct hf__json *obje
 
 static int fail_unwanted(struct upsert *upsert) {
         return hf_fail(upsert->reterr_status, HF_E_CONFLICT,
-                       "%s: the object is not the one that was named", upsert->desired->name);
+                       "%s: the object and the body differ in uid or resourceVersion",
+                       upsert->desired->name);
 }
 
 /* Merges the body into the object that was read, and writes the result if it differs. *ret_again:

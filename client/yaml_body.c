@@ -154,6 +154,7 @@ static int convert_alias(struct converter *c, const yaml_event_t *event) {
                 return refuse_event(c, event, "the value is nested too deeply");
         if (c->out->error != 0)
                 return 0;
+        /* The first byte tells the type: '"' begins a text, 'n' a null. */
         bool key = is_key(c), is_text = c->out->data[anchor->start] == '"';
         if (key && (anchor->height > 0 || c->out->data[anchor->start] == 'n'))
                 return refuse_event(c, event, "a key is not a scalar");

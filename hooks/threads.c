@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that hooks spawn.
+ * Starts and joins the threads that hooks spawn.
  *
  * Invariant: a thread is joined only after it has set `done`, which is its last access to the
  * registry. So a join waits only for the thread to exit and never for its work.

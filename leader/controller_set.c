@@ -71,8 +71,8 @@ static int check_after(const struct hf_controller *set, size_t n,
                                        label, controller->name, names[i]);
                 if (before->runs != controller->runs)
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "elector %s: controller \"%s\" is after \"%s\", which is of "
-                                       "the other class: one runs while it leads, the other always",
+                                       "elector %s: controller \"%s\" is after \"%s\", but one of "
+                                       "the two is leader-only and the other is not",
                                        label, controller->name, names[i]);
                 for (size_t k = 0; k < i; k++)
                         if (strcmp(names[k], names[i]) == 0)

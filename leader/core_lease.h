@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The part of the elector's core that interprets Lease records: which record is the newest, who
- * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. Private to
- * the core (core*.c), except that the loop reports hf__core_free_at.
+ * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. `now` is a
+ * boot time. Only the core (core*.c) uses these functions, except for hf__core_free_at, which
+ * elector_loop.c calls too, to report the time and to count the time without a leader.
  */
 #include "leader/core.h"
 
@@ -12,10 +13,12 @@
 /* Whether the record belongs to this process's current or last term: same holder, acquire time and
  * duration as the write that began the term. */
 bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record);
-/* Whether this core wrote the record: in this term, in an earlier one, or by a write whose reply
- * was lost. It remembers its last HF__CORE_OWN_ACQUIRES acquire times. */
+/* Whether this core acquired the Lease with this record or renewed it: in this term, in an earlier
+ * one, or by a write whose reply was lost. The core remembers its last HF__CORE_OWN_ACQUIRES
+ * acquire times. False for a release, because it names no holder. */
 bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record);
-/* Whether another process holds the Lease under our identity. */
+/* Whether another process holds the Lease under our identity. Always false in a coordinated
+ * election, because there the coordinator writes our identity into the Lease. */
 bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
 
 /* ---- knowledge of the Lease ---- */
@@ -23,10 +26,10 @@ bool hf__core_is_collision(const struct hf__core *core, const struct hf__record 
 /* Stores a record from the watch or from a write. False: a newer record is known. */
 bool hf__core_observe(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 /*
- * Stores the result of a read; record NULL = the Lease does not exist. It counts whatever its
- * revision (a restored backup makes revisions go back), unless the watch reported a change since
- * the read was sent. False: it is older than that change. If the two cannot be ordered, must_read
- * is set.
+ * Stores the result of a read; record NULL = the Lease does not exist. A read may lower the known
+ * revision, because a restored backup makes revisions go back. But if the watch has reported a
+ * change after the read was sent, the result may be older than that change. False: it is older and
+ * was discarded, or the two cannot be ordered. In the second case must_read is set.
  */
 bool hf__core_observe_read(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 
@@ -47,7 +50,9 @@ hf_nsec hf__core_free_at(const struct hf__core *core);
 /* ---- records to write ---- */
 
 /* Each is based on the newest record seen, whose revision it keeps: if the Lease has changed, the
- * write conflicts. */
+ * write conflicts. The state must be FOLLOWING for an acquire, LEADING or DRAINING for a renewal,
+ * RELEASING for a release. hf__core_make_acquire also chooses the acquire time and remembers it, so
+ * that the core recognizes the record later, even if the reply is lost. */
 
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record);

@@ -12,8 +12,9 @@
  * If all entries are UNDER_WAY, it is dropped.
  *
  * Invariants:
- *  - Only the response to its request changes an entry that is UNDER_WAY. The entry then holds a
- *    reference, so the owner may free the struct hf__lease_events at any time.
+ *  - While an entry is UNDER_WAY, only the response to its request changes it, or the owner if the
+ *    request could not be sent. The entry holds a reference to the struct hf__lease_events, so the
+ *    owner may free the struct at any time.
  *  - After the owner has freed the struct, a response does not use the host, which may be freed
  *    already. So a response reads the clock under the lock, and leaves logging to the owner.
  *  - The number of Event objects per Lease is bounded, even on a server that never deletes Events:
@@ -62,9 +63,11 @@ struct hf__lease_events {
 
         pthread_mutex_t mu;
         /* guarded by mu */
-        int refs;      /* one for the owner, one for each entry under way */
-        bool freed;    /* by the owner */
-        int abandoned; /* why the last Event was given up, until the owner logs it; 0 = none */
+        int refs;   /* one for the owner, one for each entry under way */
+        bool freed; /* by the owner */
+        /* Why the Event that left its entry last was given up, until the owner logs it. 0: it was
+         * written, or there is none. */
+        int abandoned;
         struct entry entries[MAX_ENTRIES];
 };
 

@@ -103,7 +103,7 @@ static int reconcile_term(struct term_work *w, struct hf_term *term) {
         return hf_reconciler_run(&reconciler, term);
 }
 
-/* The controller's run_operator(): establishes the definition if there is one, then works until the
+/* The controller's run(): establishes the definition if there is one, then works until the
  * term ends. */
 static int run_operator(struct hf_term *term, void *ctx) {
         struct term_work w = {.op = ctx};
@@ -141,7 +141,8 @@ static int check_config(const struct hf_operator_config *config, struct hf_statu
             !config->kind || !config->reconcile)
                 return hf_fail(status, -EINVAL, "an operator lacks a required member");
         if (config->finalizer && !config->finalize)
-                return hf_fail(status, -EINVAL, "%s: a finalizer needs finalize", config->name);
+                return hf_fail(status, -EINVAL, "%s: finalizer is set, and finalize is not",
+                               config->name);
         if (config->n_owned > HF_OPERATOR_OWNED_MAX)
                 return hf_fail(status, -EINVAL, "%s: more than %d owned collections", config->name,
                                HF_OPERATOR_OWNED_MAX);

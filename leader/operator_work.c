@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests of an operator about the object that it works on.
+ * Sends the requests of an operator about the object that it works on.
  *
  * Invariant: every request is sent with the term's client, so a process that no longer leads sends
  * none.

@@ -5,6 +5,9 @@
  * then calls run(). If run() fails while the term goes on, it is called again after a growing
  * pause.
  *
+ * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
+ * is_settled() returns true when the term begins, it counts as started from then on.
+ *
  *      WAITING --all before it have started--> RUNNING --returned 0, or drained--> RETURNED
  *         +---------------------drained------------------------------------------>
  *
@@ -290,6 +293,7 @@ int hf__term_new(const struct hf_host *host, const struct hf__term_config *confi
                 return r;
         }
         atomic_store(&term->n_alive, term->n_parts + 1);
+        /* Before the threads start, so that no part waits for a settled one. */
         for (size_t i = 0; i < term->n_parts; i++) {
                 const struct hf_controller *controller = term->parts[i].controller;
                 if (controller->is_settled && controller->is_settled(controller->ctx))

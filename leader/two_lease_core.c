@@ -15,9 +15,9 @@
  *  - Both Leases are written at the revisions that were known when the elector's write began. While
  *    the old Lease is being written, the watch may report that another process has acquired the new
  *    one. The second write keeps the earlier revision, so that the server then refuses it.
- *  - The state of each Lease is tracked separately. A response replaces it whatever its revision (a
- *    restored backup makes revisions go back), unless the watch has reported a change since the
- *    request was sent.
+ *  - The state of each Lease is tracked separately. A response replaces it, even with a lower
+ *    revision, because a restored backup makes revisions go back. Exception: the watch has reported
+ *    a change after the request was sent.
  *  - The sum of the two revisions orders the states of the pair, because every change increases one
  *    of them and decreases neither (unless a backup is restored).
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What holdfastd bootstraps: phase-0 and phase-1 with the built-in manifests (server/manifests/),
- * and in phase-1 also the directories of --bootstrap-manifests. A test program may add directories
- * to phase-0 (extra.h). Manifests may be of every kind that the API serves.
+ * The phases that holdfastd bootstraps: phase-0 and phase-1 with the built-in manifests
+ * (server/manifests/), and in phase-1 also the directories of --bootstrap-manifests. A test program
+ * may add directories to phase-0 (extra.h). Manifests may be of every kind that the API serves.
  */
 #include <holdfast/error.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a program that embeds holdfastd's server adds to it. The test programs (tests/lib/) add
- * controllers and manifests; holdfastd itself adds nothing.
+ * A program that embeds holdfastd's server can add these parts to it. The test programs
+ * (tests/lib/) add controllers and manifests; holdfastd itself adds nothing.
  *
  * Everything is borrowed and must not change while the server runs.
  */

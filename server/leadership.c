@@ -47,7 +47,8 @@ void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
         int r = server->runfile ? hfd_runfile_write(server->runfile, leads) : 0;
         if (r != 0)
                 hf_log(&server->host.log, HF_LOG_WARNING, "holdfastd",
-                       "run file in %s: %s; a crash now costs a lease duration",
+                       "cannot write the run file in %s: %s; if this process crashes, its Lease "
+                       "is not released but expires",
                        server->config->runtime_dir, hf_strerror(r));
         /* Never reset: main ends the process even if the controller stops later. */
         if (info->state == HF_STUCK)

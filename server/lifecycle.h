@@ -60,7 +60,7 @@ struct hfd_lifecycle {
 
 /* host outlives lifecycle. 0 or -errno; after an error there is nothing to undo. */
 int hfd_lifecycle_init(struct hfd_lifecycle *lifecycle, const struct hf_host *host);
-/* No thread may use or wait on lifecycle any more. */
+/* Requires that no thread uses lifecycle or waits on it any more. */
 void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
 /* Sets a signal and logs its name. Further calls with the same signal do nothing. Blocks at most on
  * the log sink. */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The response to one request. curl passes each header line, then the pieces of the body.
+ * Stores the response to one request in its exchange (struct hf__exchange). curl passes each header
+ * line, then the pieces of the body.
  *
  * A response may have several header blocks: interim ones with 1xx status codes, the final one, and
- * trailers, which have no status line. block_code is the status of the block that is being
- * received. head_done is set when the final block is complete. Headers of 1xx blocks are ignored.
+ * trailers, which have no status line. The exchange's block_code is the status of the block that is
+ * being received. Its head_done is set when the final block is complete. Headers of 1xx blocks are
+ * ignored.
  *
- * When a callback ends the request, or the body exceeds its limit, forced_outcome is set and curl
- * is made to fail the transfer. The first forced_outcome is kept.
+ * When a callback of the request refuses to go on, or the body exceeds its limit, the exchange's
+ * forced_outcome is set, and curl is made to fail the transfer. Invariant: the first forced_outcome
+ * is kept, because it is the cause, and curl's error only the consequence.
  */
 #include "base/http/http_response.h"
 
@@ -18,8 +21,8 @@
 #include "base/http/engine_private.h"
 #include "base/http/exchange.h"
 
-/* A piece of at least this size may mean that curl's buffer was full: headers may have taken up the
- * rest of it. */
+/* libcurl may leave received bytes in its buffer after the buffer was full (lane.c). A piece of the
+ * body of at least this size may come from a full buffer that also contained headers. */
 #define LARGE_PIECE ((size_t)CURL_MAX_WRITE_SIZE / 2)
 
 static void force_outcome(struct hf__exchange *x, int outcome) {
@@ -132,7 +135,7 @@ size_t hf__http_response_on_body(char *data, size_t size, size_t n, void *ctx) {
         hf__engine_assert_thread(x->engine);
         x->pool->n_received++;
         if (n >= LARGE_PIECE)
-                x->pool->reread_at = x->engine->now; /* may have filled a buffer: see lane.c */
+                x->pool->reread_at = x->engine->now;
         if (x->request.on_data) {
                 if (x->request.on_data(x->request.ctx, data, n) == 0)
                         return n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions of `authorizer`. Each returns a value that has one more detail of the right that
- * call_check() asks the host about.
+ * check() asks the host about.
  *
  * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
  */

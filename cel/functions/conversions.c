@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions between types.
+ * The functions that convert a value to another type, such as int() and string().
  *
  * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, or an
  * error.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * IP addresses and CIDR blocks.
+ * The functions of IP addresses and CIDR blocks: ip(), cidr() and their methods.
  *
  * Invariant: an address of IPv4 has 4 bytes, never 16: a mapped one (::ffff:1.2.3.4) is refused, as
  * are zones.

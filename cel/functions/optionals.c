@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Optional values. The evaluator itself carries out or and orValue, because it evaluates their
- * argument only if that is needed.
+ * The functions of optional values. The evaluator itself carries out or and orValue, because it
+ * evaluates their argument only if that is needed.
  *
  * Invariant: the rows of or and orValue are for the checker; the evaluator never calls them.
  */

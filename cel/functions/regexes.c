@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * matches, find and findAll.
+ * The functions that search a string for a regular expression: matches, find and findAll.
  *
  * Invariant: the pattern is compiled into the memory of the run, which has a limit.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Versions as semver.org 2.0.0 defines them:
- * call_semver('1.2.3-rc.1+x').isLessThan(call_semver('1.2.3')).
+ * The functions of versions as semver.org 2.0.0 defines them:
+ * semver('1.2.3-rc.1+x').isLessThan(semver('1.2.3')).
  *
  * Invariant: a version refers to the text that it was read from, which lives as long as the
  * evaluation.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists as sets: sets.contains, sets.equivalent, sets.intersects.
+ * The functions that treat lists as sets: sets.contains, sets.equivalent, sets.intersects.
  *
  * Invariant: every comparison is charged; the time is the product of the sizes.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of strings. Positions count characters.
+ * The functions that take or return strings. Positions count characters.
  *
  * Invariants: a function charges the bytes that it builds to the run before it writes them. A part
  * of a string shares the bytes of the string.

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the first character from *from to last that has another case. Stores it in *from, and the
- * next character of its circle (case.c) in *ret_other. false: there is none. */
+/* Finds the first character from *from to last that has another case. Stores it in *from, and in
+ * *ret_other a character that differs from it only in case. If there are several, repeated calls
+ * visit all of them and return to the first (case.c). false: no character has another case. */
 bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other);

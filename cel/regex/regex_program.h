@@ -15,10 +15,10 @@ enum hf__cel_instruction_kind {
 
 struct hf__cel_instruction {
         enum hf__cel_instruction_kind kind;
-        enum hf__cel_assertion assertion;
-        const struct hf__cel_set *set;
-        uint32_t x;
-        uint32_t y;
+        enum hf__cel_assertion assertion; /* of an ASSERT */
+        const struct hf__cel_set *set;    /* of a SET */
+        uint32_t x;                       /* of a SPLIT or JUMP: the index of an instruction */
+        uint32_t y;                       /* of a SPLIT: the same */
 };
 
 struct hf__cel_regex {

@@ -37,7 +37,7 @@ struct parser {
         const char *end;
         struct flags flags;
         unsigned depth;
-        size_t n_ranges; /* see count_ranges; a class counts anew each time that it grows */
+        size_t n_ranges; /* what count_ranges has counted; a class is counted after each addition */
         int r;
         char *message;
         size_t max_message;
@@ -137,7 +137,7 @@ static bool take_hex(struct parser *p, uint32_t *ret_c) {
         return digits == 2;
 }
 
-/* Reads an escaped character after its backslash. false: malformed; an issue was reported. */
+/* Reads an escaped character after its backslash. false: malformed, and p->r is set. */
 static bool take_escape(struct parser *p, uint32_t *ret_c) {
         static const char names[] = "afnrtv";
         static const char values[] = "\a\f\n\r\t\v";
@@ -166,6 +166,7 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
                         *ret_c = *ret_c * 8 + (uint32_t)(*p->at++ - '0');
                 return true;
         }
+        /* Punctuation stands for itself. An escaped letter or digit that is unknown is refused. */
         if ((unsigned char)c < 0x80 && c > ' ' && hf__hex_digit(c) < 0 &&
             !((c | 0x20) >= 'a' && (c | 0x20) <= 'z')) {
                 *ret_c = (unsigned char)c;
@@ -177,14 +178,14 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
 }
 
 /* Counts the ranges that a class has added, because a few bytes can name hundreds of them. false:
- * an issue was reported. */
+ * p->r is set. */
 static bool count_ranges(struct parser *p, const struct hf__cel_set *set) {
         p->n_ranges += set->n;
         return p->n_ranges <= RANGES_MAX ||
                refuse_pattern(p, "expression too large", p->start, p->end);
 }
 
-/* A class of Unicode after its backslash: pL, P{Greek}. false: an issue was reported. */
+/* A class of Unicode after its backslash: pL, P{Greek}. false: p->r is set. */
 static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
         const char *start = p->at - 1;
         bool negated = *p->at == 'P';
@@ -214,8 +215,8 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
 
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
 
-/* Reads [:name:] within a class. false: the text is something else, or an issue was reported. */
-/* Without a closing ":]" the bracket is a character of the class like any other. */
+/* Reads [:name:] within a class. false: the text is something else, or p->r is set. A bracket
+ * without a closing ":]" is a character of the class like any other. */
 static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         const char *start = p->at;
         const char *name = start + 2;
@@ -240,7 +241,7 @@ static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         return refuse_pattern(p, "invalid character class range", start, p->at);
 }
 
-/* A character of a class. false: an issue was reported. */
+/* A character of a class. false: p->r is set. */
 static bool take_class_character(struct parser *p, uint32_t *ret_c, const char *class_start) {
         if (p->at == p->end)
                 return refuse_pattern(p, "missing closing ]", class_start, p->end);
@@ -303,8 +304,8 @@ static struct hf__cel_regex_node *parse_class(struct parser *p) {
         return finish_set(p, node, negated);
 }
 
-/* Flags of a group after "(?". false: an issue was reported. */
-/* The flags last to the end of the group that encloses them, or of the group that they open. */
+/* Reads the flags of a group after "(?". They last to the end of the group that encloses them, or
+ * of the group that they open. false: p->r is set. */
 static bool parse_flags(struct parser *p, struct flags *flags) {
         const char *start = p->at - 2;
         bool on = true;

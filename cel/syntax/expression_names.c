@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names.
+ * Recognizes reserved words, and chains of names that can be the name of a type.
  *
  * Invariant: the recursion is bounded by the depth of the tree.
  */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Functions of expressions: a row of a table, with a signature as text, and the overload that is
- * made of it. Neither changes. Thread: any. */
+/*
+ * The functions that an expression can call. Each is a row of a table, with its signature as text;
+ * library.c makes an overload of each row, with its types. Neither changes afterwards. Thread: any.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cel/values/run.h"
 
-/* The cost of a call; sizes are characters, bytes or elements. */
+/* The cost of a call, as Kubernetes charges it; sizes are characters, bytes or elements. */
 enum hf__cel_cost {
         HF__CEL_COST_ONE,
         HF__CEL_COST_FIRST,      /* a tenth of the first argument */
@@ -22,7 +24,7 @@ enum hf__cel_cost {
         HF__CEL_COST_IN,         /* the elements of the second argument */
         HF__CEL_COST_SETS,       /* 1, and the product of both sizes */
         HF__CEL_COST_SETS_TWICE, /* 1, and twice that product */
-        /* 11, and the elements of a new list: */
+        /* 1 for the call, 10 for a new list, and its elements: */
         HF__CEL_COST_COPY,   /* as many as the first argument has */
         HF__CEL_COST_SLICE,  /* from the second argument to the third */
         HF__CEL_COST_RANGE,  /* as many as the first argument says */
@@ -54,7 +56,7 @@ struct hf__cel_overload {
         hf__cel_function *call;
         enum hf__cel_cost cost;
         bool member;
-        bool any_number; /* where it takes an int, it takes an equal number of another type */
+        bool any_number; /* instead of an int it also takes a uint or double with the same value */
         unsigned n_args; /* the target included */
         const struct hf__cel_type *args[HF__CEL_ARGS_MAX];
         const struct hf__cel_type *result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as text.
+ * Prints numbers, and parses them.
  *
  * Invariant: a number that was printed is read as the same number.
  */

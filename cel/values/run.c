@@ -129,8 +129,8 @@ struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_map_value(object);
 }
 
-/* The types of keys are those of protobuf maps, so a double is none although it can equal an
- * int. */
+/* The types of keys are those of protobuf maps, so a double cannot be a key, although it can equal
+ * an int. */
 static bool is_key(struct hf__cel_value key) {
         return key.kind == HF__CEL_BOOL || key.kind == HF__CEL_INT || key.kind == HF__CEL_UINT ||
                key.kind == HF__CEL_STRING;

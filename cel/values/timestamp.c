@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calendar, and times and durations as text.
+ * Computes with the timestamps and durations of CEL, converts a timestamp to a calendar date, and
+ * parses and prints both.
+ *
+ * In the computation of dates a year begins in March, so that the leap day is its last day and the
+ * number of days before a month is the same in all years. 400 such years are an era.
  *
  * Invariants: days are counted in the proleptic Gregorian calendar. Every sum that a client's
  * number takes part in is checked.
@@ -245,7 +249,8 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                         return false;
         if (take_char(text, end, '.'))
                 for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
-                        if (scale < 1e17) {
+                        if (scale <
+                            1e17) { /* further digits are less than a nanosecond of any unit */
                                 fraction = fraction * 10 + (**text - '0');
                                 scale *= 10;
                         }

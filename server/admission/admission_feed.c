@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feed of configuration. Invariant: chain->ready becomes true after the first refresh of all
- * plug-ins that succeeds, and stays. */
+/* The feed that makes the plug-ins of admission read their configuration again. Invariant:
+ * chain->ready becomes true after the first refresh of all plug-ins that succeeds, and stays. */
 #include "server/admission/admission_feed.h"
 
 #include <stdatomic.h>

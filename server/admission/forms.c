@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions of one request, see forms.h. A conversion is found by comparing objects, because a
- * caller that starts over makes equal objects at other addresses.
+ * Keeps the conversions of one request (forms.h). A conversion is found by comparing objects,
+ * because a caller that starts over makes equal objects at other addresses.
  *
- * Invariants: one conversion at most is wanted, the last one, and nobody looks for another before
- * it is fetched. A conversion that has failed is not tried again.
+ * Invariants: at most one conversion is wanted at a time, the last of the list, and hfd_forms_find
+ * is not called again before hfd_forms_fetch has got it. A conversion that has failed is not tried
+ * again.
  */
 #include "server/admission/forms.h"
 

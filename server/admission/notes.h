@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What admission adds to a response and to the audit log: warnings, and annotations of the event.
- * Both are bounded, and adding one takes time in proportion to its length, whatever is there
+ * Collects what admission adds to a response and to the audit log: warnings, and annotations of the
+ * event. Both are bounded, and adding one takes time in proportion to its length, whatever is there
  * already. If memory runs out, warnings and annotations are dropped. Thread: owner only.
  */
 #include <stddef.h>

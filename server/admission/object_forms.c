@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions of stored objects for one request, see object_forms.h.
+ * Keeps the conversions of stored objects for one request (object_forms.h).
  *
  * Invariants: one batch at most is wanted, the last one. A batch that has failed is not tried
  * again. Batches hold references to their objects and row, so an address names the same object

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns on the pool. Invariant: after a turn has called its function, it does not touch the
- * request, because the request may have ended. */
+/* Runs the work of plug-ins in turns on the pool of threads. Invariant: after a turn has called its
+ * function, it does not touch the request, because the request may have ended. */
 #include "server/admission/turn.h"
 
 #include <errno.h>

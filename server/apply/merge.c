@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The merge of an applied configuration.
+ * Merges an applied configuration into an object.
  *
  * Invariants: config is not changed, and object gets copies of its values. Members and elements are
  * found by indexes, so a merge takes n log n time.

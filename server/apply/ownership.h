@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Who owns the fields of an object after a write other than a server-side apply. The writer owns
- * the fields that it has changed, and no other manager owns them any more. Thread: owner only.
+ * Computes who owns the fields of an object after a write other than a server-side apply. The
+ * writer owns the fields that it has changed, and no other manager owns them any more. Thread:
+ * owner only.
  */
 #include "server/apply/sets/fields.h"
 

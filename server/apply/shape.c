@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shapes of values, and the steps of the elements of lists.
+ * Finds the shape of a value, and the steps that identify the elements of a list.
  *
- * Invariant: if an element omits a key, the key's default counts. If the key has no default, the
- * step does not have the key, so elements with and without it are different. A step has at least
- * one key.
+ * Invariant: if an element omits a key, its step has the key's default. If the key has no default,
+ * the step does not have the key, so elements with and without it are different. A step has at
+ * least one key.
  */
 #include "server/apply/shape.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How server-side apply divides a value into fields: not at all (a leaf), by the members of an
- * object, or by the elements of a list, which are identified by keys or by their values. The schema
- * decides. If it does not know a value, an object is divided and a list is not. Thread: owner only.
+ * Decides how server-side apply divides a value into fields: not at all (a leaf), by the members of
+ * an object, or by the elements of a list, which are identified by keys or by their values. The
+ * schema decides. If it does not know a value, an object is divided and a list is not. Thread:
+ * owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>

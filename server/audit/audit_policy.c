@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decides by the rules. The decision follows kube-apiserver in each detail, because the same policy
- * is used with both. A rule with namespaces or resources matches only requests for resources, and a
- * rule with nonResourceURLs only requests for other paths. The namespace of a request without a
- * namespace is "".
+ * Decides by the rules of the audit policy how much of a request is recorded. The decision follows
+ * kube-apiserver in each detail, because the same policy is used with both. A rule with namespaces
+ * or resources matches only requests for resources, and a rule with nonResourceURLs only requests
+ * for other paths. The namespace of a request without a namespace is "".
  */
 #include "server/audit/audit_policy.h"
 

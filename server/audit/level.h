@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How much of a request is in the audit log, and which of its stages are. Pure. Thread: any. */
+/* The levels and stages of the audit log: how much of a request is recorded, and when. Pure.
+ * Thread: any. */
 #include <stdbool.h>
 
 /* Each level contains what the levels before it contain. */
@@ -15,7 +16,7 @@ enum hfd_audit_stage {
         HFD_AUDIT_REQUEST_RECEIVED,
         HFD_AUDIT_RESPONSE_STARTED, /* of watches, and of requests that are not authenticated */
         HFD_AUDIT_RESPONSE_COMPLETE,
-        HFD_AUDIT_PANIC, /* never recorded: a policy may name it */
+        HFD_AUDIT_PANIC, /* a policy may name it, but it is never recorded */
 };
 
 struct hfd_audit_decision {

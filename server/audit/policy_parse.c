@@ -112,8 +112,8 @@ static int parse_stages(const struct hf__json *object, const char *where, unsign
                         stage++;
                 if (stage > HFD_AUDIT_PANIC)
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "%somitStages: \"%.60s\" is none of RequestReceived, "
-                                       "ResponseStarted, ResponseComplete and Panic",
+                                       "%somitStages: \"%.60s\" is not one of RequestReceived, "
+                                       "ResponseStarted, ResponseComplete, Panic",
                                        where, hf__json_text(e));
                 *stages |= 1u << stage;
         }
@@ -146,7 +146,7 @@ static int parse_level(const struct hf__json *rule, const char *where, enum hfd_
         if (!text)
                 return refuse_rule(reterr_status, where, "level", "required");
         return hf_fail(reterr_status, HF_E_INVALID,
-                       "%slevel: \"%.60s\" is none of None, Metadata, Request and RequestResponse",
+                       "%slevel: \"%.60s\" is not one of None, Metadata, Request, RequestResponse",
                        where, text);
 }
 

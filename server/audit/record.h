@@ -4,11 +4,11 @@
  * A record is what the audit log knows about one request. Events are made of it, one for each
  * stage.
  *
- * The record is made from the head of a request that the policy wants. The request and the events
- * that wait in the queue share the record. Its texts do not change. The impersonated user and the
- * decision of authorization are added after the event RequestReceived is queued, which does not
- * contain them, and before any other event is queued. So the thread that writes the events needs no
- * lock for a record.
+ * The record is made from the head of a request, if the policy's level for it is not None. The
+ * request and the events that wait in the queue share the record. Its texts do not change. The
+ * impersonated user and the decision of authorization are added after the event RequestReceived is
+ * queued, which does not contain them, and before any other event is queued. So the thread that
+ * writes the events needs no lock for a record.
  *
  * The threads that serve the request collect the bodies of request and response under a lock. The
  * last event takes the bodies over. Bodies, and events that wait, count against a budget (struct

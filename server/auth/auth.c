@@ -184,7 +184,7 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
 
 /* The token of an Authorization header, which has *ret_n bytes. NULL: there is none. As in
  * Kubernetes, the token is between the first space and the second one. So two spaces in front of it
- * make an empty token, which is none. */
+ * make an empty token, which counts as no token. */
 static const char *bearer_token(const char *header, size_t *ret_n) {
         if (strncasecmp(header, "Bearer ", 7) != 0)
                 return NULL;

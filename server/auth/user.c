@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users. Invariant: a text that does not fit is refused, never cut. */
+/* Fills in users, and answers questions about them. Invariant: a text that does not fit is refused,
+ * never cut. */
 #include "server/auth/user.h"
 
 #include <assert.h>

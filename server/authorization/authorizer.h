@@ -32,7 +32,8 @@ int hfd_authorizer_start(struct hfd_authorizer *authorizer, struct hfd_cacher *c
 /* Joins the thread; call it before the cacher is freed. hfd_authorizer_changed may still be called.
  * Accepts NULL, and an authorizer that was not started. Idempotent. */
 void hfd_authorizer_stop(struct hfd_authorizer *authorizer);
-/* Stops the thread and frees everything. No watch may be tracked. Accepts NULL, returns NULL. */
+/* Stops the thread and frees everything. Requires that no watch is tracked. Accepts NULL, returns
+ * NULL. */
 struct hfd_authorizer *hfd_authorizer_free(struct hfd_authorizer *authorizer);
 
 /* The roles or bindings in the cacher may have changed. Never blocks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the index from the four kinds.
+ * Builds the index of rights from four kinds: Roles, ClusterRoles and their bindings.
  *
  * Invariant: an index has all objects of the four kinds, or it is not made: with a part of them it
  * would refuse users who have the right. Each kind has a snapshot of its own, so a binding may name

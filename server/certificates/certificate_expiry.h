@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * When the certificates in use expire: a metric, a warning, and the time at which the generated
- * ones are to be renewed, which a reload does.
+ * Tells when the certificates in use expire: a metric, a warning, and the time at which the
+ * generated ones are due: a reload then renews them.
  */
 #include <stdbool.h>
 

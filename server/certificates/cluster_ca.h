@@ -15,7 +15,7 @@ struct hfd_pki;
 
 /* config is borrowed. NULL: out of memory. */
 struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config);
-/* No controller may run any more. Accepts NULL, returns NULL. */
+/* Requires that no controller runs any more. Accepts NULL, returns NULL. */
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);
 
 /*

@@ -32,16 +32,16 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
         [HFD_COMMAND_PKI] =
                 {" pki",
                  {NULL},
-                 "holdfastd pki init         makes the CA, if there is none, before the first "
-                 "start, too\n"
+                 "holdfastd pki init         makes the CA if there is none; may run before the "
+                 "first start\n"
                  "holdfastd pki show         lists the certificates\n"
                  "holdfastd pki export FILE  writes the CA with its key, for another host\n"
                  "holdfastd pki join FILE    uses the CA of another host on this host\n"
                  "These commands use the certificates in --cert-dir. Each command has --help.\n"},
         [HFD_COMMAND_PKI_INIT] = {" pki init",
                                   {NULL},
-                                  "holdfastd pki init [flags]: makes the CA, if there is none, "
-                                  "before the first start, too\n"},
+                                  "holdfastd pki init [flags]: makes the CA if there is none; may "
+                                  "run before the first start\n"},
         [HFD_COMMAND_PKI_SHOW] = {" pki show",
                                   {NULL},
                                   "holdfastd pki show [flags]: lists the certificates\n"},

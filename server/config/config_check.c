@@ -163,7 +163,7 @@ static int check_serving(const struct hfd_config *config, struct hf_status *rete
         if (hfd_config_authorizes_by(config, NULL))
                 return 0;
         return refuse_value(reterr_status, "authorization-mode", config->authorization_mode,
-                            "must be a list of different modes, of RBAC and AlwaysAllow");
+                            "must list RBAC, AlwaysAllow or both, each once");
 }
 
 /* Issuers and audiences are in each token, whose length is limited. As in kube-apiserver, an issuer

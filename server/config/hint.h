@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which known name a misspelt one may have meant. Pure. Thread: any. */
+/* Finds the known name that a misspelt one may have meant. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

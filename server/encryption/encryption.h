@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which resources are encrypted in the store, and how: the rules of an EncryptionConfiguration.
+ * Decides which resources are encrypted in the store, and how: the rules of an
+ * EncryptionConfiguration.
  *
  * A rule is a list of keys for some resources. The first key encrypts each value that is written;
  * the other keys only decrypt values that they have encrypted before. An encrypted value begins

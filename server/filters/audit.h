@@ -7,14 +7,16 @@
  *      ResponseStarted    when a watch begins, or for a request that is not authenticated
  *      ResponseComplete   when the response has been sent, or the client has left
  *
- * Handlers add what they know (audited.h). Without a policy, and for a request that the policy does
- * not want, every function returns at once, and nothing is allocated. None of them blocks or fails:
- * an event that cannot be made is lost, and the request goes on.
+ * Handlers add what they know (audited.h). Without an audit log every function returns at once. A
+ * request to which the policy gives the level None has an ID, but no record, and the functions
+ * after hfd_audit_filter_begin return at once. None of them blocks or fails: an event that cannot
+ * be made is counted as lost, and the request goes on.
  */
 #include "server/filters/request_context.h"
 
-/* Chooses the ID of the request and the header Audit-ID of its response. audit NULL = there is no
- * audit log. Thread: worker, in on_head. */
+/* Sets the ID of the request, and the header Audit-ID of its response: the ID that the client sent
+ * if it is a valid one, else a new one. audit NULL = there is no audit log. Thread: worker, in
+ * on_head. */
 void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit *audit);
 /* Asks the policy, and begins the record. user: the sender; NULL = not authenticated. Thread:
  * worker, as for the next two functions. */

@@ -232,8 +232,8 @@ static bool admit_response(struct hfd_request_context *context) {
 
 /* ---- the chain ---- */
 
-/* Begins the record of the request, if the audit policy wants one. user NULL = it is not
- * authenticated. */
+/* Begins the record of the request, unless the audit policy's level for it is None. user NULL = it
+ * is not authenticated. */
 static void begin_audit(struct hfd_request_context *context, const struct hfd_user *user) {
         if (!context->audit)
                 return;

@@ -6,7 +6,7 @@
  *
  *      authentication   determines the user (401)
  *      request_info     parses what is requested (400 invalid path, 405 unknown method)
- *      audit            begins a record, if the audit policy wants one
+ *      audit            begins a record, unless the audit policy's level is None
  *      impersonation    replaces the user (400, 403)
  *      priority         finds the FlowSchema and the priority level, and names them in the response
  *      authorization    checks the rights of the user (403)
@@ -53,7 +53,7 @@ struct hfd_filters_config {
 /* host and what config refers to outlive the filters. 0 or -errno. */
 int hfd_filters_new(const struct hf_host *host, const struct hfd_filters_config *config,
                     struct hfd_filters **ret_filters);
-/* No request may be in progress. Accepts NULL, returns NULL. */
+/* Requires that no request is in progress. Accepts NULL, returns NULL. */
 struct hfd_filters *hfd_filters_free(struct hfd_filters *filters);
 
 /*

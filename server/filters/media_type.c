@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses elements of Accept. Parameters that are not known are ignored. The order is the one that
- * kube-apiserver computes, with its peculiarity: a wildcard moves after a type that the client
- * wants less, if that type follows it directly.
+ * Parses the elements of the header Accept, and sorts them. Parameters that are not known are
+ * ignored. The order is the one that kube-apiserver computes, with its peculiarity: a wildcard
+ * moves after a type that the client wants less, if that type follows it directly.
  */
 #include "server/filters/media_type.h"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The priority level of a request, and its seats. The headers and the level belong to the index, so
- * the request keeps a reference to it.
+ * Finds the FlowSchema and the priority level of a request, and enters the request into that level,
+ * in which it gets seats, waits for them or is refused.
+ *
+ * Invariant: the schema, the level and the response headers that name both belong to the index of
+ * FlowSchemas (flow_index.h), which is replaced when a FlowSchema changes. So a request keeps a
+ * reference to the index in which its schema was found.
  */
 #include "server/filters/priority.h"
 
@@ -51,8 +55,9 @@ static void set_flow(struct hfd_request_context *context, const struct hfd_user 
                         hfd_dealer_hash(context->flow->seed, distinguisher_of(context));
 }
 
-/* The match of the request. *ret_index: a new reference to the index that has the match. NULL:
- * there are no priority levels. */
+/* The schema and the level of the request. *ret_index: a new reference to the index that has them.
+ * NULL: there are no priority levels. The search takes time in proportion to all rules, so the
+ * connection's memo is asked first: it has the result of a previous request of the same user. */
 static const struct hfd_flow_match *find_match(struct hfd_request_context *context,
                                                struct hfd_flow_control *flow,
                                                const struct hfd_user *user,
@@ -101,6 +106,9 @@ static bool wants_objects(const char *query) {
                hfd_query_bool(query, "sendInitialEvents");
 }
 
+/* The number of seats that the request takes. Only a list, and a watch that begins with the objects
+ * that exist, can be expensive enough for more than one, and only if it does not name one object.
+ */
 static unsigned width_of(const struct hfd_request_context *context) {
         const struct hfd_request_info *info = &context->info;
         const char *query = hfd_http_request_query(context->request);

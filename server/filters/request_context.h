@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the filters know about a request. It is created when the request's head has arrived,
- * attached to the HTTP request as its context, and freed with the request's last reference.
+ * The context of a request contains what the filters know about it. It is created when the
+ * request's head has arrived, attached to the HTTP request as its context, and freed with the
+ * request's last reference.
  *
  * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
  * `unsent`, `runs` and `departure` change, on the same worker: when the request gets its seats,
@@ -56,7 +57,7 @@ struct hfd_request_context {
         struct hfd_unsent_entry unsent; /* charged if the client reads slowly */
         /* For the audit log; all NULL without a policy. */
         struct hfd_audit *audit;          /* borrowed */
-        struct hfd_audit_record *audited; /* owned reference; NULL = the policy does not want it */
+        struct hfd_audit_record *audited; /* owned reference; NULL = the request is not recorded */
         char *audit_id;                   /* owned */
         const char *user; /* in text; before impersonation, for the log; "" = not authenticated */
         char text[];

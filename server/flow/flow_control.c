@@ -32,7 +32,8 @@ struct hfd_flow_control {
         _Atomic(struct hfd_cacher *) cacher;
         /* Guarded by mu. */
         pthread_mutex_t mu;
-        /* An owned reference; NULL = there is none yet. Its address may be compared without mu. */
+        /* An owned reference; NULL only while hfd_flow_control_new runs. Its address may be
+         * compared without mu. */
         _Atomic(struct hfd_flow_index *) index;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A priority level at work.
+ * Decides for each request of a priority level whether it executes, waits or is refused, and counts
+ * the requests.
  *
  * Invariants: a place that is in the level is counted in its class, as waiting or as executing. The
  * list of reports is linked by the places themselves, not by their seats, because a place that was

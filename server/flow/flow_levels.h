@@ -36,8 +36,8 @@ int hfd_flow_levels_new(const struct hf_host *host, unsigned seats,
 int hfd_flow_levels_start(struct hfd_flow_levels *levels);
 /* Joins the timer. Afterwards no wait ends at its deadline. Idempotent. Accepts NULL. */
 void hfd_flow_levels_stop(struct hfd_flow_levels *levels);
-/* Stops the timer and frees everything. No level may have requests, and no index may exist. Accepts
- * NULL, returns NULL. */
+/* Stops the timer and frees everything. Requires that no level has requests and that no index
+ * exists. Accepts NULL, returns NULL. */
 struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 
 /*

@@ -15,5 +15,5 @@ struct hf_host;
 int hfd_flow_dump_handler_new(const struct hf_host *host, struct hfd_flow_control *flow,
                               struct hfd_router *router,
                               struct hfd_flow_dump_handler **ret_handler);
-/* No request may be in progress. Accepts NULL, returns NULL. */
+/* Requires that no request is in progress. Accepts NULL, returns NULL. */
 struct hfd_flow_dump_handler *hfd_flow_dump_handler_free(struct hfd_flow_dump_handler *handler);

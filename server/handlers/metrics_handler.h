@@ -19,7 +19,7 @@ struct hfd_flow_levels;
  */
 int hfd_metrics_handler_new(const struct hf_host *host, struct hfd_flow_levels *levels,
                             struct hfd_metrics_handler **ret_handler);
-/* No request may be in progress. Accepts NULL, returns NULL. */
+/* Requires that no request is in progress. Accepts NULL, returns NULL. */
 struct hfd_metrics_handler *hfd_metrics_handler_free(struct hfd_metrics_handler *handler);
 /* A handler of http.h. ctx is the struct hfd_metrics_handler. Runs the collectors of all metrics on
  * this thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signs and verifies.
+ * Signs JSON Web Tokens, and verifies their signatures.
  *
  * Invariants. A token whose signature these keys have found right is known by its digest, and its
  * header and signature are not looked at again (verified.h). Until a signature is found right, only

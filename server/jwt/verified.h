@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The tokens whose signatures a set of keys has verified, because a client sends the same token
- * with every request, and a verification takes most of the time of a small one. Only the SHA-256 of
- * each token is kept. The claims are not kept: every request checks them anew.
+ * Remembers the tokens whose signatures a set of keys has verified. A client sends the same token
+ * with every request, and its verification would take most of the time of a small request. Only the
+ * SHA-256 of each token is kept. The claims are not kept: every request checks them anew.
  *
  * Wrong tokens are not kept. That would save nothing, because an attacker changes one character for
  * each request; and OpenSSL reports a lack of memory like a wrong signature.

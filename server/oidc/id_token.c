@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ID tokens, see id_token.h. Invariants: a claim that is missing or has the wrong type makes the
- * token invalid, and names are never cut. The name of a claim may contain dots, so it is never used
- * as a path.
+ * Checks the claims of ID tokens (id_token.h). Invariants: a claim that is missing or has the wrong
+ * type makes the token invalid, and names are never cut. The name of a claim may contain dots, so
+ * it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts of failed calls, see failure_text.h.
+ * Makes the texts of failed calls (failure_text.h).
  *
  * Invariant: where the cause is known, the text is that of Go's HTTP client. kube-apiserver shows
  * it in the message about a failed webhook, so people search for it and programs compare it. Only

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls, see outbound_call.h. The request, its strings and its body are in one block of memory. */
+/* Creates calls, counts references to them and frees them. The request, its strings and its body
+ * are in one block of memory. */
 #include "server/outbound/outbound_call.h"
 
 #include <assert.h>

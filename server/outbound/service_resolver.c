@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of services, see service_resolver.h. The most precise item counts: one with a port,
- * one without, then "*". */
+/* Keeps and searches the table of services (service_resolver.h). The most precise item is used: one
+ * with a port, one without, then "*". */
 #include "server/outbound/service_resolver.h"
 
 #include <assert.h>

@@ -10,7 +10,7 @@
  *
  * The items are separated by commas. HOST may be a name, an IPv4 address or an IPv6 address in
  * brackets. If the item has no port after HOST, the service's port is used. The most precise item
- * counts: one with a port, then one without, then "*". A service for which there is no item is
+ * is used: one with a port, then one without, then "*". A service for which there is no item is
  * reached as in a cluster, by its name NAME.NAMESPACE.svc, which the system's resolver looks up.
  * Wherever the service is reached, its certificate must be valid for that name, and the header Host
  * has that name.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Texts for status codes, see status_text.h.
+ * Makes the texts for status codes (status_text.h).
  *
  * Invariant: the texts are those of client-go for a response whose body is no Status. The body is
  * another server's, so only printable text of it is shown, and at most SHOWN_MAX bytes.

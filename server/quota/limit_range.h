@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a LimitRange does to a pod or a volume claim: it sets what containers leave out, and refuses
+ * Applies a LimitRange to a pod or a volume claim: it sets what containers leave out, and refuses
  * what is out of its bounds, with the texts of kube-apiserver. Pure. Thread: any.
  */
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which containers do not say how much processor time or memory they need. A pod that has resources
- * of its own need not say more.
+ * Finds the containers that do not say how much processor time or memory they need. A pod that has
+ * resources of its own need not say more.
  */
 #include "server/quota/must_specify.h"
 

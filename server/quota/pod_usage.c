@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pod asks for: the sum of its containers and sidecars, or what its other init containers
- * need one after another, whichever is more. Sidecars are the init containers that are always
- * restarted: each runs beside those that come after it.
+ * Computes what a pod asks for: the sum of its containers and sidecars, or what its other init
+ * containers need one after another, whichever is more. Sidecars are the init containers that are
+ * always restarted: each runs beside those that come after it.
  *
  * Invariant: the work is in proportion to n log n. The names are collected and sorted first, so a
  * sum is found by a binary search.

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a ResourceQuota decides. A quota limits how much its namespace may have of each resource. A
- * resource is a number of objects ("count/<plural>.<group>", and for some kinds of the core group
- * the plural alone), or what pods, volume claims and services use (usage.h). A quota with scopes
- * counts only the pods or the claims that have them (scopes.h).
+ * Decides by the ResourceQuotas of a namespace how much a write is charged, and whether it is
+ * refused. A quota limits how much its namespace may have of each resource. A resource is a number
+ * of objects ("count/<plural>.<group>", and for some kinds of the core group the plural alone), or
+ * what pods, volume claims and services use (usage.h). A quota with scopes counts only the pods or
+ * the claims that have them (scopes.h).
  *
  *      charge    a create, or an update that raises the use, is allowed if status.used stays within
  *                status.hard, and adds to status.used. The registry writes the object and the quota

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which kinds a quota measures by more than their number. Pure. Thread: any. */
+/* The kinds of which a quota measures more than their number. Pure. Thread: any. */
 
 /* The kinds that are measured in different ways. */
 enum hfd_quota_kind {

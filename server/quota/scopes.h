@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which objects the scopes of a quota select. Pure. Thread: any. */
+/* Decides which objects the scopes of a quota select. Pure. Thread: any. */
 #include "server/quota/usage.h"
 
 /* Whether the pod has the scope Terminating: its time is limited. */

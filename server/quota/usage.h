@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How much one object uses of each resource that a quota may count.
+ * Measures how much one object uses of each resource that a quota may count.
  *
  *      pods                      pods, cpu and memory and the like, extended resources, huge pages
  *      persistentvolumeclaims    claims and their storage, also for each class

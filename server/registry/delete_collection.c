@@ -156,7 +156,7 @@ static void compare_fence(struct sweep *sweep) {
 
         assert(sweep->fence.n_leases > 0);
         if (hfd_store_identity_replacement_pending(
-                    sweep->registry->cacher)) { /* as in write/commit.c */
+                    sweep->registry->cacher)) { /* as in write/steps/commit.c */
                 sweep->fence_compared = true;
                 hfd_response_stale_term(&sweep->failure, sweep->request->resource, "");
                 respond_failure(sweep);

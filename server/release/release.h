@@ -13,6 +13,6 @@ struct hfd_config;
  * term; 2 = a file that a flag names cannot be used; 1 = another failure.
  */
 int hfd_release_main(const struct hfd_config *config);
-/* Whether systemd runs this process after the server has ended with status 2: the server has
- * reported the mistake. */
+/* Whether systemd runs this process after the server has ended with status 2, for a mistake in its
+ * flags or files. The server has reported the mistake, so this process need not report it again. */
 bool hfd_release_after_mistake(void);

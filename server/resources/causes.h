@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What validation found wrong with an object: the causes of a 422 (metav1.StatusCause). Reasons and
- * texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
+ * Collects what validation found wrong with an object: the causes of a 422 (metav1.StatusCause).
+ * Reasons and texts are those of Kubernetes' field.Error, which clients parse. Thread: owner only.
  *
  * At most HFD_CAUSES_MAX causes are kept, so that a client cannot make the response large. Further
  * causes are dropped, and texts are cut to fit. The struct is large, so hfd_causes_init does not

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a row says of its subresources, and the names of a resource in paths and messages.
+ * Reads from a row which subresources it has, and makes the names of a resource in paths and
+ * messages.
  *
  * Invariant: group and version of each row are short enough for HFD_API_VERSION_MAX.
  */

@@ -37,9 +37,10 @@ void hfd_strict_add(struct hfd_strict *strict, const char *problem, const struct
  * decoder the last value wins. Adds each key that occurs more than once to strict, in the order of
  * the body; strict NULL = they are not reported.
  *
- * schema: of a body that Kubernetes decodes into a type of its own. If a key occurs twice, the
- * unknown fields are added too, because there the order of the body decides about both, and then
- * the result is 1: the caller need not look for unknown fields. NULL = the value has no schema.
+ * schema: that of a body which Kubernetes decodes into a Go type; NULL = the value has none. Such a
+ * decoder reports duplicate and unknown fields together, in the order of the body. So if a key
+ * occurs twice, this function adds the unknown fields too, and returns 1: the caller need not look
+ * for them.
  *
  * Takes n log n time. 0, 1, or -ENOMEM; strict->lines may have an error too.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Go's type of a kind has when nothing was set.
+ * Makes the fields that Go's type of a kind has when nothing was set.
  *
  * Invariant: Go's structs without a pointer cannot contain themselves. A table that says otherwise
  * is wrong; the walk ends at DEPTH_MAX all the same.

@@ -26,7 +26,8 @@ int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cache
 int hfd_account_watches_start(struct hfd_account_watches *watches);
 /* Joins the thread. The cacher is not used any more. Idempotent. */
 void hfd_account_watches_stop(struct hfd_account_watches *watches);
-/* Stops the thread and frees everything. No watch may be tracked. Accepts NULL, returns NULL. */
+/* Stops the thread and frees everything. Requires that no watch is tracked. Accepts NULL, returns
+ * NULL. */
 struct hfd_account_watches *hfd_account_watches_free(struct hfd_account_watches *watches);
 /* An account or a Secret in the cacher may have changed. Never blocks. */
 void hfd_account_watches_changed(struct hfd_account_watches *watches);

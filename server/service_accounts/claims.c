@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Claims as JSON.
+ * Writes and reads the claims of a service account's token.
  *
  * Invariants. What is missing, or has another type, makes the token invalid: nothing is assumed.
  * And a token that is bound to an object is never taken for one that is not.

@@ -209,7 +209,7 @@ static int write_values(struct run *run, const struct hfd_result *values, size_t
         if (r != HF_E_TOO_LARGE)
                 return r;
         if (n == 1)
-                return hf_fail(run->status, r, "the target does not take the %zu bytes of %.200s",
+                return hf_fail(run->status, r, "the target refuses the %zu bytes of %.200s",
                                ops[0].value->n, ops[0].key);
         /* The limit of this etcd is lower than the default. */
         r = write_values(run, values, n / 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a copy of a store finds in the source: all keys below a prefix, in the order of their last
+ * Reads the source of a copy of a store: all keys below a prefix, in the order of their last
  * writes. It is read before the target is opened, so that a mistake about the source creates no
  * target. Blocks; logs nothing. Thread: any.
  */

@@ -44,15 +44,16 @@ int hfd_key_prefixes_check(const struct hfd_key_prefixes *prefixes, const char *
         if (prefixes->has_wanted || !prefixes->first[0])
                 return 0;
         for (size_t i = 0; i < prefixes->n; i++)
-                hf__strbuf_printf(&names, "%s%s", i > 0 ? ", " : "", prefixes->found[i]);
+                hf__strbuf_printf(&names, "%s%s", i > 0 ? ", " : ", but keys of ",
+                                  prefixes->found[i]);
         if (prefixes->n == 0)
-                hf__strbuf_printf(&names, "others, such as %s", prefixes->first);
+                hf__strbuf_printf(&names, "; its first key is %s", prefixes->first);
         else if (prefixes->has_more)
                 hf__strbuf_puts(&names, " and others");
         int r = names.error ? hf_fail(reterr_status, names.error, "%s", hf_strerror(names.error))
                             : hf_fail(reterr_status, HF_E_NOT_FOUND,
-                                      "%s has no key of --etcd-prefix=%s; it has those of %s",
-                                      backup, prefixes->wanted, names.data);
+                                      "%s has no keys of --etcd-prefix=%s%s", backup,
+                                      prefixes->wanted, names.data);
         hf__strbuf_done(&names);
         return r;
 }

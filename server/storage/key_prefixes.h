@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which prefixes (keys.h) the keys of a backup have. A restore with another prefix would make a
- * store that looks empty.
+ * Finds out which prefixes (--etcd-prefix, keys.h) the keys of a backup have. If a server used the
+ * restored store with a prefix that none of the keys has, the store would look empty to it.
  *
  * Pure. Thread: one.
  */
@@ -16,7 +16,8 @@
 /* Begins with `wanted` set and all others zero. */
 struct hfd_key_prefixes {
         const char *wanted; /* borrowed */
-        bool has_wanted, has_more;
+        bool has_wanted;    /* a key has the prefix `wanted` */
+        bool has_more;      /* there are more prefixes than `found` has room for */
         size_t n;
         char found[HFD_KEY_PREFIXES_MAX][64];
         char first[128]; /* the beginning of the first key; "" = there was no key */

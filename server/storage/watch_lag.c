@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches the store's watch. A watch that hangs, because its member of the store is frozen or cut
- * off or because a connection stalls, looks like a watch of a store in which nothing happens. The
- * replies to other requests tell the two apart: they show revisions that the watch has not
- * delivered.
+ * Notices when the store's watch lags or hangs. A watch that hangs, because its member of the store
+ * is frozen or cut off or because a connection stalls, looks like a watch of a store in which
+ * nothing happens. The replies to other requests tell the two apart: they show revisions that the
+ * watch has not delivered.
  *
  * A reply shows two kinds of revisions. Some certainly changed a watched key: the revision of our
  * own write, and the mod revisions of the keys that were read. If the cache stays below one of them

@@ -216,7 +216,7 @@ def test_a_reload_replaces_the_policy_and_opens_the_log_again(audited):
         wait_until("the reload", lambda: audited.server.log_text().count("audit policy") > n)
 
     reload(POLICY.replace("level: Metadata", "level: Metadate"))
-    assert 'rules[6].level: "Metadate" is none of None, Metadata, Request and RequestResponse; keeping the previous audit policy' in audited.server.log_text()
+    assert 'rules[6].level: "Metadate" is not one of None, Metadata, Request, RequestResponse; keeping the previous audit policy' in audited.server.log_text()
     assert audited.event("GET", CONFIGMAPS)[1]["level"] == "Request"
     moved = audited.log.with_suffix(".moved")
     audited.log.rename(moved)

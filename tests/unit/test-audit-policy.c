@@ -157,12 +157,12 @@ static const struct {
         {HEAD "rule: []\n", "rule: unknown field"},
         {HEAD "rules: [{verbs: [get]}]\n", "rules[0].level: required"},
         {HEAD "rules: [{level: None}, {level: metadata}]\n",
-         "rules[1].level: \"metadata\" is none of None, Metadata, Request and RequestResponse"},
+         "rules[1].level: \"metadata\" is not one of None, Metadata, Request, RequestResponse"},
         {HEAD "rules: [{level: None, verb: [get]}]\n", "rules[0].verb: unknown field"},
         {HEAD "rules: [{level: None, verbs: get}]\n", "rules[0].verbs: must be a list"},
         {HEAD "rules: [{level: None, verbs: [1]}]\n", "rules[0].verbs: must be a list of strings"},
         {HEAD "omitStages: [Begin]\nrules: [{level: None}]\n",
-         "omitStages: \"Begin\" is none of RequestReceived, ResponseStarted, ResponseComplete and "
+         "omitStages: \"Begin\" is not one of RequestReceived, ResponseStarted, ResponseComplete, "
          "Panic"},
         {HEAD "rules: [{level: None, omitStages: [panic]}]\n", "rules[0].omitStages: \"panic\""},
         {HEAD "rules: [{level: None, omitManagedFields: 1}]\n",

@@ -226,7 +226,7 @@ static void test_an_upsert_of_another_object_is_refused(void **state) {
                 SCRIPT({HF_VERB_GET, 0, FOUND("u"), NULL});
                 assert_int_equal(upsert(bodies[i], NULL, NULL), HF_E_CONFLICT);
                 assert_string_equal(f.status.message,
-                                    "a: the object is not the one that was named");
+                                    "a: the object and the body differ in uid or resourceVersion");
                 SCRIPT({HF_VERB_GET, HF_E_NOT_FOUND, NULL, NULL});
                 assert_int_equal(upsert(bodies[i], NULL, NULL), HF_E_CONFLICT);
         }

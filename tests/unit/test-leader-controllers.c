@@ -103,9 +103,8 @@ static void test_after_must_name_controllers_of_the_set_once(void **state) {
                                                  .run = run,
                                                  .after = AFTER("a")}},
                        2, HF_E_INVALID,
-                       "elector ns/lead: controller \"b\" is after \"a\", which is of the other "
-                       "class: "
-                       "one runs while it leads, the other always");
+                       "elector ns/lead: controller \"b\" is after \"a\", but one of the two is "
+                       "leader-only and the other is not");
 }
 
 static void test_a_cycle_is_named(void **state) {

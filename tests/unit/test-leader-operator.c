@@ -214,7 +214,7 @@ static void test_what_is_missing_is_named(void **state) {
         }
         config.finalize = NULL;
         assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), -EINVAL);
-        assert_string_equal(status.message, "things: a finalizer needs finalize");
+        assert_string_equal(status.message, "things: finalizer is set, and finalize is not");
         config = config_with(&client->base);
         config.owned = many;
         config.n_owned = HF_OPERATOR_OWNED_MAX + 1;

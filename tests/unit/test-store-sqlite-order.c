@@ -230,8 +230,7 @@ static void test_an_operation_that_waits_ends_at_its_deadline(void **state) {
                          0);
         start_get('b', false, note);
         assert_int_equal(store_reply_wait(&reply), HF_E_UNAVAILABLE);
-        assert_string_equal(reply.status.message,
-                            "the store has not come to the operation in time");
+        assert_string_equal(reply.status.message, "the operation did not begin in time");
         store_reply_deinit(&reply);
         let_go_and_await("b");
         close_store();

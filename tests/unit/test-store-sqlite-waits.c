@@ -94,7 +94,7 @@ static void test_a_write_ends_at_its_deadline(void **state) {
         assert_string_equal(first.status.message, "the disk has not confirmed the write in time");
         start_put("/next", in_msec(20), &next);
         assert_int_equal(store_reply_wait(&next), HF_E_UNAVAILABLE);
-        assert_string_equal(next.status.message, "the store has not come to the operation in time");
+        assert_string_equal(next.status.message, "the operation did not begin in time");
         assert_int_equal(next.n_kvs, 0);
         store_reply_deinit(&next);
         assert_true(store_client_mod_revision(store, "/a") > 0); /* reads go on */

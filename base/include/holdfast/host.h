@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the embedding program (the host) gives to the library: clock, log, metrics, health checks
+ * The embedding program (the host) gives these to the library: clock, log, metrics, health checks
  * and the stack size of threads.
  *
  * One struct hf_host per process is usual. Every object made with it borrows it, so it must outlive

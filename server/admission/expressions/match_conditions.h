@@ -18,9 +18,10 @@ struct hfd_match_conditions {
 };
 
 /*
- * Compiles a list of matchConditions; json NULL = there are none. features: those of the set
- * (HFD_EXPRESSION_AUTHORIZER, and for policies HFD_EXPRESSION_PARAMS and ..._VARIABLES). The caller
- * frees the result, with free, before or after the set. 0 or -ENOMEM.
+ * Compiles a list of matchConditions; json NULL = there are none. features: those that the
+ * conditions may use, HFD_EXPRESSION_AUTHORIZER and, in a policy with params,
+ * HFD_EXPRESSION_PARAMS. The caller frees the result, with free, before or after the set. 0 or
+ * -ENOMEM.
  */
 int hfd_match_conditions_new(struct hfd_expressions *set, const struct hf__json *json,
                              unsigned features, struct hfd_match_conditions **ret);

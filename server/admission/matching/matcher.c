@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matchers. The order of the checks is Kubernetes': an error of a selector counts only if the rules
- * name the request, so that a webhook that has nothing to do with it cannot make it fail.
+ * Decides whether a webhook or a policy applies to a request.
+ *
+ * Invariant: the namespaceSelector is checked last. The check may fail, for example because the
+ * Namespace does not exist, and the failure refuses the request. As in Kubernetes, a webhook whose
+ * rules or objectSelector do not match a request must not make that request fail.
  */
 #include "server/admission/matching/matcher.h"
 
@@ -86,6 +89,8 @@ int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_
 
         assert(cacher && of->ns);
         *ret_namespace = NULL;
+        /* new_namespace was read from the store when the cacher did not have the Namespace. If the
+         * cacher has it now, its object is as new or newer. */
         if (*of->ns)
                 object = hfd_cacher_newest(cacher, hfd_resource_namespaces(), of->ns, &synced);
         if (object && object->bytes)
@@ -115,7 +120,9 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
 
         if (!matcher->ns_selector || (!*of->ns && !is_namespace(of)))
                 return HFD_MATCHER_YES;
-        /* If the request writes a Namespace, the selector sees the new labels. */
+        /* If the request writes a Namespace, the selector sees the new labels. A delete and a
+         * subresource have no new Namespace. Then the selector sees the stored labels, if the kind
+         * of the request is Namespace, so that `old` is one. */
         if (is_namespace(of) && !*of->subresource && object)
                 return select_labels(matcher->ns_selector, object);
         if (is_namespace(of) && of->old && of->kind == of->resource)

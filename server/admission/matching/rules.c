@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules. As in Kubernetes, a group, version, resource or subresource matches "*" or its name. */
+/*
+ * Compiles the rules of a webhook or a policy, and finds the rule that names a request. As in
+ * Kubernetes, a group, version, resource or subresource matches "*" or its name.
+ *
+ * Invariant: hfd_rules_may_match is true for each request that hfd_rules_match finds a rule for.
+ */
 #include "server/admission/matching/rules.h"
 
 #include <assert.h>

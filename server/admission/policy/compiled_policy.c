@@ -29,7 +29,8 @@ static const char *text_of(const struct hf__json *object, const char *name) {
 
 static const char *without_spaces(const char *text) { return text + strspn(text, spaces); }
 
-/* The features of a policy's expressions, except those of match conditions and messages. */
+/* The features of a policy's expressions. Match conditions cannot use variables (compile_policy),
+ * and messages cannot ask the authorizer. */
 static unsigned features_of(const struct hfd_policy *policy) {
         return HFD_EXPRESSION_VARIABLES | HFD_EXPRESSION_AUTHORIZER |
                (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);

@@ -22,7 +22,8 @@ struct hfd_policy_validation {
         const char *text;
         /* message_expression may be NULL. */
         const struct hfd_expression *expression, *message_expression;
-        const char *message, *reason; /* "" and "Invalid" */
+        const char *message; /* "" = none */
+        const char *reason;  /* "Invalid" if the policy has none */
 };
 struct hfd_policy_annotation {
         const char *key, *text;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of reinvocation. Invariant: `due` only grows: a webhook that is due stays due. */
+/* Records which mutating webhooks must be called again (reinvocationPolicy). Invariant: a webhook
+ * that is due stays due. */
 #include "server/admission/webhooks/reinvocation.h"
 
 #include <assert.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which mutating webhooks are called again in the second round. A webhook with the policy IfNeeded
- * that was called before the object changed, by another webhook or another plug-in, is due once
- * more. One that was not called in the first round is not called in the second. Pure.
+ * Decides which mutating webhooks are called again in the second round. A webhook with the policy
+ * IfNeeded that was called before the object changed, by another webhook or another plug-in, is due
+ * once more. One that was not called in the first round is not called in the second. Pure.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plug-ins: their indexes, which the feed replaces. Invariant: if `any` is false, requests do
- * not touch the lock.
+ * Creates the two plug-ins that call webhooks, and replaces their indexes of webhooks when a
+ * configuration has changed.
+ *
+ * Invariant: while there are no webhooks (`any` is false), a request does not take the lock.
  */
 #include "server/admission/webhooks/webhooks.h"
 

@@ -27,7 +27,7 @@ struct hfd_feed_config {
         void *ctx;
 };
 
-/* Starts the thread. host outlives the feed. 0 or -errno. */
+/* Starts the thread. config is copied. host outlives the feed. 0 or -errno. */
 int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
                  struct hfd_feed **ret_feed);
 /* Joins the thread. Then the feed does not use the cacher any more, but the cacher may still wake
@@ -40,9 +40,9 @@ struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);
 void hfd_feed_wake(struct hfd_feed *feed);
 
 /*
- * Calls fn for each cached object of a kind, for make. ns: "" if it has none. fn returns 0 or
- * -ENOMEM, which ends the walk. An object that cannot be parsed is left out. 0, -ENOMEM or -EAGAIN
- * as above.
+ * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" if it has
+ * none. fn returns 0 or -ENOMEM, which ends the walk. An object that cannot be parsed is left out.
+ * 0, -ENOMEM or -EAGAIN as above.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

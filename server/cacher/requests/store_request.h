@@ -23,7 +23,7 @@ struct hfd_store_requests;
 
 /* Registers the metrics. NULL: out of memory. */
 struct hfd_store_requests *hfd_store_requests_new(const struct hf_host *host);
-/* No request may run. Accepts NULL; returns NULL. */
+/* Requires that no request runs. Accepts NULL; returns NULL. */
 struct hfd_store_requests *hfd_store_requests_free(struct hfd_store_requests *requests);
 /* Blocks until no request runs, when the cacher stops: each request has a deadline. */
 void hfd_store_requests_await_end(struct hfd_cacher *cacher);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the parts of the cacher share: its lock, the cached objects and their history, and what is
- * known of the store's watch. Private to the files of server/cacher. cacher.h describes the lock
- * and the invariants.
+ * The state that the parts of the cacher share: its lock, the cached objects and their history, and
+ * what is known of the store's watch. Private to the files of server/cacher. cacher.h describes the
+ * lock and the invariants.
  *
  * Each part keeps its own state behind a pointer in this struct, and only its own file changes it.
  * hfd_cacher_new creates all parts before any of them runs, and hfd_cacher_free frees them when

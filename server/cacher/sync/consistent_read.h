@@ -62,7 +62,7 @@ struct hfd_consistent_reads {
 
 /* NULL: out of memory. */
 struct hfd_consistent_reads *hfd_consistent_reads_new(void);
-/* No read may be waiting. Accepts NULL; returns NULL. */
+/* Requires that no read waits. Accepts NULL; returns NULL. */
 struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_reads *reads);
 
 /* Waits until no thread sends a delayed probe any more. The cacher is stopping, so none begins to.

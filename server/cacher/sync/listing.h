@@ -56,7 +56,7 @@ struct hfd_listings {
 
 /* NULL: out of memory. */
 struct hfd_listings *hfd_listings_new(void);
-/* No listing may run. Accepts NULL; returns NULL. */
+/* Requires that no listing runs. Accepts NULL; returns NULL. */
 struct hfd_listings *hfd_listings_free(struct hfd_listings *listings);
 bool hfd_listings_running_locked(const struct hfd_cacher *cacher);
 /* How many objects the running listing has received, and when a listing last came further than any

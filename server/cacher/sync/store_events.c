@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events are applied in two steps. Everything that may take long, such as creating the objects, is
- * prepared without the lock. Then the events of one revision are applied under one lock.
+ * Applies the events of the store's watch to the cache, in two steps. Everything that may take
+ * long, such as creating the objects, is prepared without the lock. Then the events of one revision
+ * are applied under one lock.
  *
  * Invariant: `revision` changes under the same lock as the objects. So the state that a reader sees
  * at a revision contains all changes of that revision and no later one, even if another program

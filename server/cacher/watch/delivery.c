@@ -46,7 +46,7 @@ static size_t queued_bytes(const struct hfd_queued_change *queued) {
         return n;
 }
 
-/* No thread may be delivering, and nothing may be queued any more. */
+/* Requires that no thread delivers and that nothing is queued. */
 static void free_queue(struct hfd_delivery *delivery) {
         assert(delivery->queue_at <= delivery->n_queue &&
                delivery->n_queue <= delivery->queue_space);

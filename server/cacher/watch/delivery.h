@@ -57,7 +57,7 @@ struct hfd_delivery {
         struct hfd_selector labels, fields; /* owned */
 };
 
-/* Frees what the delivery owns. No thread may be delivering. */
+/* Frees what the delivery owns. Requires that no thread delivers. */
 void hfd_delivery_done(struct hfd_delivery *delivery);
 
 /* Whether the namespace and the name match. Selectors are applied when a change is delivered. */

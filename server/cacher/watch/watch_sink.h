@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where the events of a watch go. The owner of the watch implements it.
+ * The sink of a watch receives its events. The owner of the watch implements it.
  *
  * The cacher calls events any number of times and then end once. These calls never overlap. They
  * run on any thread, with no lock held, and must not block. If events returns false, the watch

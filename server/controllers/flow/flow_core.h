@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* How the server maintains FlowSchemas and PriorityLevelConfigurations: its own objects, and the
- * condition Dangling. The rules are those of kube-apiserver. Pure. Thread: any. */
+/* Decides how the server maintains FlowSchemas and PriorityLevelConfigurations: its own objects,
+ * and the condition Dangling. The rules are those of kube-apiserver. Pure. Thread: any. */
 #include <stdbool.h>
 
 struct hf__json;

@@ -94,7 +94,7 @@ struct hfd_unsent_limits {
 /* limits NULL = the constants above. host is borrowed. 0 or -errno. */
 int hfd_unsent_new(const struct hf_host *host, const struct hfd_unsent_limits *limits,
                    struct hfd_unsent **ret_unsent);
-/* No entry may be charged. Accepts NULL; returns NULL. */
+/* Requires that no entry is charged. Accepts NULL; returns NULL. */
 struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the previous request on a connection is likely to have in common with the next one: a client
- * often sends requests for one object of a collection after another. The memo remembers how the
- * path of the collection was parsed, and which FlowSchema and priority level the user's requests
- * have.
+ * Remembers what the previous request on a connection is likely to have in common with the next
+ * one: a client often sends requests for one object of a collection after another. The memo
+ * remembers how the path of the collection was parsed, and which FlowSchema and priority level the
+ * user's requests have.
  *
  * Thread: the connection's worker, in on_head.
  */
@@ -29,13 +29,13 @@ void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
 void hfd_request_memo_keep(struct hfd_http_request *request, const struct hfd_request_info *info,
                            struct hfd_request_labels labels, const char *text);
 
-/* The match of a request whose path is the memo's, if the memo has it for this subject and for the
- * current index of flow. *ret_index: a new reference to that index. NULL: the memo has no such
- * match. */
+/* The FlowSchema and the level of a request whose path the memo knows, if the memo has them for
+ * this subject and for the current index of flow. *ret_index: a new reference to that index. NULL:
+ * the memo does not have them. */
 const struct hfd_flow_match *hfd_request_memo_flow(struct hfd_http_request *request,
                                                    const struct hfd_flow_control *flow,
                                                    const struct hfd_subject *subject,
                                                    struct hfd_flow_index **ret_index);
-/* Remembers the match of a request, if its path is the memo's. */
+/* Remembers the FlowSchema and the level of a request, if the memo knows its path. */
 void hfd_request_memo_keep_flow(struct hfd_http_request *request, const struct hfd_user *user,
                                 struct hfd_flow_index *index, const struct hfd_flow_match *match);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How the seats of the server are divided among the priority levels, as in Kubernetes: the nominal
- * limits by shares, and the current limits by what each level may lend and borrow, and by what it
- * has wanted lately. Pure. Thread: any.
+ * Divides the seats of the server among the priority levels, as in Kubernetes: the nominal limits
+ * by shares, and the current limits by what each level may lend and borrow, and by what it has
+ * wanted lately. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deals hands of queues. Invariant: the queues of a hand differ, and ascend. */
+/* Shuffle sharding: chooses for each flow its hand, the few queues that it may use. Invariant: the
+ * queues of a hand differ, and ascend. */
 #include "server/flow/core/dealer.h"
 
 #include <assert.h>

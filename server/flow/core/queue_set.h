@@ -119,7 +119,7 @@ enum hfd_verdict {
 /* 0 or -ENOMEM; then there is nothing to free. */
 int hfd_queue_set_init(struct hfd_queue_set *set, const struct hfd_queue_config *config,
                        unsigned limit, hf_nsec now);
-/* No request may be in it. */
+/* Requires that no request is in it. */
 void hfd_queue_set_done(struct hfd_queue_set *set);
 /*
  * Changes the queues. Requests that wait keep their queue and their turn, also if the level has

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * When a refused client should try again: the Retry-After of a level, in seconds. It doubles while
- * many requests are refused, and falls by one second at a time when few are, as in Kubernetes.
- * Pure: the caller passes the time. Thread: owner only.
+ * Computes when a refused client should try again: the Retry-After of a level, in seconds. It
+ * doubles while many requests are refused, and falls by one second at a time when few are, as in
+ * Kubernetes. Pure: the caller passes the time. Thread: owner only.
  */
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How many seats a priority level wants, over time: average, deviation and highest value of the
- * last period, and a smoothed value that rises at once and falls slowly. Pure: the caller passes
- * the time. Thread: owner only.
+ * Measures how many seats a priority level needs over time: average, deviation and highest value of
+ * the last period, and a smoothed value that rises at once and falls slowly. Pure: the caller
+ * passes the time. Thread: owner only.
  */
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How wide a request is: how many seats it takes while it runs. Pure. Thread: any.
+ * Computes the width of a request: how many seats it takes while it runs. Pure. Thread: any.
  *
  * A list, or a watch that begins with the objects that exist, is as wide as what it has to send.
  * Everything else has one seat. Kubernetes also gives a write more seats if many watch what it

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * The body of a write: the registry takes JSON, so YAML and protobuf are converted. The request's
- * body then is the translation, which rest owns; request->yaml keeps the client's text where there
- * was one. A conversion parses the whole body, so large bodies belong on the pool (work_pool.h).
+ * body then is the translation, which rest owns. If the client has sent YAML, request->yaml points
+ * to its text. A conversion parses the whole body, so large bodies belong on the pool
+ * (work_pool.h).
  */
 #include "server/handlers/rest/rest_request.h"
 

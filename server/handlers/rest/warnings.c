@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Warnings as headers. Invariant: a character is never cut in two. */
+/* Makes the Warning headers of a response. Invariant: a character is never cut in two. */
 #include "server/handlers/rest/warnings.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits to be sent on a stream: whether there is room for more, and what the user's account is
- * charged for it (unsent.h).
+ * Counts what waits to be sent on a stream: whether there is room for more, and what the user's
+ * account is charged for it (unsent.h).
  *
  * Invariant: a stream that has said that it is not ready submits its task once there is room. So
  * is_ready looks again after it has set `paused`, because the worker may have sent bytes just

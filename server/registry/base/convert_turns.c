@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns, see convert_turns.h. Invariant: a turn waits only while its kind, or all kinds together,
- * have reached their limit. Each leave frees one place, so at most one waiting turn can begin then.
+ * Lets a limited number of watches call conversion webhooks at a time; the others wait for their
+ * turn. Invariant: a turn waits only while its kind, or all kinds together, have reached their
+ * limit. Each leave frees one place, so at most one waiting turn can begin then.
  */
 #include "server/registry/base/convert_turns.h"
 

@@ -37,7 +37,7 @@ enum hfd_quota_turn_state {
 };
 
 void hfd_quota_turns_init(struct hfd_quota_turns *turns);
-/* No turn may be left. */
+/* Requires that all turns have been left. */
 void hfd_quota_turns_done(struct hfd_quota_turns *turns);
 /* The caller has set ns and deadline. After WAITS, another thread may be using the turn already. */
 enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,

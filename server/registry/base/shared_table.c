@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See shared_table.h. Invariant: the list by age (newest, oldest) contains exactly the conversions
- * of the table that have a result. */
+/* Adds conversions to the table, finds them, and drops the oldest. Invariant: the list by age
+ * (newest, oldest) contains exactly the conversions of the table that have a result. */
 #include "server/registry/base/shared_table.h"
 
 #include <assert.h>

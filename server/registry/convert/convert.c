@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions by webhooks, see convert.h.
+ * Converts objects by webhooks (convert.h).
  *
  *      start -> batch -> (wait) -> call .. response -> (pool, if it is large) -> next batch
  *                  ^                                                               |

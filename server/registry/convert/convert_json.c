@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See convert_json.h. Invariant: the result has a resourceVersion only if the source has one,
- * though an object always has a revision.
+ * Converts one parsed object by the webhook of its kind. Invariant: the result has a
+ * resourceVersion only if the source has one, though an object always has a revision.
  */
 #include "server/registry/convert/convert_json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See convert_params.h. Invariant: done may free the request, so nothing that the request owns is
- * used after it. */
+/* Converts the params of a policy by the webhook of their kind. Invariant: done may free the
+ * request, so nothing that the request owns is used after it. */
 #include "server/registry/convert/convert_params.h"
 
 #include <stdlib.h>

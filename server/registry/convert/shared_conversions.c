@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * See shared_conversions.h. A job is the conversion of one batch of a watch:
+ * Converts the events of watches, each object once for all watches. A job is the conversion of one
+ * batch of a watch:
  *
  *      claim -> call the webhook for what nobody has claimed -> publish -> wait for what others
  *        ^                                                                  have claimed -> end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queue of a watch, see watch_conversion.h.
+ * Keeps the events of a watch in a queue while they are converted (watch_conversion.h).
  *
  *      IDLE --add--> CALLING --response--> DELIVERING --> CALLING (more) or IDLE
  *

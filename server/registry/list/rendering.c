@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renderings. Where a chunk ends depends only on where it begins. So all readers, which begin at
- * the start, have the same chunks, and find those that another reader has made and that are still
- * kept.
+ * Renders lists, and the initial events of watches, in chunks that several requests share. Where a
+ * chunk ends depends only on where it begins. So all readers, which begin at the start, have the
+ * same chunks, and find those that another reader has made and that are still kept.
  *
  * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
  * change copies the root while a snapshot holds it. So two requests share a rendering if no object

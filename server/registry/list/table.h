@@ -24,9 +24,9 @@ struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
                                       const struct hf__json *json);
 /*
  * The parts of a Table, for one that is made piece by piece: everything up to `"rows":[`, and one
- * row. now_s is the time for ages. put_event appends a whole Table with one row, as in the events
- * of a watch: without columns, which only the first event has (hfd_table_with_columns). False: out
- * of memory.
+ * row. now_s is the time for ages. hfd_table_put_event appends a whole Table with one row, as in
+ * the events of a watch: without columns, which only the first event has (hfd_table_with_columns).
+ * False: out of memory.
  */
 void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
                         const char *list_meta, bool with_columns);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selectable fields. Their paths have the form ".spec.color": validation refuses others. */
+/* Reads the fields of custom resources that field selectors may name. Their paths have the form
+ * ".spec.color": validation refuses others. */
 #include "server/resources/custom/custom_selectable.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of rows. Invariant: rows of one group are adjacent, and in it those of one version,
- * also where a custom resource is in a group of the table.
+ * Sorts the rows that are served. Invariant: rows of one group are adjacent, and in it those of one
+ * version, also where a custom resource is in a group of the table.
  */
 #include "server/resources/custom/served_rows.h"
 

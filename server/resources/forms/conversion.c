@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions. Invariants:
+ * Converts objects between the versions of their kind. Invariants:
  *
  *  - A conversion to the stored form and back gives the same members, perhaps in another order. For
  *    no name of one form has another meaning in the other form (a unit test checks the tables), and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which fields of built-in kinds selectors may name, and the values that an object has in them. The
- * names of fields are those of the stored form. Pure. Thread: any. */
+/* Knows which fields of built-in kinds selectors may name, and reads the values that an object has
+ * in them. The names of fields are those of the stored form. Pure. Thread: any. */
 #include <stdbool.h>
 
 struct hf__json;

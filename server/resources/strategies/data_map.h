@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What ConfigMaps and Secrets have in common: maps whose keys must be valid file names, and the
- * field `immutable`. Pure. Thread: any.
+ * The parts that ConfigMaps and Secrets have in common: maps whose keys must be valid file names,
+ * and the field `immutable`. Pure. Thread: any.
  */
 #include <stddef.h>
 

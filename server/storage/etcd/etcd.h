@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the files of the etcd store share: the endpoints, which of them is in use, and the channels
- * to them. Private to server/storage/etcd.
+ * The state that the files of the etcd store share: the endpoints, which of them is in use, and the
+ * channels to them. Private to server/storage/etcd.
  *
  * Threads: any. Everything is immutable after hfd_etcd_store_new, except `current` and
  * `watch_endpoint`, which are atomic, and what `mu` guards.

@@ -24,6 +24,7 @@
 #define LOG_BYTES      (4 * 1024 * 1024) /* of values after which a reading of the log stops */
 #define VISITED_MAX    8 /* versions of a key that a list steps over before it searches */
 
+/* The ids of a revision's rows: see database.h. */
 static int64_t first_id(uint64_t revision) { return (int64_t)(revision * HFD_TXN_MAX); }
 static int64_t last_id(uint64_t revision) { return first_id(revision) + HFD_TXN_MAX - 1; }
 static uint64_t revision_of(int64_t id) { return (uint64_t)id / HFD_TXN_MAX; }
@@ -171,20 +172,20 @@ static bool cut_to_limit(struct hfd_sqlite_kvs *kvs, size_t limit) {
 }
 
 /*
- * Walks the index, which is sorted by key and then by id. Of each key the last version up to the
- * revision counts.
+ * Walks the index, which is sorted by key and then by id. A list returns, of each key, the last
+ * version that is not newer than its revision.
  */
 struct walk {
         int64_t newest;     /* ids above it are newer than the revision */
         sqlite3_stmt *rows; /* HFD_SQL_KEYS, or HFD_SQL_KEYS_AFTER after a key with many versions */
         char key[HFD_KEY_MAX];
-        int64_t id;       /* of the version of `key` that counts; 0 = none yet */
+        int64_t id;       /* the last version of `key` that is old enough; 0 = none yet */
         size_t n_visited; /* rows of `key` */
 };
 
 /*
- * After VISITED_MAX versions of a key: finds the one that counts by a search, and continues at the
- * next key by another. So a key costs at most VISITED_MAX rows and two searches.
+ * After VISITED_MAX versions of a key: finds the version to return by a search, and continues at
+ * the next key by another. So a key costs at most VISITED_MAX rows and two searches.
  */
 static int skip_versions(struct hfd_sqlite_db *db, struct walk *walk,
                          struct hf_status *reterr_status) {
@@ -277,6 +278,8 @@ static int read_current(struct hfd_sqlite_db *db, const char *key,
         return r;
 }
 
+/* Whether the value equals that of the compare or, for HFD_VALUE_BEGINS, is longer and begins with
+ * it. */
 static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite_kvs *found) {
         const struct hf__buf *value = found->n > 0 ? found->kvs[0].value : NULL;
 

@@ -20,8 +20,8 @@ struct hfd_sqlite_kvs {
         size_t n, space;
 };
 void hfd_sqlite_kvs_deinit(struct hfd_sqlite_kvs *kvs);
-/* Takes key and value, which are freed if there is no memory. key NULL: there was none. value NULL:
- * a deletion. 0 or -ENOMEM. */
+/* Takes ownership of key and value, also on failure. key NULL: the caller had no memory for the
+ * key, which makes this fail. value NULL: a deletion, or only keys are listed. 0 or -ENOMEM. */
 int hfd_sqlite_kvs_add(struct hfd_sqlite_kvs *kvs, char *key, struct hf__buf *value,
                        uint64_t revision, uint64_t created);
 
@@ -33,7 +33,7 @@ int hfd_sqlite_get(struct hfd_sqlite_db *db, const char *key, struct hfd_sqlite_
                    struct hf_status *reterr_status);
 
 struct hfd_sqlite_range {
-        const char *prefix, *start; /* start is not below prefix */
+        const char *prefix, *start; /* start does not sort before prefix */
         uint64_t revision;          /* the state after this revision */
         size_t limit;               /* 0 = none */
         bool keys_only;

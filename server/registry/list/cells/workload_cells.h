@@ -39,7 +39,7 @@ struct hf__strbuf;
  *      @truth:<path>       "True" or "False"; "<unset>" if there is neither
  *      @unset:<path>       a text or a number; "<unset>" if there is none
  *
- * False: path is none of these, and nothing was appended.
+ * False: path has none of these forms, and nothing was appended.
  */
 bool hfd_workload_put_cell(struct hf__strbuf *s, const struct hf__json *object, const char *path,
                            int64_t now_s);

@@ -3,8 +3,8 @@
  * Server-side apply with the functions of server/apply/.
  *
  * Invariants: the configuration is never changed by an attempt, because the next one applies it to
- * a newer version. A conflict with other managers on an old version may be none on the newest, so
- * it is sent only if the current version is fresh.
+ * a newer version. A conflict with other managers on an old version may not exist on the newest
+ * one, so it is sent only if the current version is fresh.
  */
 #include "server/registry/write/patches/apply.h"
 

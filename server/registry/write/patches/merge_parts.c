@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which parts of an object a write may change. A request to a subresource changes only the part of
- * that subresource, and for some kinds metadata. A request to the object itself changes neither its
- * status nor spec.finalizers, if the kind has subresources for them.
+ * Keeps the parts of an object that a write must not change. A request to a subresource changes
+ * only the part of that subresource, and for some kinds metadata. A request to the object itself
+ * changes neither its status nor spec.finalizers, if the kind has subresources for them.
  */
 #include "server/registry/write/patches/merge_parts.h"
 

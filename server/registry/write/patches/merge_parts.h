@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which parts of an object a write may change: it depends on the subresource. Thread: that of the
- * write (write.h). Nothing blocks. */
+/* Keeps the parts of an object that a write must not change. Which parts these are depends on the
+ * subresource. Thread: that of the write (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 struct hf__json;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Pure. Thread: any. */
+/*
+ * Checks whether the schema of a definition has the form that the code which walks through it
+ * expects. Pure. Thread: any.
+ */
 #include <stdbool.h>
 
 struct hf__json;

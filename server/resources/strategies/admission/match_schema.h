@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What webhooks and policies of admission have in common: the schemas of rules and matchConditions,
- * their defaults and their validation. Names and texts are those of Kubernetes. Pure. Thread: any.
+ * The parts that webhooks and policies of admission have in common: the schemas of rules and
+ * matchConditions, their defaults and their validation. Names and texts are those of Kubernetes.
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

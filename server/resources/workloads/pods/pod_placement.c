@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a pod may run: the tolerations that all pods get, the taint of new nodes, and what a
+ * Sets where a pod may run: the tolerations that all pods get, the taint of new nodes, and what a
  * RuntimeClass adds. The results and the texts are those of kube-apiserver's plug-ins
  * DefaultTolerationSeconds, TaintNodesByCondition and RuntimeClass.
  *

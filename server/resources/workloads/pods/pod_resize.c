@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What .../resize of a pod may change: amounts of cpu and memory of its containers, and of the
- * whole pod. No amount may be removed, and the QoS class stays. The texts, and the order of the
- * rules, are those of kube-apiserver.
+ * Checks what .../resize of a pod changes. It may change amounts of cpu and memory of its
+ * containers, and of the whole pod. No amount may be removed, and the QoS class stays. The texts,
+ * and the order of the rules, are those of kube-apiserver.
  */
 #include <errno.h>
 #include <string.h>

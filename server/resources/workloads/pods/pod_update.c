@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What pods must have besides the rules of templates, and what an update may change: images, a few
- * numbers, more tolerations, and while gates hold the pod back, where it may run. The texts are
- * those of kube-apiserver, without the comparison of both versions that it appends.
+ * Checks what pods must have besides the rules of templates, and what an update changes. It may
+ * change images, a few numbers, more tolerations, and while gates hold the pod back, where it may
+ * run. The texts are those of kube-apiserver, except that it also appends the differences between
+ * both versions.
  *
  * Invariant: the time grows with n log n, also for many tolerations.
  */

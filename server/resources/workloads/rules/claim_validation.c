@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of PersistentVolumeClaims. The texts, and the order of the rules, are those of
- * kube-apiserver, without the comparison of both versions that it appends. Data sources are not
- * checked.
+ * kube-apiserver, except that it also appends the differences between the old spec and the new one.
+ * Data sources are not checked.
  */
 #include <string.h>
 

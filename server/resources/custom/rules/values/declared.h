@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What expressions see of a schema: the type of each part, and how its values are made of JSON.
+ * Declares what expressions see of a schema: the type of each part, and how its values are made of
+ * JSON.
  *
  * Ownership: all of it belongs to an arena. Immutable once made. Thread: any.
  */
@@ -51,7 +52,8 @@ struct hfd_declared {
         size_t n_keys;
 };
 
-/* Makes types with names that differ. */
+/* The state in which declarations are made. n_types numbers the object types, so that each has a
+ * name of its own. */
 struct hfd_declaring {
         struct hf__arena *arena;
         unsigned n_types;
@@ -60,8 +62,8 @@ struct hfd_declaring {
 enum hfd_declare_as {
         HFD_DECLARE_PART,
         HFD_DECLARE_EMBEDDED, /* a resource within another */
-        HFD_DECLARE_RESOURCE, /* the whole one. Its metadata has nothing but the names: the rest
-                               * changes with each write, and may be large. */
+        HFD_DECLARE_RESOURCE, /* a whole resource. Of its metadata, only name and generateName are
+                               * declared: the rest changes with each write, and may be large. */
 };
 
 /* The declaration of a schema. NULL: out of memory (the arena has failed), or expressions do not

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named formats, and call_validate(), which returns the list of rules that a text breaks, or
+ * The named formats, and validate(), which returns the list of rules that a text breaks, or
  * optional.none().
  *
  * Invariants: a check takes linear time. A text may contain NUL, which no format allows: it is

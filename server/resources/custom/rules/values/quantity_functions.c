@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of quantities.
+ * The functions of CEL expressions that take or return a quantity.
  *
  * Invariant: a sum outside of the range of a quantity becomes the nearest bound, as one that is
  * parsed does.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of URLs.
+ * The functions of CEL expressions that take or return a URL: url('https://a/b').getHost().
  *
  * Invariant: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL or an absolute
  * path, in which # has no meaning.
@@ -23,7 +23,8 @@ struct text {
         size_t n;
 };
 
-/* A value of the type. Its parts point into the text. */
+/* A value of the CEL type kubernetes.URL. Its parts point into the text that was parsed, which
+ * lives at least as long as the evaluation. */
 struct url {
         struct hf__cel_opaque opaque;
         struct text whole;
@@ -63,7 +64,8 @@ static size_t first_index(struct text t, char c) {
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-/* Whether each % begins an escape. host: it must stand for a byte that is not ASCII. */
+/* Whether each % begins an escape. host: as in Go, an escape in a host must stand for a byte that
+ * is not ASCII. */
 static bool has_escapes(struct text t, bool host) {
         for (size_t i = 0; i < t.n; i++) {
                 if (t.at[i] != '%')
@@ -294,7 +296,8 @@ static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t
         return hf__cel_string(out, n);
 }
 
-/* Takes the next pair off a query. false: it does not count. */
+/* Takes the next pair off a query. false: the result has no such pair, because it is empty,
+ * contains a semicolon or has a malformed escape. Go leaves out such pairs, too. */
 static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
         struct text pair = {query->at, first_index(*query, '&')};
         size_t equals;
@@ -331,6 +334,7 @@ static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf_
 
                 for (size_t k = 0; k < n_entries && !seen; k++)
                         seen = same_key(entries[k].key, pairs[i].key);
+                /* Each key is compared with all keys, so this is charged before it is done. */
                 if (seen || !hf__cel_work(run, n_pairs * (1 + pairs[i].key.n / 16)))
                         continue;
                 list = hf__cel_alloc(run, sizeof *list);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identities of elements. They are sorted rather than hashed, so that no choice of elements makes
- * the search for equal ones quadratic.
+ * Finds elements of lists by their identity (canonical.h). Identities are sorted rather than
+ * hashed, so that no choice of elements makes the search for equal ones quadratic.
  */
 #include "server/resources/custom/schema/check/canonical.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Defaults must be valid, and have no field that the schema does not have. Those below
- * additionalProperties are not checked, as in Kubernetes.
+ * Checks the defaults in the schema of a CustomResourceDefinition: each must be valid according to
+ * the schema that it is in, and must have no fields that this schema does not have. As in
+ * Kubernetes, defaults below additionalProperties are not checked.
  *
- * The compiled schema has each default pruned, so one that differs from its original had unknown
- * fields.
+ * Invariant: node is compiled from props. The compiler removes unknown fields from each default. So
+ * if the default in props differs from that of node, it has unknown fields.
  */
 #include "base/json.h"
 #include "server/resources/custom/schema/check/embedded.h"

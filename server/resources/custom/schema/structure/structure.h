@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the rules for schemas share: the place in the definition, and the causes. The rules read the
- * JSON of a CustomResourceDefinition, in which an absent, a null and an empty member are the same,
- * as in Kubernetes' Go. Thread: owner only.
+ * The functions and state that the rules for schemas share: the place in the definition, and the
+ * causes. The rules read the JSON of a CustomResourceDefinition, in which an absent, a null and an
+ * empty member are the same, as in Kubernetes' Go. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
