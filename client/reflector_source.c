@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sources of the reflector, and the queue between the client's threads and the reflector's.
+ * Starts the sources of a reflector (its list requests and watches), and queues what they deliver
+ * on the client's threads for the reflector's thread.
  *
  * Invariants: a callback blocks only for the locks of the informer and of its thread, and never
  * calls functions of the user. If an event cannot be queued (it is malformed, memory is exhausted,
@@ -50,10 +51,10 @@ static void post_message(struct hf_informer *informer, struct hf__reflector_mess
         bool wakes = informer->rests;
         informer->rests = false;
         /*
-         * Wake it for the last message of a source under the lock, because the informer may be
-         * freed as soon as the lock is free. Wake it for an event after the lock, so that the
-         * reflector does not wake only to wait for the lock. That is safe: the informer is not
-         * freed before the source's last message.
+         * After the last message of a source, wake the reflector before the lock is released:
+         * then the reflector may end, and the informer may be freed. After an event, wake the
+         * reflector when the lock has been released, so that it does not wake only to wait for the
+         * lock. That is safe, because the informer is not freed before the source's last message.
          */
         if (wakes && is_last)
                 hf__informer_thread_wake(informer);

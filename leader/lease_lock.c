@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock port with one coordination.k8s.io/v1 Lease behind an API client.
+ * Implements the elector's lock (lock_port.h: read, write and watch a record) with one
+ * coordination.k8s.io/v1 Lease, through an API client.
  *
  * Threads. The owner (the elector loop) starts operations. The client calls back on threads of its
  * own, sometimes before the starting call has returned. Each operation under way holds a reference
  * on the lock, so a late response still finds the lock's memory and sees `closed`. lock_free closes
  * the lock, cancels the operations under way, and waits for callbacks that are inside the elector's
- * functions at this moment (those only post to a mailbox). No callback runs after that.
+ * functions at this moment (those only post to a mailbox). After that the elector is not called any
+ * more. The client may still call back, but finds the lock closed.
  *
  * `last` is the newest Lease object seen, as text: a tree would take several times the memory. An
  * update sends that object with our fields changed, so that the fields of other writers survive. An
- * update whose revision differs from that of `last` fails with HF_E_CONFLICT without a request: the
- * elector then reads, and the two agree again. After a deletion `last` keeps the deleted object, so
- * that a new Lease continues its history. No update is based on it, because `exists` is false.
+ * update whose revision differs from that of `last` fails with HF_E_CONFLICT without a request.
+ * Then the elector reads the Lease, so that its record and `last` agree again. After a deletion
+ * `last` keeps the deleted object, so that a new Lease continues its list of past terms
+ * (lease_history.h). No update is based on it, because `exists` is false.
  *
  * Invariants:
  *  - no lock is held while the client or the elector is called;
@@ -57,7 +60,7 @@ struct lease_lock {
         /* immutable */
         struct hf_client *client;          /* borrowed */
         struct hf__lease_watches *watches; /* borrowed; NULL = no watch is shared */
-        const char *process;               /* borrowed; NULL = none is described */
+        const char *process;               /* describes this process; borrowed; NULL = nothing */
         char *ns, *name;                   /* owned */
         char **labels;                     /* owned; NULL-terminated; NULL = none */
 
@@ -68,12 +71,12 @@ struct lease_lock {
         bool closed;
         unsigned n_in_callback; /* threads inside base.on_reply or base.on_record */
         struct op *ops;         /* under way; owned */
-        char *last;             /* its text; owned; NULL = no Lease was ever seen */
+        char *last;             /* a Lease, as JSON; owned; NULL = none was ever seen */
         size_t n_last;          /* bytes */
         bool last_is_own;       /* it came in the response to a write of this lock */
         /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
-        bool exists;               /* false: the Lease was deleted, and `last` has its history */
-        char rv[HF__REVISION_MAX]; /* its resourceVersion, also of the deletion */
+        bool exists;               /* false: the Lease was deleted; `last` has its past terms */
+        char rv[HF__REVISION_MAX]; /* resourceVersion; of a deleted Lease: of the deletion, or "" */
         uint64_t rv_number;
 };
 
@@ -175,7 +178,7 @@ static void op_not_started(struct op *op) {
         op_unref(op);
 }
 
-/* Notes that the Lease does not exist. Keeps `last`, because it has the history. */
+/* Notes that the Lease does not exist. Keeps `last`, because it has the past terms. */
 static void forget_last_locked(struct lease_lock *lock) {
         hf__mutex_assert_held(&lock->mu);
         lock->exists = false;
@@ -213,7 +216,7 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
         lock->rv_number = record->rv_number;
 }
 
-/* Parses an object into a record and stores both as the last ones. origin: the operation that
+/* Parses an object into *ret_record, and stores its text in `last`. origin: the operation that
  * delivered the object. deleted: the object is the last state of a deleted Lease, so the record
  * gets exists = false. */
 static int store_object(struct lease_lock *lock, const char *text, size_t n, enum op_kind origin,
@@ -239,7 +242,7 @@ static int store_object(struct lease_lock *lock, const char *text, size_t n, enu
 }
 
 /* True: the caller may call the elector for op, and must then call leave_callback. False: the lock
- * is closed, or the watch was replaced. */
+ * is closed, or the watch was closed or replaced. */
 static bool enter_callback(struct op *op) {
         struct lease_lock *lock = op->lock;
         pthread_mutex_lock(&lock->mu);
@@ -407,7 +410,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
         if (event->type == HF_EVENT_BOOKMARK || is_echo(op, event))
                 return;
         /* An event may fail to parse, for example when memory runs out. Then the watch counts as
-         * lost, because a new watch begins with the current Lease. */
+         * lost. The elector opens another one, and reads the Lease meanwhile, so it misses no
+         * change. */
         bool seen = store_object(op->lock, event->object, event->n_object, op->kind,
                                  event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter_callback(op)) {

@@ -10,8 +10,9 @@
  * Invariant: the delete has the uid and resourceVersion of the Event that was read as
  * preconditions, so an Event that is updated in between is kept.
  *
- * An age is a difference between the real-time clocks of two machines: the reporter's and this one.
- * The skew of the two clocks is small compared with a time to live of an hour, the default.
+ * An age is a difference between the real-time clocks of two machines. One has set the newest time
+ * in the Event: the reporter, or the API server for creationTimestamp. The other is this machine.
+ * The skew of the two clocks is small compared with the default time to live of an hour.
  */
 #include "server/controllers/event_expiry.h"
 
@@ -35,7 +36,7 @@ static hf_nsec time_left(struct hfd_controller_context *context, struct hf_term 
                now * HF_NSEC_PER_SEC;
 }
 
-/* Reads the whole Event. Deletes it if it has expired, otherwise sets the delay until it has. */
+/* Reads the whole Event. Deletes it if it has expired; otherwise *ret_again is the time left. */
 static int expire_event(struct hfd_controller_context *context, struct hf_term *term,
                         const char *ns, const char *name, hf_nsec *ret_again) {
         struct hf__json *event;

@@ -56,8 +56,8 @@ void hfd_watch_lag_replied(struct hfd_watch_lag *lag, uint64_t reported, uint64_
  * Returns the action that is due. The caller carries it out: the state already counts it as done.
  */
 enum hfd_watch_lag_action hfd_watch_lag_decide(struct hfd_watch_lag *lag, hf_nsec now);
-/* When hfd_watch_lag_decide may return another action than WAIT, unless the state changes
- * before. */
+/* The time from which hfd_watch_lag_decide returns an action other than WAIT, if the state does not
+ * change before then. HF_NSEC_NEVER = only a change of the state makes an action due. */
 hf_nsec hfd_watch_lag_due(const struct hfd_watch_lag *lag);
 
 /* How many revisions the cache is certainly behind, and for how long that is known. */

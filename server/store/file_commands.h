@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The sub-commands `holdfastd store backup`, `restore`, `check` and `compact`. They print their
- * result and block. They return the exit status: 0 = done, or nothing is wrong with the file; 2 = a
- * mistake on the command line; 1 = anything else. Thread: main.
+ * The sub-commands `holdfastd store backup`, `restore`, `check` and `compact`. They read the names
+ * of files and stores from config->arguments; the parser of the command line has checked that none
+ * is missing. They block, and print their result. They return the exit status: 0 = done, or nothing
+ * is wrong with the file; 2 = a mistake on the command line; 1 = anything else. Thread: main.
  */
 struct hfd_config;
 

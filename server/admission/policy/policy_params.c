@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds params.
+ * Finds the params of an admission policy: the objects of its paramKind that the paramRef of a
+ * binding selects, by name or by labels.
  *
- * Invariants: params have the version that the policy names. Nothing is remembered between
- * requests, because params that do not exist yet may be created at any time. Nothing waits: if a
- * webhook converts the kind of the params, the search starts over when the webhook has responded.
+ * Invariants: params have the version that the policy names. The objects are looked up for each
+ * request, because they may change at any time. Nothing waits: if a webhook must convert the
+ * params, the search ends with -EAGAIN, and starts over when the webhook has responded.
  */
 #include "server/admission/policy/policy_params.h"
 
@@ -27,9 +28,10 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* The part of the allowance that params use: many params, or large ones, take milliseconds. */
-#define COST_OF_LOOK   8 /* for a look at the labels of an object */
-#define BYTES_PER_COST 4 /* for an object that is parsed */
+/* What a search takes from the allowance of the request (expression_run.h). The search is not free,
+ * because many params, or large ones, keep the thread for milliseconds. */
+#define COST_OF_LOOK   8 /* to match the labels of one object */
+#define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes, for parsing */
 
 /* Prints the kind as Go does, for messages. */
 static void print_kind(struct hf__strbuf *out, const struct hfd_policy *policy) {
@@ -57,17 +59,17 @@ int hfd_policy_params_check(const struct hfd_policy *policy, struct hfd_cacher *
 
 /* ---- objects ---- */
 
-/* One search. */
+/* The search for the params of one binding. */
 struct search {
         const struct hfd_resource *row;
         struct hfd_cacher *cacher;
         struct hfd_expression_allowance *allowance; /* NULL: there is no limit */
-        const char *ns;                             /* "" of cluster-scoped objects */
+        const char *ns;                             /* "" for cluster-scoped objects */
         struct hf__strbuf *message;
         /* Owned references, HFD_POLICY_PARAMS_MAX at most. */
         struct hfd_object *found[HFD_POLICY_PARAMS_MAX];
         size_t n_found;
-        bool needs_webhook; /* one of them has another version, and only it can convert it */
+        bool needs_webhook; /* a found object has another version, and only a webhook converts it */
 };
 
 /* 0, or HF_E_TOO_LARGE: the allowance is spent. */
@@ -156,7 +158,8 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
         return r;
 }
 
-/* The namespace in which params are looked for. NULL: the binding does not fit. */
+/* The namespace in which params are looked for; "" for cluster-scoped params. NULL: paramRef and
+ * the scope of the params or of the request contradict each other, and reterr_message says how. */
 static const char *namespace_of(const struct hfd_policy_binding *binding,
                                 const struct hfd_resource *row, const char *ns,
                                 struct hf__strbuf *reterr_message) {
@@ -195,8 +198,8 @@ static int find_objects(struct search *search, const struct hfd_policy_binding *
 
 /* ---- versions ---- */
 
-/* Converts the objects that were found to the version of the row, if the webhook of the kind must
- * do that. *ret_objects is borrowed. 0, or an error of hfd_policy_params_find. */
+/* Has the webhook of the kind convert the found objects, if they need it. *ret_objects: the
+ * objects, converted or not; borrowed. 0, or an error of hfd_policy_params_find. */
 static int convert_objects(struct search *search, struct hfd_admission *a,
                            struct hfd_object *const **ret_objects) {
         const struct hfd_response *failure = NULL;
@@ -213,7 +216,7 @@ static int convert_objects(struct search *search, struct hfd_admission *a,
         return r;
 }
 
-/* Parses the objects, in the version of the row. 0 or -ENOMEM. */
+/* Parses the objects, in the version that the policy names. 0 or -ENOMEM. */
 static int read_objects(const struct search *search, struct hfd_object *const *objects,
                         struct hfd_policy_params *params) {
         int r = 0;

@@ -16,9 +16,11 @@ struct hfd_policy_params {
 };
 
 /*
- * The params for a request. 0; -ENOMEM; HF_E_NOT_FOUND: the kind of the params is not served;
- * HF_E_INVALID: the binding does not fit, or selects too many; then reterr_message has Kubernetes'
- * words. HF_E_TOO_LARGE: the allowance of the case is spent. The caller calls done in any case.
+ * The params for a request. 0; -ENOMEM; -EAGAIN: a webhook must convert them first, and then the
+ * caller starts over; HF_E_NOT_FOUND: the kind of the params is not served; HF_E_INVALID: the
+ * binding selects too many params, or none where it must, or cannot be used for another reason;
+ * HF_E_TOO_LARGE: the allowance of the case is spent. reterr_message says why, except for -ENOMEM,
+ * -EAGAIN and HF_E_TOO_LARGE. The caller calls done in any case.
  */
 int hfd_policy_params_find(const struct hfd_policy_case *c, const struct hfd_policy *policy,
                            const struct hfd_policy_binding *binding,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A time zone, read from the contents of a file in the format of RFC 8536 (TZif). Pure. Owner: the
- * caller frees it. Thread: any, as it does not change.
+ * A time zone, for the times in CEL expressions (zones.h): read from the contents of a file in the
+ * format of RFC 8536 (TZif). Pure. The caller frees it. Thread: any, as it does not change.
  *
  * No C library of Debian fits: glibc and libical keep one zone or one table for the whole process,
  * GLib ends the process when memory runs out, and ICU uses 30 MB of its own data instead of the
@@ -16,8 +16,9 @@
 
 struct hfd_zone;
 
-/* 0, -ENOMEM, or HF_E_INVALID: the contents are malformed. */
+/* data: the contents of a file, borrowed for the call. 0, -ENOMEM, or HF_E_INVALID: malformed. */
 int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone);
 void hfd_zone_free(struct hfd_zone *zone); /* accepts NULL */
-/* Seconds east of UTC at a moment, which is in the years 1 to 9999. */
+/* The offset from UTC in seconds, positive to the east. seconds: the time since 1970, in the years
+ * 1 to 9999. */
 int hfd_zone_offset(const struct hfd_zone *zone, int64_t seconds);
