@@ -297,9 +297,10 @@ static void on_response(void *ctx, const struct hf_response *from) {
                 reply.result = store_object(lock, from->body, from->n_body, op->kind, false,
                                             &reply.record);
                 if (reply.result != 0)
-                        (void)hf_fail(&reply.status, reply.result,
-                                      "lease %s/%s: the server's response is not a Lease", lock->ns,
-                                      lock->name);
+                        (void)hf_fail(&reply.status, reply.result, "lease %s/%s: %s", lock->ns,
+                                      lock->name,
+                                      reply.result < 0 ? "out of memory for the server's response"
+                                                       : "the server's response is not a Lease");
         } else {
                 reply.status = from->status;
                 reply.retry_after = (hf_nsec)from->status.retry_after_s * HF_NSEC_PER_SEC;
