@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A controller with a queue: while this process leads, each ConfigMap with the label copy=yes in
- * the namespace default has a copy, "<name>-copy". The original is the copy's controller. An object
- * of that name with another controller, or with none, is left alone. docs/embedding.md explains it.
+ * the namespace default has a copy, "<name>-copy". The copy has an owner reference to its original,
+ * with controller: true. An object of that name without this reference is left alone.
+ * docs/embedding.md explains it.
  *
  *      cc reconciler.c $(pkg-config --cflags --libs libholdfast libcurl) -o reconciler
  *      ./reconciler IDENTITY [KUBECONFIG]
@@ -37,8 +38,9 @@ static struct hf_request request_for(const char *ns, const char *name, const cha
                                    .n_body = body ? strlen(body) : 0};
 }
 
-/* Deletes the copy of an original that is gone or has lost its label. If the original itself is
- * gone, the garbage collector deletes the copy, by its owner reference. */
+/* Called if the informer has no such original. If the original has lost its label, deletes the
+ * copy. If the original was deleted, does nothing: the garbage collector deletes the copy, by its
+ * owner reference. */
 static int delete_copy(struct hf_term *term, const char *ns, const char *name,
                        const char *copy_name) {
         struct hf_request read = request_for(ns, name, NULL);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The characters of each class of Unicode, as tables that tools/unicode-classes writes: runs of
- * characters of one class. A run has the first character, shifted by 8, and the number of its
- * class. unicode_names.h has the names of these numbers. Immutable.
+ * The characters of each class of Unicode (a general category or a script), for \p{...} in patterns
+ * of CEL. tools/unicode-classes writes these tables. An entry is a run of characters of one class,
+ * up to the first character of the next entry: the code of its first character, shifted left by 8
+ * bits, and in the low 8 bits the number of the class. unicode_names.h has the names of these
+ * numbers. The entries ascend: look-ups are binary searches. Immutable.
  */
 #include <stddef.h>
 #include <stdint.h>

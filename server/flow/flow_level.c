@@ -3,9 +3,10 @@
  * Decides for each request of a priority level whether it executes, waits or is refused, and counts
  * the requests.
  *
- * Invariants: a place that is in the level is counted in its class, as waiting or as executing. The
- * list of reports is linked by the places themselves, not by their seats, because a place that was
- * granted a seat may leave before its decision is reported.
+ * Invariants: every request that is in the level is counted in the class of its FlowSchema, as
+ * waiting or as executing. Decisions are made under the level's lock, and reported to the owners of
+ * the requests without it. In between, a request that was granted a seat may leave, which clears
+ * its seats. So the list of decisions to report is linked by places (flow_level.h), not by seats.
  */
 #include "server/flow/flow_level.h"
 
@@ -275,7 +276,8 @@ enum hfd_verdict hfd_flow_level_enter(struct hfd_flow_place *place, unsigned wid
         enum hfd_verdict verdict = enter_locked(place, now, &reports);
         if (verdict != HFD_VERDICT_EXECUTE && verdict != HFD_VERDICT_WAIT)
                 *ret_retry_after = hfd_retry_after_refuse(&level->retry, now / SEC);
-        /* Once the lock is released, another thread may decide about it. */
+        /* Copied under the lock: afterwards another thread may grant the place a seat, and its
+         * owner may free it. */
         hf_nsec deadline = place->deadline;
         pthread_mutex_unlock(&level->mu);
         hfd_flow_level_report(&reports);

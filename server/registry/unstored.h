@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Admission for creates of objects that are not stored: reviews of rights and tokens, and requests
- * for tokens. Thread: owner of the request. Never blocks.
+ * Admission for creates of objects that are not stored: SubjectAccessReviews and their like,
+ * TokenReviews, and TokenRequests. Thread: owner of the request. Never blocks.
  */
 #include "server/registry/base/admit.h"
 
@@ -12,9 +12,10 @@ enum hfd_admit hfd_unstored_is_asked(const struct hfd_registry *registry,
                                      const struct hfd_request *request,
                                      struct hfd_response *response);
 /*
- * Asks admission. object: decoded; owned by this function. done is called once, perhaps before this
- * returns, on any thread: with the object, which it then owns and which plug-ins may have changed;
- * or with object NULL and the refusal, which is borrowed. The request's notes are filled.
+ * Asks admission. object: the decoded body; this function takes ownership of it. done is called
+ * once, perhaps before this function returns, on any thread. Either it gets the object, which
+ * plug-ins may have changed and which done then owns; or object is NULL, and it gets the refusal,
+ * which is borrowed. Warnings and audit annotations are added to the request's notes.
  */
 void hfd_unstored_admit(struct hfd_registry *registry, struct hfd_request *request,
                         struct hf__json *object,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers the newest rows of some keys.
+ * Remembers the heads of some keys, so that a write need not look them up. The head of a key is its
+ * newest row in the file.
  *
  * Invariants:
- *  - a remembered head is the one that a look-up would find. Each write of a row has a revision of
- * its own, also one of another process, so the rows are right as long as the revision is that of
- *    the last commit here, and the history the same;
- *  - a deletion is not remembered: a sweep, of any process, may remove its row without a new
- *    revision. It never removes the newest row of a key that exists.
+ *  - a remembered head is the row that a look-up would find. Every write gives the file a new
+ *    revision, also a write of another process. So the heads are right as long as the file has the
+ *    revision of the last hfd_heads_commit, and the same history number (database.h), which
+ *    differs in a restored file;
+ *  - the row of a deletion is not remembered, because a sweep after a compaction may remove it
+ *    without a new revision, in any process. A sweep never removes the head of a key that exists.
  */
 #include "server/storage/heads.h"
 
@@ -41,7 +43,7 @@ void hfd_heads_begin(struct hfd_heads *heads, uint64_t history, uint64_t revisio
         if (heads->slots && (heads->history != history || heads->revision != revision))
                 hfd_heads_clear(heads);
         if (!heads->slots && wanted)
-                heads->slots = calloc(N_SLOTS, sizeof *heads->slots); /* NULL: works without */
+                heads->slots = calloc(N_SLOTS, sizeof *heads->slots); /* NULL: none are kept */
 }
 
 void hfd_heads_commit(struct hfd_heads *heads, uint64_t history, uint64_t revision) {

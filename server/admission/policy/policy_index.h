@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* All policies of one kind, and all their bindings. Only policies with bindings become hooks.
- * Immutable, with a reference count; a change of the configuration makes another index. Thread:
- * any. Nothing blocks. */
+/*
+ * All ValidatingAdmissionPolicies, or all MutatingAdmissionPolicies, with their bindings, compiled
+ * for the evaluation of requests. A policy without bindings never applies, so requests do not visit
+ * it.
+ *
+ * Immutable, with a reference count; a change of a policy or of a binding makes another index.
+ * Thread: any. Nothing blocks.
+ */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +16,7 @@
 
 struct hfd_cacher;
 
-/* A policy with its bindings. */
+/* A policy with its bindings; it has at least one. */
 struct hfd_policy_hook {
         struct hfd_policy *policy;            /* owned reference */
         struct hfd_policy_binding **bindings; /* borrowed from the index; sorted by name */
@@ -24,15 +29,16 @@ struct hfd_policy_index {
         size_t n_hooks;
         struct hfd_policy_binding **bindings; /* owned references, sorted by policy and name */
         size_t n_bindings;
-        /* Policies without bindings, so that they are not compiled again. */
+        /* Policies without bindings. The next index takes them over, so that they are not compiled
+         * again. */
         struct hfd_policy **idle; /* owned references */
         size_t n_idle;
 };
 
 /*
- * Makes an index of the policies and bindings in the cacher. old: the index that it replaces, whose
- * unchanged parts are used again; NULL = none. 0; -ENOMEM; or -EAGAIN: the cacher is not filled
- * yet.
+ * Makes an index of the policies and bindings in the cacher. mutating: of the
+ * MutatingAdmissionPolicies. old: the index that it replaces, whose unchanged parts are used again;
+ * NULL = none. 0; -ENOMEM; or -EAGAIN: the cacher is not filled yet.
  */
 int hfd_policy_index_new(struct hfd_cacher *cacher, bool mutating,
                          const struct hfd_policy_index *old, struct hfd_policy_index **ret_index);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Shuffle sharding: each flow has a hand of queues, which depends on its hash only. Two flows
- * seldom have the same hand, so a greedy flow fills its own queues, and another one still finds an
- * empty queue in its hand. Pure. Thread: any.
+ * Shuffle sharding, for the queues of a priority level: each flow has a hand of queues, which
+ * depends on its hash only. Two flows seldom have the same hand, so a greedy flow fills its own
+ * queues, and another flow still finds an empty queue in its hand. Pure. Thread: any.
  */
 #include <stdint.h>
 
-/* The largest hand: dealing one must need no more than 60 bits of a hash, as in Kubernetes. */
+/* The largest hand. As in Kubernetes, a deal may use 60 bits of a hash: for each queue of the hand
+ * log2(n_queues). A hand of 16 queues needs at least 64 bits. */
 #define HFD_HAND_MAX 15
 
 /*
@@ -17,6 +18,5 @@
 void hfd_dealer_deal(uint64_t hash, unsigned n_queues, unsigned n_hand,
                      unsigned ret_hand[HFD_HAND_MAX]);
 
-/* The hash of a flow: of a seed (the FlowSchema) and what distinguishes the flows of that schema.
- */
+/* The hash of a flow. seed: stands for the FlowSchema. text: the flow distinguisher. */
 uint64_t hfd_dealer_hash(uint64_t seed, const char *text);
