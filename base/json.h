@@ -29,8 +29,9 @@ struct hf__strbuf;
  * tests/integration/test_nesting.py sends the deepest values through all paths of the server.
  */
 #define HF__JSON_DEPTH_MAX   1000
+#define HF__JSON_LEVELS_MAX  1003 /* with an envelope, see base/json_envelope.h */
 #define HF__JSON_LEVEL_STACK 1024
-#define HF__JSON_STACK       ((size_t)HF__JSON_DEPTH_MAX * HF__JSON_LEVEL_STACK)
+#define HF__JSON_STACK       ((size_t)HF__JSON_LEVELS_MAX * HF__JSON_LEVEL_STACK)
 
 /* ---- whole values ---- */
 

@@ -232,20 +232,27 @@ def test_policies_and_webhooks_get_the_deepest_object(server, hooks):
     assert server.ask("DELETE", f"{DEEPS}/f").code == 200
 
 
-def test_a_webhook_converts_deep_objects(server, hooks):
-    """A ConversionReview has the objects in three containers of its own, so an object that a webhook converts may be three levels less deep."""
-    hooks.answers["/convert"] = lambda request: json.dumps({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "response": {
-        "uid": request["uid"], "result": {"status": "Success"},
-        "convertedObjects": [{**each, "apiVersion": request["desiredAPIVersion"]} for each in request["objects"]]}}, separators=(",", ":")).encode()
+def test_a_webhook_converts_the_deepest_object(server, hooks):
+    """A ConversionReview has the objects in three containers of its own, which do not count."""
+    deeper = []  # what the webhook adds to the objects
+
+    def convert(request):
+        objects = [{**each, "apiVersion": request["desiredAPIVersion"], **({"spec": {"value": VALUE}} if deeper else {})} for each in request["objects"]]
+        review = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+                  "response": {"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": objects}}
+        return json.dumps(review, separators=(",", ":")).replace(json.dumps(VALUE), (deeper or [""])[0]).encode()
+    hooks.answers["/convert"] = convert
     conversion = {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": hooks.client("/convert")}}
     establish(server, definition("pairs", "Pair", [version("v1", ANY), version("v2", ANY, storage=False)], conversion=conversion), PAIRS)
     pair = {"apiVersion": "example.com/v2", "kind": "Pair", "metadata": {"name": "a"}, "spec": {"value": VALUE}}
-    value = nested(MAX - 5)
+    value = nested(MAX - 2)
     created = server.ask("POST", PAIRS, text_of(pair, value))
     assert created.code == 201, created.text[:600]
     reads_have(server, PAIRS, "a", value)
-    refused = server.ask("POST", PAIRS, text_of({**pair, "metadata": {"name": "b"}}, nested(MAX - 2)))
-    assert refused.code == 500 and "conversion webhook" in refused.json["message"]
+    deeper.append(nested(MAX - 1))
+    refused = server.ask("GET", f"{PAIRS}/a")
+    assert refused.code == 500 and "the response is not JSON" in refused.json["message"], refused.text[:600]
+    deeper.clear()
     assert server.ask("DELETE", f"{PAIRS}/a").code == 200 and server.ask("DELETE", f"{DEFINITIONS}/pairs.example.com").code == 200
 
 

@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/json_envelope.h"
 #include "base/utf8.h"
 #include "server/resources/causes.h"
 #include "server/resources/objects/custom_object.h"
@@ -19,6 +20,8 @@
 #define API_VERSION "apiextensions.k8s.io/v1"
 #define KIND        "ConversionReview"
 
+/* The containers around an object: the review, its response, and convertedObjects. */
+#define LEVELS 3
 /* The values that a response may have: twice those of the objects, and this many more. */
 #define MORE_VALUES ((size_t)256 << 10)
 /* The bytes that a response may have: four times those of the objects, and this many more. */
@@ -286,7 +289,7 @@ static int read_response(const void *review, size_t n_response, const char *uid,
         }
         /* Stored objects are valid UTF-8 without duplicate keys, like the bodies of clients. */
         if (hf__utf8_valid(review, n_response))
-                r = hf__json_parse(review, n_response, &json, &offset);
+                r = hf__json_parse_envelope(review, n_response, LEVELS, &json, &offset);
         if (r == 0)
                 r = hfd_strict_drop_duplicates(json, NULL, NULL);
         if (r != 0 && r != -ENOMEM) {
