@@ -8,7 +8,7 @@ import pytest
 from holdfastd import Cluster
 
 NUMBERS = itertools.count(1)
-MERGE = "application/merge-patch+json"
+MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 SERVICES = "/api/v1/namespaces/default/services"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
@@ -106,6 +106,21 @@ def test_the_address_of_a_service_stays(server):
     del headless["spec"]["clusterIPs"], headless["spec"]["clusterIP"]
     code, put = server.ask("PUT", f"{SERVICES}/{headless['metadata']['name']}", headless)
     assert code == 200 and put["spec"]["clusterIP"] == "None" and put["spec"]["clusterIPs"] == ["None"]
+
+
+def test_a_port_without_a_protocol_is_the_one_of_tcp(server):
+    """Of an apply, too: the port that is stored has the default."""
+    body = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": 8080}]}}
+    for name, first in (("applied", "PATCH"), ("created", "POST")):
+        item = {**body, "metadata": {"name": name}}
+        path = f"{SERVICES}/{name}?fieldManager=m&force=true" if first == "PATCH" else SERVICES
+        code, answer = server.ask(first, path, item, APPLY if first == "PATCH" else "application/json")
+        assert code == 201, answer
+        item["spec"] = {**body["spec"], "ports": [{"port": 80, "targetPort": 9090}, {"name": "dns", "port": 80, "protocol": "UDP"}]}
+        item["spec"]["ports"][0]["name"] = "http"
+        code, answer = server.ask("PATCH", f"{SERVICES}/{name}?fieldManager=m&force=true", item, APPLY)
+        assert code == 200, answer
+        assert [(p["name"], p["protocol"], p["targetPort"]) for p in answer["spec"]["ports"]] == [("http", "TCP", 9090), ("dns", "UDP", 80)]
 
 
 # ---- claims ----

@@ -33,7 +33,7 @@ static const struct hfd_schema_field service_port_fields[] = {
         {"name", &hfd_schema_text, .protobuf_tag = 1},
         {"nodePort", &hfd_schema_int32, .protobuf_tag = 5},
         {"port", &hfd_schema_int32, .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
-        {"protocol", &protocol_text, .protobuf_tag = 2},
+        {"protocol", &protocol_text, .protobuf_tag = 2, .key_default = "TCP"},
         {"targetPort", &hfd_schema_int_or_string, .protobuf_tag = 4},
 };
 static const struct hfd_schema service_port = {
