@@ -132,7 +132,7 @@ def test_names_and_service_accounts_and_groups_are_compared(pair, ns):
     pair.admin("POST", path, {"metadata": {"name": "two"}})
     pair.admin("POST", f"{RBAC}/namespaces/{ns}/roles", role("one", rule(["get", "list", "watch"], ["secrets"], names=["one"])))
     pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings",
-               binding("one", "one", {"kind": "Group", "name": "readers"}, {"kind": "ServiceAccount", "name": "sa", "namespace": ns}))
+               binding("one", "one", {"kind": "Group", "name": "readers"}, {"kind": "ServiceAccount", "name": "sa"}))
     everywhere(pair, "the right", lambda at: ask(at, "reader", "GET", f"{path}/one")[0] == 200)
     account = {"Impersonate-User": f"system:serviceaccount:{ns}:sa"}
     for at in pair.both:

@@ -307,8 +307,9 @@ static void test_bindings_are_validated_and_defaulted(void **state) {
                          HF_E_INVALID);
         api_fixture_expect_failure(f, 422, "Invalid",
                                    "RoleBinding.rbac.authorization.k8s.io \"b\" is invalid: "
-                                   "roleRef: Invalid value: rbac.RoleRef{APIGroup:\"" RBAC
-                                   "\", Kind:\"Role\", Name:\"other\"}: cannot change roleRef");
+                                   "roleRef: Invalid value: {\"APIGroup\":\"" RBAC
+                                   "\",\"Kind\":\"Role\",\"Name\":\"other\"}: cannot change "
+                                   "roleRef");
         assert_int_equal(update(f, bindings, "b",
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"}}"),
@@ -326,7 +327,13 @@ static void test_bindings_are_validated_and_defaulted(void **state) {
                 "subjects[0].name: Required value, subjects[0].kind: Unsupported value: \"Pod\": "
                 "supported values: \"ServiceAccount\", "
                 "\"User\", "
-                "\"Group\", subjects[1].namespace: Required value]");
+                "\"Group\"]");
+        expect_refused(f, cluster_bindings,
+                       "{\"metadata\":{\"name\":\"c\"},\"roleRef\":{\"kind\":\"ClusterRole\","
+                       "\"name\":\"r\"},\"subjects\":[{\"kind\":\"ServiceAccount\",\"name\":"
+                       "\"a\"}]}",
+                       "ClusterRoleBinding.rbac.authorization.k8s.io \"c\" is invalid: "
+                       "subjects[0].namespace: Required value");
         assert_int_equal(create(f, cluster_bindings,
                                 "{\"metadata\":{\"name\":\"b\"},\"roleRef\":{\"kind\":\"Role\","
                                 "\"name\":\"r\"}}"),

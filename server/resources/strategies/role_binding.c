@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/strbuf.h"
 #include "server/resources/causes.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
@@ -82,9 +83,10 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
         return r;
 }
 
-/* A ServiceAccount belongs to the core group and needs a namespace. Users and Groups belong to the
- * RBAC group and need none. */
-static void validate_subject(const struct hf__json *subject, size_t i, struct hfd_causes *causes) {
+/* A ServiceAccount belongs to the core group. One without a namespace is in that of the
+ * RoleBinding; in a ClusterRoleBinding it needs one. Users and Groups belong to the RBAC group. */
+static void validate_subject(const struct hf__json *subject, size_t i, bool cluster,
+                             struct hfd_causes *causes) {
         const char *kind = get_text(subject, "kind"), *name = get_text(subject, "name"),
                    *group = get_text(subject, "apiGroup"), *ns = get_text(subject, "namespace");
         bool account = strcmp(kind, "ServiceAccount") == 0,
@@ -104,7 +106,7 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                 hfd_cause_unsupported_text(causes, field, group,
                                            account ? "\"\"" : "\"" RBAC_GROUP "\"");
         (void)snprintf(field, sizeof field, "subjects[%zu].namespace", i);
-        if (account && !*ns)
+        if (account && cluster && !*ns)
                 hfd_cause_required(causes, field, "");
         (void)snprintf(field, sizeof field, "subjects[%zu].kind", i);
         if (!known)
@@ -112,18 +114,27 @@ static void validate_subject(const struct hf__json *subject, size_t i, struct hf
                                            "\"ServiceAccount\", \"User\", \"Group\"");
 }
 
-/* The message prints the roleRef as Go prints the struct, because Kubernetes' message does. */
+static void put_member(struct hf__strbuf *out, const char *name, const char *text) {
+        hf__strbuf_printf(out, "%c\"%s\":", out->n == 0 ? '{' : ',', name);
+        hf__strbuf_json(out, text, strlen(text));
+}
+
+/* The message shows the roleRef with the names of Kubernetes' internal type. */
 static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__json *old_ref,
                                    struct hfd_causes *causes) {
-        char value[700];
+        struct hf__strbuf shown = {0};
 
         /* A create has no stored roleRef. */
         if (!old_ref || hfd_causes_equal(causes, ref, old_ref))
                 return;
-        (void)snprintf(value, sizeof value,
-                       "rbac.RoleRef{APIGroup:\"%.100s\", Kind:\"%.60s\", Name:\"%.253s\"}",
-                       get_text(ref, "apiGroup"), get_text(ref, "kind"), get_text(ref, "name"));
-        hfd_cause_invalid(causes, "roleRef", value, "cannot change roleRef");
+        put_member(&shown, "APIGroup", get_text(ref, "apiGroup"));
+        put_member(&shown, "Kind", get_text(ref, "kind"));
+        put_member(&shown, "Name", get_text(ref, "name"));
+        hf__strbuf_putc(&shown, '}');
+        hfd_cause_invalid(causes, "roleRef",
+                          hfd_causes_check(causes, shown.error) ? shown.data : "{}",
+                          "cannot change roleRef");
+        hf__strbuf_done(&shown);
 }
 
 /* cluster: object is a ClusterRoleBinding, which must refer to a ClusterRole. */
@@ -143,7 +154,7 @@ static void validate_binding(const struct hf__json *object, const struct hf__jso
                 hfd_cause_required(causes, "roleRef.name", "");
         for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
              m = hf__json_next(m))
-                validate_subject(m, i++, causes);
+                validate_subject(m, i++, cluster, causes);
         validate_unchanged_ref(ref, hf__json_get(old, "roleRef"), causes);
 }
 
