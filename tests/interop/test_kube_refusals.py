@@ -7,6 +7,7 @@ from memory_server import MemoryServer
 
 CM = "/api/v1/namespaces/default/configmaps"
 NS = "/api/v1/namespaces"
+SECRETS = "/api/v1/namespaces/default/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 WS = "/apis/tenancy.holdfast.dev/v1alpha1/workspaces"
 MERGE, JSON_PATCH, APPLY = "application/merge-patch+json", "application/json-patch+json", "application/apply-patch+yaml"
@@ -52,6 +53,12 @@ REFUSALS = [
      "the namespace of the provided object does not match the namespace sent on the request"),
     ("PATCH", CM + "/x", {}, {"content_type": MERGE}, 404, "NotFound", 'configmaps "x" not found'),
     ("DELETE", NS + "/default", None, {}, 403, "Forbidden", 'namespaces "default" is forbidden: this namespace may not be deleted'),
+    ("POST", CM, {"metadata": {"name": "n", "generateName": "A"}}, {}, 422, "Invalid",
+     'ConfigMap "n" is invalid: metadata.generateName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '
+     "'-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"),
+    ("POST", CM, {"metadata": {"generateName": "x" * 254}}, {}, 422, "Invalid",
+     f'ConfigMap "<<{"x" * 58}.....>>" is invalid: metadata.generateName: Invalid value: "{"x" * 250}<<...>>": must be no more than 253 bytes'),
     # ---- preconditions ----
     ("PUT", CM + "/a", named(resourceVersion="1"), {}, 409, "Conflict",
      'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again'),
@@ -113,6 +120,11 @@ REFUSALS = [
      "the API version in the data (coordination.k8s.io/v1beta1) does not match the expected API version (coordination.k8s.io/v1)"),
     ("POST", LEASES, {"metadata": {"name": "n"}, "spec": {"leaseDurationSeconds": 0}}, {}, 422, "Invalid",
      'Lease.coordination.k8s.io "n" is invalid: spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0'),
+    ("POST", SECRETS, {**named("n"), "type": "kubernetes.io/dockerconfigjson", "data": {".dockerconfigjson": "eA=="}}, {}, 422, "Invalid",
+     'Secret "n" is invalid: data[.dockerconfigjson]: Invalid value: "<secret contents redacted>": '
+     "<<invalid character 'x' looking for beginning of value>>"),
+    ("POST", SECRETS, {**named("n"), "type": "kubernetes.io/dockercfg", "data": {".dockercfg": "W10="}}, {}, 422, "Invalid",
+     'Secret "n" is invalid: data[.dockercfg]: Invalid value: "<secret contents redacted>": <<json: cannot unmarshal array>>'),
     # ---- media types ----
     ("POST", CM, "x", {"content_type": "text/plain"}, 415, "UnsupportedMediaType",
      f"the body of the request was in an unknown format - accepted media types include: {TYPES}"),

@@ -8,9 +8,11 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
@@ -97,6 +99,33 @@ static void require_key(const struct hf__json *object, const char *key, struct h
                 hfd_cause_required(causes, field, "");
 }
 
+HF__CLEANUP_DEFINE(wipe_json, struct hf__json *, hf__json_wipe_free)
+
+/* The file of credentials must be a JSON object. The message does not show what is in it. */
+static void require_json(const struct hf__json *data, const char *key, struct hfd_causes *causes) {
+        const char *text = hf__json_text(hf__json_get(data, key));
+        HF__CLEANUP(wipe_json) struct hf__json *json = NULL;
+        char *bytes = NULL, field[64], why[64] = "it is no JSON object";
+        size_t n = 0, offset = 0;
+
+        if (!text)
+                return;
+        int r = hf__base64_decode(text, strlen(text), &bytes, &n);
+        if (r == 0) {
+                r = hf__json_parse(bytes, n, &json, &offset);
+                explicit_bzero(bytes, n);
+                free(bytes);
+        }
+        if (r == -ENOMEM)
+                hfd_causes_no_memory(causes);
+        if (r == -ENOMEM || (r == 0 && hf__json_is_object(json)))
+                return;
+        (void)snprintf(field, sizeof field, "data[%s]", key);
+        if (r != 0)
+                (void)snprintf(why, sizeof why, "it is not JSON, at byte %zu", offset);
+        hfd_cause_invalid_text(causes, field, "<secret contents redacted>", why);
+}
+
 /* Only the well-known types are checked. Other types may have any keys. */
 static void validate_type(const struct hf__json *object, const char *type,
                           struct hfd_causes *causes) {
@@ -141,6 +170,9 @@ static size_t count_data_bytes(const struct hf__json *object) {
 
 void hfd_secret_validate(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes) {
+        static const char *const files[][2] = {{"kubernetes.io/dockercfg", ".dockercfg"},
+                                               {"kubernetes.io/dockerconfigjson",
+                                                ".dockerconfigjson"}};
         static const char *const parts[] = {"data"};
         const char *type = hf__json_string(object, "type"),
                    *old_type = hf__json_string(old, "type");
@@ -151,5 +183,11 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");
         validate_type(object, type, causes);
+        /* What was stored before there was this rule may stay. */
+        for (size_t i = 0; i < 2; i++)
+                if (strcmp(type, files[i][0]) == 0 &&
+                    (!old || !hfd_causes_equal(causes, hf__json_get(object, "data"),
+                                               hf__json_get(old, "data"))))
+                        require_json(hf__json_get(object, "data"), files[i][1], causes);
         hfd_data_map_validate_immutable(object, old, parts, 1, causes);
 }

@@ -49,28 +49,48 @@ static const char *broken_name_rule(const struct hfd_resource *resource, const c
         return hfd_is_dns_subdomain(name) ? NULL : hfd_dns_subdomain_rule;
 }
 
-static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,
-                          struct hfd_causes *causes) {
-        const char *name = hf__json_string(object, "metadata.name"),
-                   *base = hf__json_string(object, "metadata.generateName"), *rule;
+/* field: the path of the name. shown: what the cause shows in its place. */
+static void validate_name_text(const struct hfd_resource *resource, const char *name,
+                               const char *field, const char *shown, struct hfd_causes *causes) {
         size_t max = resource->name_is_label ? HFD_DNS_LABEL_MAX - (size_t)resource->n_name_reserved
                                              : HFD_DNS_SUBDOMAIN_MAX;
         char length_rule[64];
+        const char *rule = length_rule;
 
-        if (!name || !*name) {
-                hfd_cause_required(causes, "metadata.name",
-                                   base && *base ? "" : "name or generateName is required");
-                return;
-        }
-        if (strlen(name) > max) {
+        if (strlen(name) > max)
                 (void)snprintf(length_rule, sizeof length_rule, "must be no more than %zu bytes",
                                max);
-                rule = length_rule;
-        } else {
+        else
                 rule = broken_name_rule(resource, name);
-        }
         if (rule)
-                hfd_cause_invalid_text(causes, "metadata.name", name, rule);
+                hfd_cause_invalid_text(causes, field, shown, rule);
+}
+
+/* A prefix may end with '-', because more follows. Kubernetes checks it with an `a` in the place of
+ * the last two characters then. */
+static void validate_prefix(const struct hfd_resource *resource, const char *prefix,
+                            struct hfd_causes *causes) {
+        char name[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is too long here, too */
+        size_t n = strlen(prefix);
+
+        (void)snprintf(name, sizeof name, "%s", prefix);
+        if (!resource->name_is_segment && n > 1 && n < sizeof name && name[n - 1] == '-')
+                memcpy(name + n - 2, "a", 2);
+        validate_name_text(resource, name, "metadata.generateName", prefix, causes);
+}
+
+static void validate_name(const struct hfd_resource *resource, const struct hf__json *object,
+                          struct hfd_causes *causes) {
+        const char *name = hf__json_string(object, "metadata.name"),
+                   *prefix = hf__json_string(object, "metadata.generateName");
+
+        if (prefix && *prefix)
+                validate_prefix(resource, prefix, causes);
+        if (name && *name)
+                validate_name_text(resource, name, "metadata.name", name, causes);
+        else
+                hfd_cause_required(causes, "metadata.name",
+                                   prefix && *prefix ? "" : "name or generateName is required");
 }
 
 /* meta.c has copied the namespace from the path, where any segment is valid. */
