@@ -185,8 +185,10 @@ def test_a_built_in_kind_may_be_deep(server):
     for content_type in (STRATEGIC, MERGE):
         patched = server.ask("PATCH", f"{REVISIONS}/deep?dryRun=All", {"metadata": {"labels": {"a": "b"}}}, content_type=content_type)
         assert patched.code == 200 and value in patched.text
-        patched = server.ask("PATCH", f"{REVISIONS}/deep?dryRun=All", text_of({"data": {"value": VALUE}}, other), content_type=content_type)
-        assert patched.code == 200 and other in patched.text
+        patched = server.ask("PATCH", f"{REVISIONS}/deep?dryRun=All", text_of({"data": {"value": VALUE}}, value), content_type=content_type)
+        assert patched.code == 200 and value in patched.text
+        refused = server.ask("PATCH", f"{REVISIONS}/deep?dryRun=All", text_of({"data": {"value": VALUE}}, other), content_type=content_type)
+        assert refused.code == 422 and "field is immutable" in refused.text
     assert server.ask("PATCH", f"{REVISIONS}/deep?fieldManager=x&force=true", revision(value), content_type=APPLY).code == 200
     assert server.ask("DELETE", f"{REVISIONS}/deep").code == 200
 

@@ -34,7 +34,7 @@ NAMESPACED = {
         "ServiceAccount": {},
     },
     "apps/v1": {
-        "ControllerRevision": {"revision": 1},
+        "ControllerRevision": {"revision": 1, "data": {"a": 1}},
         "DaemonSet": {"spec": {"selector": SELECTOR, "template": TEMPLATE}},
         "Deployment": {"spec": {"selector": SELECTOR, "template": TEMPLATE}},
         "ReplicaSet": {"spec": {"selector": SELECTOR, "template": TEMPLATE}},
@@ -85,7 +85,7 @@ CLUSTER = {
     f"{RBAC}/v1": {"ClusterRole": {"rules": RULES}, "ClusterRoleBinding": {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}}},
     "scheduling.k8s.io/v1": {"PriorityClass": {"value": 7}},
     "storage.k8s.io/v1": {"CSIDriver": {"spec": {}}, "CSINode": {"spec": {"drivers": []}}, "StorageClass": {"provisioner": "example.com/x"},
-                          "VolumeAttachment": {"spec": {"attacher": "example.com/x", "nodeName": "x", "source": {"persistentVolumeName": "x"}}},
+                          "VolumeAttachment": {"spec": {"attacher": "csi.example.com", "nodeName": "x", "source": {"persistentVolumeName": "x"}}},
                           "VolumeAttributesClass": {"driverName": "example.com/x", "parameters": {"a": "b"}}},
     "tenancy.holdfast.dev/v1alpha1": {"Workspace": {}},
 }

@@ -32,7 +32,7 @@ OBJECTS = [
     (STORAGE + "storageclasses", named("fast", provisioner="csi.example")),
     (STORAGE + "storageclasses", named("usual", {CLASS_MARK.format("storageclass"): "true"}, provisioner="csi.example")),
     (STORAGE + "storageclasses", named("old", {CLASS_MARK.format("storageclass.beta"): "true"}, provisioner="csi.example")),
-    (STORAGE + "volumeattributesclasses", named("silver", driverName="csi.example")),
+    (STORAGE + "volumeattributesclasses", named("silver", driverName="csi.example", parameters={"a": "b"})),
     (NETWORKING + "ingressclasses", named("usual", {CLASS_MARK.format("ingressclass"): "true"}, spec={"controller": "a.example/b"})),
     (NETWORKING + "ingressclasses", named("other", {CLASS_MARK.format("ingressclass"): "false"}, spec={"controller": "a.example/b"})),
     (NETWORKING + "ipaddresses", named("10.0.0.9", spec={"parentRef": {"resource": "services", "namespace": "default", "name": "s"}})),

@@ -48,6 +48,13 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
                  "{\"spec\":{\"minAvailable\":2,\"maxUnavailable\":1}}"},
                 {hfd_autoscaler_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
                 {hfd_replication_controller_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_deployment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_stateful_set_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_cron_job_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_network_policy_validate, "{\"spec\":{\"policyTypes\":[\"x\"]}}",
+                 "{\"spec\":{\"policyTypes\":[\"y\"]}}"},
+                {hfd_volume_attachment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_ingress_class_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -31,6 +31,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_endpoints_schema,
                 .prepare = hfd_endpoints_prepare,
+                .validate = hfd_endpoints_validate,
         },
         {
                 .group = "",
@@ -114,6 +115,7 @@ static const struct hfd_resource rows[] = {
                                     {"VolumeMode", "string", "", "@unset:spec.volumeMode", true}),
                 .schema = &hfd_persistent_volume_schema,
                 .prepare = hfd_persistent_volume_prepare,
+                .validate = hfd_persistent_volume_validate,
         },
         {
                 .group = "",

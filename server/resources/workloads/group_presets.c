@@ -205,6 +205,14 @@ int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old) {
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 
+int hfd_ingress_class_prepare(struct hf__json *object, const struct hf__json *old) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"spec.parameters", "scope", "\"Cluster\"",
+                                                     NULL}};
+
+        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+}
+
 int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},

@@ -28,6 +28,7 @@ static const struct hfd_resource rows[] = {
                                        {"Revision", "string", "", "@integer:revision"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_controller_revision_schema,
+                .validate = hfd_controller_revision_validate,
         },
         {
                 .group = "apps",
@@ -61,7 +62,7 @@ static const struct hfd_resource rows[] = {
                                     {"Selector", "string", "", "@selector:spec.selector", true}),
                 .schema = &hfd_daemon_set_schema,
                 .prepare = hfd_daemon_set_prepare,
-                .validate = hfd_workload_validate,
+                .validate = hfd_daemon_set_validate,
         },
         {
                 .group = "apps",
@@ -92,7 +93,7 @@ static const struct hfd_resource rows[] = {
                                     {"Selector", "string", "", "@selector:spec.selector", true}),
                 .schema = &hfd_deployment_schema,
                 .prepare = hfd_deployment_prepare,
-                .validate = hfd_workload_validate,
+                .validate = hfd_deployment_validate,
         },
         {
                 .group = "apps",
@@ -119,7 +120,7 @@ static const struct hfd_resource rows[] = {
                                        {"Selector", "string", "", "@selector:spec.selector", true}),
                 .schema = &hfd_replica_set_schema,
                 .prepare = hfd_replica_set_prepare,
-                .validate = hfd_workload_validate,
+                .validate = hfd_replica_set_validate,
         },
         {
                 .group = "apps",
@@ -131,6 +132,7 @@ static const struct hfd_resource rows[] = {
                 .category = "all",
                 .storage = "statefulsets",
                 .namespaced = true,
+                .name_is_label = true,
                 .unconditional_update = true,
                 .has_generation = true,
                 .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
@@ -144,7 +146,7 @@ static const struct hfd_resource rows[] = {
                                        {"Images", "string", "", "@containers:image", true}),
                 .schema = &hfd_stateful_set_schema,
                 .prepare = hfd_stateful_set_prepare,
-                .validate = hfd_workload_validate,
+                .validate = hfd_stateful_set_validate,
         },
         {
                 .group = "autoscaling",
@@ -270,6 +272,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_endpoint_slice_schema,
                 .prepare = hfd_endpoint_slice_prepare,
+                .validate = hfd_endpoint_slice_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -285,6 +288,8 @@ static const struct hfd_resource rows[] = {
                                        {"Parameters", "string", "", "@parameters"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_ingress_class_schema,
+                .prepare = hfd_ingress_class_prepare,
+                .validate = hfd_ingress_class_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -338,6 +343,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_network_policy_schema,
                 .prepare = hfd_network_policy_prepare,
+                .validate = hfd_network_policy_validate,
         },
         {
                 .group = "networking.k8s.io",
@@ -400,6 +406,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_csi_driver_schema,
                 .prepare = hfd_csi_driver_prepare,
+                .validate = hfd_csi_driver_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -444,6 +451,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_storage_class_schema,
                 .prepare = hfd_storage_class_prepare,
+                .validate = hfd_storage_class_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -462,6 +470,7 @@ static const struct hfd_resource rows[] = {
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_volume_attachment_schema,
                 .prepare = hfd_volume_attachment_prepare,
+                .validate = hfd_volume_attachment_validate,
         },
         {
                 .group = "storage.k8s.io",
@@ -476,6 +485,7 @@ static const struct hfd_resource rows[] = {
                                        {"DriverName", "string", "", "driverName"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_volume_attributes_class_schema,
+                .validate = hfd_volume_attributes_class_validate,
         },
 };
 

@@ -101,6 +101,7 @@ int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *ol
 int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoint_slice_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_ingress_prepare(struct hf__json *object, const struct hf__json *old);
+int hfd_ingress_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_pod_disruption_budget_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_storage_class_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old);
@@ -159,12 +160,19 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
 void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 
-/* ---- rules/workload_validation.c: the contract is that of hfd_resource.validate ---- */
+/* ---- rules/apps_validation.c, workload_validation.c, network_policy_validation.c,
+ * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c: the same ---- */
 
-/* DaemonSets, Deployments, ReplicaSets and StatefulSets: their selector must select the template,
- * and cannot be changed. */
-void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
-                           struct hfd_causes *causes);
+void hfd_deployment_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_replica_set_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes);
+void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes);
+void hfd_controller_revision_validate(const struct hf__json *object, const struct hf__json *old,
+                                      struct hfd_causes *causes);
 /* A ReplicationController, whose selector is a map of labels. */
 void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
                                          struct hfd_causes *causes);
@@ -172,3 +180,48 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
 void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes);
+void hfd_network_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+void hfd_storage_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
+void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                          struct hfd_causes *causes);
+void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
+void hfd_persistent_volume_validate(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json *old,
+                            struct hfd_causes *causes);
+void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+
+/* ---- helpers of these files; each adds a cause for each mistake ---- */
+
+/* workload_validation.c: a selector does not select the labels of the template beside it. */
+void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
+/* A template of pods that are kept running: spec.template. */
+void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
+/* claim_validation.c: the spec of a claim, at the path `field`. */
+void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
+                             struct hfd_causes *causes);
+/* spec.accessModes of a claim or a volume. required: the text if there is none. */
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
+                               struct hfd_causes *causes);
+/* strategy_validation.c: a number of pods, or a share of them, at the path `field`. NULL: none. The
+ * second function checks that it is not more than all pods. */
+void hfd_share_validate(const struct hf__json *share, const char *field, struct hfd_causes *causes);
+void hfd_share_validate_most(const struct hf__json *share, const char *field,
+                             struct hfd_causes *causes);
+/* The strategies of updates, with their defaults. */
+void hfd_deployment_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
+void hfd_daemon_set_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
+void hfd_stateful_set_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
+/* cron_schedule.c: spec.schedule of a CronJob, which is not empty. was: the old spec, or NULL. */
+void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,
+                                struct hfd_causes *causes);
+/* spec.timeZone; NULL: there is none. */
+void hfd_cron_zone_validate(const struct hf__json *zone, struct hfd_causes *causes);

@@ -16,30 +16,6 @@
 
 /* ---- budgets ---- */
 
-/* A number of pods, or a share of them. */
-static void validate_share(const struct hf__json *spec, const char *member,
-                           struct hfd_causes *causes) {
-        const struct hf__json *value = hf__json_get(spec, member);
-        char path[HFD_FIELD_PATH_MAX], shown[24];
-        int64_t number;
-
-        hfd_field_path(path, "spec", member);
-        if (hf__json_is_string(value)) {
-                const char *text = hf__json_text(value);
-                size_t n = strspn(text, "0123456789");
-                if (n == 0 || strcmp(text + n, "%") != 0)
-                        hfd_cause_invalid_text(causes, path, text,
-                                               "a valid percent string must be a numeric string "
-                                               "followed by an ending '%' (e.g. '1%',  or '93%', "
-                                               "regex used for validation is '[0-9]+%')");
-                else if (n > 3 || (n == 3 && strncmp(text, "100", 3) > 0))
-                        hfd_cause_invalid_text(causes, path, text, "must not be greater than 100%");
-        } else if (hf__json_integer(value, &number) && number < 0) {
-                (void)snprintf(shown, sizeof shown, "%" PRId64, number);
-                hfd_cause_invalid(causes, path, shown, "must be greater than or equal to 0");
-        }
-}
-
 /* Shows the spec with the names of Kubernetes' internal type. */
 static void refuse_both_members(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const members[][2] = {{"{\"MinAvailable\":", "minAvailable"},
@@ -65,15 +41,21 @@ static void refuse_both_members(const struct hf__json *spec, struct hfd_causes *
 
 void hfd_budget_validate(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes) {
-        static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
+        static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL},
+                                 *const shares[] = {"minAvailable", "maxUnavailable"};
         const struct hf__json *spec = hf__json_get(object, "spec");
+        char path[HFD_FIELD_PATH_MAX];
 
         if (hfd_spec_is_kept(object, old, causes))
                 return;
         if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
                 refuse_both_members(spec, causes);
-        validate_share(spec, "minAvailable", causes);
-        validate_share(spec, "maxUnavailable", causes);
+        for (size_t i = 0; i < 2; i++) {
+                const struct hf__json *share = hf__json_get(spec, shares[i]);
+                hfd_field_path(path, "spec", shares[i]);
+                hfd_share_validate(share, path, causes);
+                hfd_share_validate_most(share, path, causes);
+        }
         if (hf__json_get(spec, "selector"))
                 hfd_match_selector_validate(hf__json_get(spec, "selector"), "spec.selector",
                                             causes);

@@ -31,14 +31,14 @@ static struct hfd_quantity amount_of(const struct hf__json *value) {
 
 /* ---- the spec ---- */
 
-static void validate_modes(const struct hf__json *spec, struct hfd_causes *causes) {
+void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
+                               struct hfd_causes *causes) {
         static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
                                             "ReadWriteOncePod"};
-        static const char field[] = "spec.accessModes";
         bool one_pod = false, others = false;
 
         if (!hf__json_first(hf__json_get(spec, "accessModes")))
-                hfd_cause_required(causes, field, "at least 1 access mode is required");
+                hfd_cause_required(causes, field, required);
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "accessModes")); m;
              m = hf__json_next(m)) {
                 const char *mode = hf__json_is_string(m) ? hf__json_text(m) : "";
@@ -57,8 +57,8 @@ static void validate_modes(const struct hf__json *spec, struct hfd_causes *cause
                                     "may not use ReadWriteOncePod with other access modes");
 }
 
-static void validate_size(const struct hf__json *spec, struct hfd_causes *causes) {
-        static const char field[] = "spec.resources[storage]";
+static void validate_size(const struct hf__json *spec, const char *field,
+                          struct hfd_causes *causes) {
         const struct hf__json *size = size_of(spec);
         const struct hfd_quantity amount = amount_of(size);
 
@@ -69,22 +69,24 @@ static void validate_size(const struct hf__json *spec, struct hfd_causes *causes
                                        "must be greater than zero");
 }
 
-static void validate_spec(const struct hf__json *spec, struct hfd_causes *causes) {
+void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
+                             struct hfd_causes *causes) {
         static const char *const names[] = {"storageClassName", "volumeAttributesClassName"};
         static const char *const modes[] = {"Block", "Filesystem", NULL};
         char path[HFD_FIELD_PATH_MAX];
 
-        validate_modes(spec, causes);
+        hfd_access_modes_validate(spec, hfd_field_path(path, field, "accessModes"),
+                                  "at least 1 access mode is required", causes);
         if (hf__json_get(spec, "selector"))
-                hfd_match_selector_validate(hf__json_get(spec, "selector"), "spec.selector",
-                                            causes);
-        validate_size(spec, causes);
+                hfd_match_selector_validate(hf__json_get(spec, "selector"),
+                                            hfd_field_path(path, field, "selector"), causes);
+        validate_size(spec, hfd_field_path(path, field, "resources[storage]"), causes);
         for (size_t i = 0; i < 2; i++) {
                 if (*hfd_text_of(spec, names[i]))
                         hfd_subdomain_validate(hfd_text_of(spec, names[i]),
-                                               hfd_field_path(path, "spec", names[i]), causes);
+                                               hfd_field_path(path, field, names[i]), causes);
                 if (i == 0 && hf__json_get(spec, "volumeMode"))
-                        hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
+                        hfd_require_one_of(spec, field, "volumeMode", modes, causes);
         }
 }
 
@@ -139,7 +141,7 @@ void hfd_claim_validate(const struct hf__json *object, const struct hf__json *ol
                         struct hfd_causes *causes) {
         if (hfd_spec_is_kept(object, old, causes))
                 return;
-        validate_spec(hf__json_get(object, "spec"), causes);
+        hfd_claim_spec_validate(hf__json_get(object, "spec"), "spec", causes);
         if (old)
                 validate_update(object, old, causes);
 }

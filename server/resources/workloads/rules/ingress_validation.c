@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of Ingresses. The texts, and the order of the rules, are those of kube-apiserver.
+ * The rules of Ingresses and their classes. The texts, and the order of the rules, are those of
+ * kube-apiserver.
  */
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
+
+#define CONTROLLER_MAX 250 /* bytes */
 
 /* ---- backends ---- */
 
@@ -184,4 +187,72 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
         if (hf__json_get(spec, "ingressClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "ingressClassName"),
                                        "spec.ingressClassName", causes);
+}
+
+/* ---- classes ---- */
+
+/* A path that a domain precedes: "acme.io/foo". */
+static void validate_controller(const char *name, struct hfd_causes *causes) {
+        static const char field[] = "spec.controller",
+                          allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                      "0123456789/-._~%!$&'()*+,;=:";
+        char domain[CONTROLLER_MAX + 1];
+        const char *slash = strchr(name, '/');
+
+        if (strlen(name) > CONTROLLER_MAX)
+                hfd_cause_too_long(causes, field, "may not be more than 250 bytes");
+        else if (!*name)
+                hfd_cause_required(causes, field, "");
+        else if (!slash || slash == name || slash[1] == '\0')
+                hfd_cause_invalid_text(causes, field, name,
+                                       "must be a domain-prefixed path (such as \"acme.io/foo\")");
+        else {
+                memcpy(domain, name, (size_t)(slash - name));
+                domain[slash - name] = '\0';
+                hfd_subdomain_validate(domain, field, causes);
+                if (slash[1 + strspn(slash + 1, allowed)] != '\0')
+                        hfd_cause_invalid_text(causes, field, slash + 1,
+                                               "Invalid path (regex used for validation is "
+                                               "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
+        }
+}
+
+static void validate_parameters(const struct hf__json *parameters, struct hfd_causes *causes) {
+        static const char field[] = "spec.parameters";
+        const char *scope = hfd_text_of(parameters, "scope");
+        const struct hf__json *namespace = hf__json_get(parameters, "namespace");
+
+        if (hf__json_get(parameters, "apiGroup"))
+                hfd_subdomain_validate(hfd_text_of(parameters, "apiGroup"),
+                                       "spec.parameters.apiGroup", causes);
+        if (!*hfd_text_of(parameters, "kind"))
+                hfd_cause_required(causes, "spec.parameters.kind", "kind is required");
+        if (!*hfd_text_of(parameters, "name"))
+                hfd_cause_required(causes, "spec.parameters.name", "name is required");
+        if (strcmp(scope, "Namespace") == 0 && !namespace)
+                hfd_cause_required(causes, "spec.parameters.namespace",
+                                   "`parameters.scope` is set to 'Namespace'");
+        else if (strcmp(scope, "Namespace") == 0)
+                hfd_label_name_validate(parameters, field, "namespace", causes);
+        else if (strcmp(scope, "Cluster") != 0)
+                hfd_cause_unsupported_text(causes, "spec.parameters.scope", scope,
+                                           "\"Cluster\", \"Namespace\"");
+        else if (namespace)
+                hfd_cause_forbidden(causes, "spec.parameters.namespace",
+                                    "`parameters.scope` is set to 'Cluster'");
+}
+
+void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *parameters = hf__json_get(spec, "parameters");
+        const char *controller = hfd_text_of(spec, "controller");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        if (old && strcmp(controller, hfd_text_of(hf__json_get(old, "spec"), "controller")) != 0)
+                hfd_cause_invalid_text(causes, "spec.controller", controller, "field is immutable");
+        validate_controller(controller, causes);
+        if (parameters)
+                validate_parameters(parameters, causes);
 }

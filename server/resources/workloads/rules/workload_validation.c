@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of the workload kinds: those on templates of pods, and that a selector selects the
- * labels of the template beside it. kube-apiserver has more rules, but breaking them shows only
- * where pods run.
+ * The rules of ReplicationControllers, Jobs and CronJobs, and what they share with the kinds of
+ * apps/v1. The texts, and the order of the rules, are those of kube-apiserver. Policies of failure
+ * and success are not checked: breaking them shows only where pods run.
  */
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/label_selector.h"
-#include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
-/* ---- selectors ---- */
+/* A Job of a CronJob has 11 characters more. */
+#define CRON_JOB_NAME_MAX 52
 
-/* Adds the cause, whose value is the labels as JSON, as Kubernetes prints them. */
-static void refuse_template_labels(const struct hf__json *labels, struct hfd_causes *causes) {
+static const char not_negative[] = "must be greater than or equal to 0";
+
+/* ---- what several kinds share ---- */
+
+/* The value of the cause is the labels as JSON, as Kubernetes prints them. */
+void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes) {
         char value[250];
         size_t n = 0;
 
@@ -35,48 +41,8 @@ static void refuse_template_labels(const struct hf__json *labels, struct hfd_cau
                           "`selector` does not match template `labels`");
 }
 
-/* "Invalid value" with the value as JSON. */
-static void refuse_change(const struct hf__json *value, const char *field,
-                          struct hfd_causes *causes) {
-        struct hf__strbuf shown = {0};
-
-        hf__json_print(value, &shown);
-        hfd_cause_invalid(causes, field, hfd_causes_check(causes, shown.error) ? shown.data : "{}",
-                          "field is immutable");
-        hf__strbuf_done(&shown);
-}
-
-static void validate_selector(const struct hf__json *object, const struct hf__json *old,
-                              struct hfd_causes *causes) {
-        const struct hf__json *selector = hf__json_path(object, "spec.selector"),
-                              *labels = hf__json_path(object, "spec.template.metadata.labels");
-
-        if (!selector)
-                hfd_cause_required(causes, "spec.selector", "");
-        else
-                hfd_match_selector_validate(selector, "spec.selector", causes);
-        if (selector && hfd_label_selector_is_empty(selector))
-                hfd_cause_invalid(causes, "spec.selector", "{}", "empty selector is invalid");
-        if (selector && !hfd_label_selector_is_empty(selector) &&
-            !hfd_label_selector_matches(selector, labels))
-                refuse_template_labels(labels, causes);
-        if (old && selector &&
-            !hfd_causes_equal(causes, selector, hf__json_path(old, "spec.selector")))
-                refuse_change(selector, "spec.selector", causes);
-}
-
-/* ---- kinds ---- */
-
-static void validate_replicas(const struct hf__json *object, struct hfd_causes *causes) {
-        const struct hf__json *spec = hf__json_get(object, "spec");
-
-        hfd_require_range(spec, "spec", "replicas", 0, INT32_MAX,
-                          "must be greater than or equal to 0", causes);
-}
-
-/* Kinds that keep their pods running need pods whose restartPolicy is Always. */
-static void validate_always_restarted(const struct hf__json *object, struct hfd_causes *causes) {
-        const char *policy = hf__json_string(object, "spec.template.spec.restartPolicy");
+void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes) {
+        const char *policy = hf__json_string(template, "spec.restartPolicy");
 
         if (policy && strcmp(policy, "Always") != 0)
                 hfd_cause_unsupported_text(causes, "spec.template.spec.restartPolicy", policy,
@@ -89,32 +55,24 @@ bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
                hfd_causes_equal(causes, hf__json_get(object, "spec"), hf__json_get(old, "spec"));
 }
 
-void hfd_workload_validate(const struct hf__json *object, const struct hf__json *old,
-                           struct hfd_causes *causes) {
-        if (hfd_spec_is_kept(object, old, causes))
-                return;
-        validate_replicas(object, causes);
-        validate_selector(object, old, causes);
-        hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
-                                       causes);
-        validate_always_restarted(object, causes);
-}
+/* ---- ReplicationControllers, Jobs, CronJobs ---- */
 
 void hfd_replication_controller_validate(const struct hf__json *object, const struct hf__json *old,
                                          struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_path(object, "spec.selector"),
-                              *labels = hf__json_path(object, "spec.template.metadata.labels");
+                              *labels = hf__json_path(object, "spec.template.metadata.labels"),
+                              *template = hf__json_path(object, "spec.template");
 
         if (hfd_spec_is_kept(object, old, causes))
                 return;
-        validate_replicas(object, causes);
+        hfd_require_range(hf__json_get(object, "spec"), "spec", "replicas", 0, INT32_MAX,
+                          not_negative, causes);
         if (!hf__json_first(selector))
                 hfd_cause_required(causes, "spec.selector", "");
         else if (!hfd_labels_contain(labels, selector))
-                refuse_template_labels(labels, causes);
-        hfd_pod_template_spec_validate(hf__json_path(object, "spec.template"), "spec.template",
-                                       causes);
-        validate_always_restarted(object, causes);
+                hfd_template_labels_refuse(labels, causes);
+        hfd_pod_template_spec_validate(template, "spec.template", causes);
+        hfd_always_restarted_validate(template, causes);
 }
 
 /* The pods of a Job end, so their restartPolicy cannot be Always. */
@@ -132,32 +90,114 @@ static void validate_job_template(const struct hf__json *template, const char *f
                                            policy, "\"OnFailure\", \"Never\"");
 }
 
+static void refuse_change(const struct hf__json *spec, const struct hf__json *was,
+                          const char *member, struct hfd_causes *causes) {
+        const struct hf__json *value = hf__json_get(spec, member);
+        char path[HFD_FIELD_PATH_MAX];
+        struct hf__strbuf shown = {0};
+
+        if (hfd_causes_equal(causes, value, hf__json_get(was, member)))
+                return;
+        hf__json_print(value, &shown);
+        bool is_shown = hfd_causes_check(causes, shown.error) && shown.data;
+        hfd_cause_invalid(causes, hfd_field_path(path, "spec", member),
+                          is_shown ? shown.data : "null", "field is immutable");
+        hf__strbuf_done(&shown);
+}
+
+/* The completions of an indexed Job can change, together with its parallelism. */
+static void validate_completions(const struct hf__json *spec, const struct hf__json *was,
+                                 struct hfd_causes *causes) {
+        const struct hf__json *completions = hf__json_get(spec, "completions");
+        int64_t n = 0, parallel = 0;
+        char shown[24];
+
+        if (!hf__json_has_text(spec, "completionMode", "Indexed")) {
+                refuse_change(spec, was, "completions", causes);
+                return;
+        }
+        (void)hf__json_integer(completions, &n);
+        (void)hf__json_i64(spec, "parallelism", &parallel);
+        if (!completions || n == parallel ||
+            hfd_causes_equal(causes, completions, hf__json_get(was, "completions")))
+                return;
+        (void)snprintf(shown, sizeof shown, "%" PRId64, n);
+        hfd_cause_invalid(causes, "spec.completions", shown,
+                          "can only be modified in tandem with spec.parallelism");
+}
+
+static void validate_job_update(const struct hf__json *spec, const struct hf__json *was,
+                                struct hfd_causes *causes) {
+        static const char *const fixed[] = {"completionMode", "podFailurePolicy",
+                                            "backoffLimitPerIndex", "managedBy", "successPolicy"};
+
+        validate_completions(spec, was, causes);
+        refuse_change(spec, was, "selector", causes);
+        if (!hfd_causes_equal(causes, hf__json_get(spec, "template"),
+                              hf__json_get(was, "template")))
+                hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
+        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+                refuse_change(spec, was, fixed[i], causes);
+}
+
+static void validate_job_spec(const struct hf__json *spec, const char *field,
+                              struct hfd_causes *causes) {
+        static const char *const counts[] = {"parallelism",
+                                             "completions",
+                                             "activeDeadlineSeconds",
+                                             "backoffLimit",
+                                             "ttlSecondsAfterFinished",
+                                             "backoffLimitPerIndex",
+                                             "maxFailedIndexes"};
+        const char *mode = hf__json_string(spec, "completionMode");
+        char path[HFD_FIELD_PATH_MAX];
+
+        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+                hfd_require_range(spec, field, counts[i], 0, INT32_MAX, not_negative, causes);
+        if (mode && strcmp(mode, "NonIndexed") != 0 && strcmp(mode, "Indexed") != 0)
+                hfd_cause_unsupported_text(causes, hfd_field_path(path, field, "completionMode"),
+                                           mode, "\"Indexed\", \"NonIndexed\"");
+        if (mode && strcmp(mode, "Indexed") == 0 && !hf__json_get(spec, "completions"))
+                hfd_cause_required(causes, hfd_field_path(path, field, "completions"),
+                                   "when completion mode is Indexed");
+        validate_job_template(hf__json_get(spec, "template"),
+                              hfd_field_path(path, field, "template"), causes);
+}
+
 void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
-        static const char *const counts[] = {"parallelism", "completions", "backoffLimit",
-                                             "activeDeadlineSeconds", "ttlSecondsAfterFinished"};
 
         if (hfd_spec_is_kept(object, old, causes))
                 return;
-        for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-                hfd_require_range(spec, "spec", counts[i], 0, INT32_MAX,
-                                  "must be greater than or equal to 0", causes);
-        validate_job_template(hf__json_get(spec, "template"), "spec.template", causes);
-        if (old && !hfd_causes_equal(causes, hf__json_get(spec, "template"),
-                                     hf__json_path(old, "spec.template")))
-                hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
+        validate_job_spec(spec, "spec", causes);
+        if (old)
+                validate_job_update(spec, hf__json_get(old, "spec"), causes);
 }
 
 void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
-        const struct hf__json *spec = hf__json_get(object, "spec");
         static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
+        const char *name = hf__json_string(object, "metadata.name");
 
         if (hfd_spec_is_kept(object, old, causes))
                 return;
-        (void)hfd_require_text(spec, "spec", "schedule", causes);
+        if (hfd_require_text(spec, "spec", "schedule", causes))
+                hfd_cron_schedule_validate(spec, was, causes);
+        hfd_require_range(spec, "spec", "startingDeadlineSeconds", 0, INT64_MAX, not_negative,
+                          causes);
+        if (!old || !hfd_causes_equal(causes, hf__json_get(spec, "timeZone"),
+                                      hf__json_get(was, "timeZone")))
+                hfd_cron_zone_validate(hf__json_get(spec, "timeZone"), causes);
         hfd_require_one_of(spec, "spec", "concurrencyPolicy", policies, causes);
-        validate_job_template(hf__json_path(spec, "jobTemplate.spec.template"),
-                              "spec.jobTemplate.spec.template", causes);
+        validate_job_spec(hf__json_path(spec, "jobTemplate.spec"), "spec.jobTemplate.spec", causes);
+        hfd_require_range(spec, "spec", "successfulJobsHistoryLimit", 0, INT32_MAX, not_negative,
+                          causes);
+        hfd_require_range(spec, "spec", "failedJobsHistoryLimit", 0, INT32_MAX, not_negative,
+                          causes);
+        if (!old && name && strlen(name) > CRON_JOB_NAME_MAX)
+                hfd_cause_invalid_text(causes, "metadata.name", name,
+                                       "must be no more than 52 characters");
 }

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of the kinds of apps/v1. The texts, and the order of the rules, are those of
+ * kube-apiserver.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
+#include "server/resources/label_selector.h"
+#include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+static const char not_negative[] = "must be greater than or equal to 0";
+
+/* ---- selectors ---- */
+
+/* kind: as Kubernetes writes it in the text. */
+static void validate_selector(const struct hf__json *spec, const char *kind,
+                              struct hfd_causes *causes) {
+        const struct hf__json *selector = hf__json_get(spec, "selector");
+        char why[64];
+
+        if (!selector) {
+                hfd_cause_required(causes, "spec.selector", "");
+                return;
+        }
+        hfd_match_selector_validate(selector, "spec.selector", causes);
+        if (!hfd_label_selector_is_empty(selector))
+                return;
+        (void)snprintf(why, sizeof why, "empty selector is invalid for %s", kind);
+        hfd_cause_invalid(causes, "spec.selector", "{}", why);
+}
+
+static void validate_selection(const struct hf__json *spec, struct hfd_causes *causes) {
+        const struct hf__json *selector = hf__json_get(spec, "selector"),
+                              *labels = hf__json_path(spec, "template.metadata.labels");
+
+        if (selector && !hfd_label_selector_is_empty(selector) &&
+            !hfd_label_selector_matches(selector, labels))
+                hfd_template_labels_refuse(labels, causes);
+}
+
+/* "Invalid value: VALUE: field is immutable" if the member has changed. The value is JSON. */
+static void validate_immutable(const struct hf__json *object, const struct hf__json *old,
+                               const char *path, struct hfd_causes *causes) {
+        const struct hf__json *value = hf__json_path(object, path);
+        struct hf__strbuf shown = {0};
+
+        if (!old || hfd_causes_equal(causes, value, hf__json_path(old, path)))
+                return;
+        hf__json_print(value, &shown);
+        bool is_shown = hfd_causes_check(causes, shown.error) && shown.data;
+        hfd_cause_invalid(causes, path, is_shown ? shown.data : "null", "field is immutable");
+        hf__strbuf_done(&shown);
+}
+
+/* ---- templates ---- */
+
+/* Such a kind keeps its pods running, so they need the restartPolicy Always, and have no end. */
+static void validate_template(const struct hf__json *template, const char *kind,
+                              struct hfd_causes *causes) {
+        char why[64];
+
+        hfd_pod_template_spec_validate(template, "spec.template", causes);
+        hfd_always_restarted_validate(template, causes);
+        if (!hf__json_path(template, "spec.activeDeadlineSeconds"))
+                return;
+        (void)snprintf(why, sizeof why, "activeDeadlineSeconds in %s is not Supported", kind);
+        hfd_cause_forbidden(causes, "spec.template.spec.activeDeadlineSeconds", why);
+}
+
+static void validate_count(const struct hf__json *spec, const char *member,
+                           struct hfd_causes *causes) {
+        hfd_require_range(spec, "spec", member, 0, INT32_MAX, not_negative, causes);
+}
+
+/* ---- Deployments, ReplicaSets, DaemonSets ---- */
+
+static void validate_deadline(const struct hf__json *spec, struct hfd_causes *causes) {
+        int64_t deadline, ready = 0;
+        char shown[24];
+
+        validate_count(spec, "progressDeadlineSeconds", causes);
+        (void)hf__json_i64(spec, "minReadySeconds", &ready);
+        if (!hf__json_i64(spec, "progressDeadlineSeconds", &deadline) || deadline > ready)
+                return;
+        (void)snprintf(shown, sizeof shown, "%" PRId64, deadline);
+        hfd_cause_invalid(causes, "spec.progressDeadlineSeconds", shown,
+                          "must be greater than minReadySeconds");
+}
+
+void hfd_deployment_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        validate_count(spec, "replicas", causes);
+        validate_selector(spec, "deployment", causes);
+        validate_selection(spec, causes);
+        validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+        hfd_deployment_strategy_validate(hf__json_get(spec, "strategy"), causes);
+        validate_count(spec, "minReadySeconds", causes);
+        validate_count(spec, "revisionHistoryLimit", causes);
+        validate_deadline(spec, causes);
+        validate_immutable(object, old, "spec.selector", causes);
+}
+
+void hfd_replica_set_validate(const struct hf__json *object, const struct hf__json *old,
+                              struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        validate_count(spec, "replicas", causes);
+        validate_count(spec, "minReadySeconds", causes);
+        validate_selector(spec, "deployment", causes); /* Kubernetes says so here too */
+        validate_selection(spec, causes);
+        validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
+        validate_immutable(object, old, "spec.selector", causes);
+}
+
+void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        validate_selector(spec, "daemonset", causes);
+        validate_selection(spec, causes);
+        validate_template(hf__json_get(spec, "template"), "DaemonSet", causes);
+        validate_count(spec, "minReadySeconds", causes);
+        hfd_daemon_set_strategy_validate(hf__json_get(spec, "updateStrategy"), causes);
+        validate_count(spec, "revisionHistoryLimit", causes);
+        validate_immutable(object, old, "spec.selector", causes);
+}
+
+/* ---- StatefulSets ---- */
+
+/* Adds a volume for each claim of a StatefulSet to the array. */
+static int add_claim_volumes(struct hf__json *volumes, const struct hf__json *claims) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(claims); m && r == 0; m = hf__json_next(m)) {
+                const char *name = hf__json_string(m, "metadata.name");
+                struct hf__json *volume = hf__json_object();
+                r = hf__json_append(volumes, volume);
+                if (r == 0)
+                        r = hf__json_set_string(volume, "name", name ? name : "");
+                if (r == 0)
+                        r = hf__json_set_string(volume, "persistentVolumeClaim.claimName",
+                                                name ? name : "");
+        }
+        return r;
+}
+
+/* Removes the volumes of the array after the first of the same name. Kubernetes does not refuse
+ * them: a claim takes the place of a volume. */
+static int drop_repeated(struct hf__json *volumes) {
+        /* The index borrows their names, so they are freed after it. */
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *dropped = hf__json_array();
+        struct hf__json *m = hf__json_first(volumes);
+        struct hf__json_index names;
+        size_t i = 0;
+        int r = hf__json_index_init(&names, volumes, "name");
+
+        while (m && r == 0) {
+                struct hf__json *next = hf__json_next(m);
+                const struct hf__json_index_entry *first =
+                        hf__json_index_find(&names, hfd_text_of(m, "name"));
+                if (first && first->position < i)
+                        r = hf__json_append(dropped, hf__json_detach(volumes, m));
+                m = next;
+                i++;
+        }
+        hf__json_index_done(&names);
+        return r;
+}
+
+/* A copy of the template whose volumes are those that its pods will have: the claims, and the
+ * volumes with other names. NULL: out of memory. */
+static struct hf__json *with_claims(const struct hf__json *template,
+                                    const struct hf__json *claims) {
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(template);
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *volumes = hf__json_array();
+        struct hf__json *own = hf__json_path(copy, "spec.volumes"), *m;
+
+        if (!copy || !volumes || add_claim_volumes(volumes, claims) != 0 ||
+            drop_repeated(volumes) != 0)
+                return NULL;
+        struct hf__json_index names;
+        int r = hf__json_index_init(&names, volumes, "name");
+        for (m = hf__json_first(own); m && r == 0;) {
+                struct hf__json *next = hf__json_next(m);
+                if (!hf__json_index_find(&names, hfd_text_of(m, "name")))
+                        r = hf__json_append(volumes, hf__json_detach(own, m));
+                m = next;
+        }
+        hf__json_index_done(&names);
+        if (r == 0)
+                r = hf__json_set(copy, "spec.volumes", HF__TAKE(volumes));
+        return r == 0 ? HF__TAKE(copy) : NULL;
+}
+
+static void validate_stateful_template(const struct hf__json *spec, struct hfd_causes *causes) {
+        const struct hf__json *template = hf__json_get(spec, "template"),
+                              *claims = hf__json_get(spec, "volumeClaimTemplates");
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
+
+        if (template && hf__json_first(claims)) {
+                copy = with_claims(template, claims);
+                if (!copy)
+                        hfd_causes_no_memory(causes);
+        }
+        validate_template(copy ? copy : template, "StatefulSet", causes);
+}
+
+static void validate_retention(const struct hf__json *policy, struct hfd_causes *causes) {
+        static const char *const members[] = {"whenDeleted", "whenScaled"};
+        static const char field[] = "spec.persistentVolumeClaimRetentionPolicy";
+        char path[HFD_FIELD_PATH_MAX];
+
+        for (size_t i = 0; policy && i < 2; i++) {
+                const char *value = hfd_text_of(policy, members[i]);
+                if (strcmp(value, "Retain") != 0 && strcmp(value, "Delete") != 0)
+                        hfd_cause_unsupported_text(causes, hfd_field_path(path, field, members[i]),
+                                                   value, "\"Retain\", \"Delete\"");
+        }
+}
+
+/* Whether a member that must stay differs. */
+static bool changes_fixed_member(const struct hf__json *spec, const struct hf__json *other,
+                                 struct hfd_causes *causes) {
+        static const char *const mutable[] = {"replicas",
+                                              "ordinals",
+                                              "template",
+                                              "updateStrategy",
+                                              "revisionHistoryLimit",
+                                              "persistentVolumeClaimRetentionPolicy",
+                                              "minReadySeconds"};
+
+        for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m)) {
+                size_t i = 0;
+                while (i < sizeof mutable / sizeof mutable[0] &&
+                       strcmp(hf__json_key(m), mutable[i]) != 0)
+                        i++;
+                if (i == sizeof mutable / sizeof mutable[0] &&
+                    !hfd_causes_equal(causes, m, hf__json_get(other, hf__json_key(m))))
+                        return true;
+        }
+        return false;
+}
+
+static void validate_claims(const struct hf__json *claims, struct hfd_causes *causes) {
+        char path[HFD_FIELD_PATH_MAX], spec[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(claims); m; m = hf__json_next(m))
+                hfd_claim_spec_validate(hf__json_get(m, "spec"),
+                                        hfd_field_path(spec,
+                                                       hfd_field_index(path,
+                                                                       "spec.volumeClaimTemplates",
+                                                                       i++),
+                                                       "spec"),
+                                        causes);
+}
+
+void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
+        const char *management = hfd_text_of(spec, "podManagementPolicy");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        if (strcmp(management, "OrderedReady") != 0 && strcmp(management, "Parallel") != 0)
+                hfd_cause_invalid_text(causes, "spec.podManagementPolicy", management,
+                                       "must be 'OrderedReady' or 'Parallel'");
+        hfd_stateful_set_strategy_validate(hf__json_get(spec, "updateStrategy"), causes);
+        validate_retention(hf__json_get(spec, "persistentVolumeClaimRetentionPolicy"), causes);
+        /* Claims that were stored before there was this rule must not change, and may stay. */
+        if (!old)
+                validate_claims(hf__json_get(spec, "volumeClaimTemplates"), causes);
+        validate_count(spec, "replicas", causes);
+        validate_count(spec, "minReadySeconds", causes);
+        hfd_require_range(hf__json_get(spec, "ordinals"), "spec.ordinals", "start", 0, INT32_MAX,
+                          not_negative, causes);
+        if (!old && *hfd_text_of(spec, "serviceName"))
+                hfd_label_name_validate(spec, "spec", "serviceName", causes);
+        validate_selector(spec, "statefulset", causes);
+        validate_selection(spec, causes);
+        validate_stateful_template(spec, causes);
+        if (old &&
+            (changes_fixed_member(spec, was, causes) || changes_fixed_member(was, spec, causes)))
+                hfd_cause_forbidden(causes, "spec",
+                                    "updates to statefulset spec for fields other than 'replicas', "
+                                    "'ordinals', 'template', 'updateStrategy', "
+                                    "'revisionHistoryLimit', "
+                                    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' "
+                                    "are forbidden");
+}
+
+/* ---- ControllerRevisions ---- */
+
+void hfd_controller_revision_validate(const struct hf__json *object, const struct hf__json *old,
+                                      struct hfd_causes *causes) {
+        int64_t revision = 0;
+        char shown[24];
+
+        if (!hf__json_get(object, "data"))
+                hfd_cause_required(causes, "data", "data is mandatory");
+        if (hf__json_i64(object, "revision", &revision) && revision < 0) {
+                (void)snprintf(shown, sizeof shown, "%" PRId64, revision);
+                hfd_cause_invalid(causes, "revision", shown, not_negative);
+        }
+        validate_immutable(object, old, "data", causes);
+}

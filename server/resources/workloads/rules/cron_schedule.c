@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The schedule and the time zone of a CronJob. The texts are those of kube-apiserver and of the
+ * parser that it uses (github.com/robfig/cron). Whether the system knows the zone is not checked.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "cel/values/timestamp.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+#define SPACES   " \t\n\v\f\r"
+#define N_FIELDS 5
+#define TEXT_MAX 1024 /* bytes of a schedule; Kubernetes has no limit */
+#define ZONE_MAX 14   /* bytes of a part of a zone's name */
+
+/* What a field of the schedule may be. */
+struct bounds {
+        unsigned min, max;
+        const char *names; /* three letters each, the first one stands for min; NULL = none */
+};
+
+static const struct bounds fields[N_FIELDS] = {{0, 59, NULL},
+                                               {0, 23, NULL},
+                                               {1, 31, NULL},
+                                               {1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
+                                               {0, 6, "sunmontuewedthufrisat"}};
+
+/* What is wrong with a schedule. Empty: nothing. Longer texts are cut. */
+struct mistake {
+        char text[TEXT_MAX + 160];
+};
+
+static void say(struct mistake *mistake, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+static void say(struct mistake *mistake, const char *format, ...) {
+        va_list args;
+
+        if (mistake->text[0] != '\0')
+                return; /* the first one counts */
+        va_start(args, format);
+        (void)vsnprintf(mistake->text, sizeof mistake->text, format, args);
+        va_end(args);
+}
+
+/* ---- fields ---- */
+
+/* As Go's strconv.Atoi reads it. */
+static unsigned parse_number(const char *text, struct mistake *mistake) {
+        bool is_negative = *text == '-';
+        const char *digits = text + (is_negative || *text == '+');
+        size_t n = strspn(digits, "0123456789");
+        unsigned long value = strtoul(digits, NULL, 10);
+
+        if (n == 0 || digits[n] != '\0')
+                say(mistake,
+                    "failed to parse int from %s: strconv.Atoi: parsing \"%s\": invalid syntax",
+                    text, text);
+        else if (n > 18)
+                say(mistake,
+                    "failed to parse int from %s: strconv.Atoi: parsing \"%s\": value out of range",
+                    text, text);
+        else if (is_negative && value > 0)
+                say(mistake, "negative number (%s) not allowed: %s", text, text);
+        return value > UINT_MAX ? UINT_MAX : (unsigned)value;
+}
+
+static unsigned parse_value(const char *text, const struct bounds *bounds,
+                            struct mistake *mistake) {
+        size_t n = bounds->names ? strlen(bounds->names) / 3 : 0;
+
+        for (size_t i = 0; i < n; i++)
+                if (strlen(text) == 3 && strncasecmp(text, bounds->names + 3 * i, 3) == 0)
+                        return bounds->min + (unsigned)i;
+        return parse_number(text, mistake);
+}
+
+/* The part of the text before the next `c`, which becomes a NUL; *text is then after it, or NULL.
+ */
+static char *take_part(char **text, char c) {
+        char *part = *text, *end = strchr(part, c);
+
+        if (end)
+                *end = '\0';
+        *text = end ? end + 1 : NULL;
+        return part;
+}
+
+/* "1-5/2" or "*". */
+static void check_range(const char *range, const struct bounds *bounds, struct mistake *mistake) {
+        char text[TEXT_MAX + 1];
+        char *rest = text, *after;
+        unsigned begin = bounds->min, end = bounds->max, step = 1;
+
+        (void)snprintf(text, sizeof text, "%s", range);
+        char *values = take_part(&rest, '/');
+        const char *steps = rest ? take_part(&rest, '/') : NULL;
+        after = values;
+        const char *first = take_part(&after, '-');
+        bool is_single = !after;
+        if (strcmp(first, "*") != 0 && strcmp(first, "?") != 0) {
+                begin = end = parse_value(first, bounds, mistake);
+                if (after && strchr(after, '-'))
+                        say(mistake, "too many hyphens: %s", range);
+                else if (after)
+                        end = parse_value(after, bounds, mistake);
+        }
+        if (rest)
+                say(mistake, "too many slashes: %s", range);
+        if (steps)
+                step = parse_number(steps, mistake);
+        if (steps && is_single)
+                end = bounds->max;
+        if (begin < bounds->min)
+                say(mistake, "beginning of range (%u) below minimum (%u): %s", begin, bounds->min,
+                    range);
+        if (end > bounds->max)
+                say(mistake, "end of range (%u) above maximum (%u): %s", end, bounds->max, range);
+        if (begin > end)
+                say(mistake, "beginning of range (%u) beyond end of range (%u): %s", begin, end,
+                    range);
+        if (step == 0)
+                say(mistake, "step of range should be a positive number: %s", range);
+}
+
+/* ---- schedules ---- */
+
+static void check_descriptor(const char *text, struct mistake *mistake) {
+        static const char *const known[] = {"@yearly", "@annually", "@monthly", "@weekly",
+                                            "@daily",  "@midnight", "@hourly"};
+        static const char every[] = "@every ";
+        int64_t nanoseconds;
+
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+                if (strcmp(text, known[i]) == 0)
+                        return;
+        if (strncmp(text, every, strlen(every)) != 0)
+                say(mistake, "unrecognized descriptor: %s", text);
+        else if (!hf__cel_duration_parse(text + strlen(every), strlen(text + strlen(every)),
+                                         &nanoseconds))
+                say(mistake, "failed to parse duration %s: time: invalid duration \"%s\"", text,
+                    text + strlen(every));
+}
+
+/* Go prints a list of texts as "[a b]", which is no longer than the text. */
+static void say_count(const char *text, size_t n, struct mistake *mistake) {
+        char list[TEXT_MAX + 1];
+        size_t used = 0;
+
+        for (const char *at = text + strspn(text, SPACES); *at; at += strspn(at, SPACES)) {
+                size_t length = strcspn(at, SPACES);
+                int printed = snprintf(list + used, sizeof list - used, "%s%.*s", used ? " " : "",
+                                       (int)length, at);
+                used += printed > 0 ? (size_t)printed : 0;
+                at += length;
+        }
+        list[used] = '\0';
+        say(mistake, "expected exactly %d fields, found %zu: [%s]", N_FIELDS, n, list);
+}
+
+static void check_fields(const char *text, struct mistake *mistake) {
+        char copy[TEXT_MAX + 1];
+        char *saved = NULL, *list = NULL;
+        size_t n = 0;
+
+        for (const char *at = text + strspn(text, SPACES); *at; n++) {
+                at += strcspn(at, SPACES);
+                at += strspn(at, SPACES);
+        }
+        if (n != N_FIELDS) {
+                say_count(text, n, mistake);
+                return;
+        }
+        (void)snprintf(copy, sizeof copy, "%s", text);
+        char *field = strtok_r(copy, SPACES, &saved);
+        for (size_t i = 0; i < N_FIELDS && field; i++) {
+                for (const char *range = strtok_r(field, ",", &list); range;
+                     range = strtok_r(NULL, ",", &list))
+                        check_range(range, &fields[i], mistake);
+                field = strtok_r(NULL, SPACES, &saved);
+        }
+}
+
+static void check_schedule(const char *text, struct mistake *mistake) {
+        bool has_zone = strncmp(text, "TZ=", 3) == 0 || strncmp(text, "CRON_TZ=", 8) == 0;
+
+        if (has_zone) {
+                text += strcspn(text, " ");
+                text += strspn(text, SPACES);
+        }
+        if (strlen(text) > TEXT_MAX)
+                say(mistake, "must be no more than %d bytes", TEXT_MAX);
+        else if (*text == '@')
+                check_descriptor(text, mistake);
+        else
+                check_fields(text, mistake);
+}
+
+void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,
+                                struct hfd_causes *causes) {
+        static const char field[] = "spec.schedule";
+        const char *text = hfd_text_of(spec, "schedule");
+        bool may_have_zone = strstr(hfd_text_of(was, "schedule"), "TZ"),
+             has_zone = strstr(text, "TZ");
+        struct mistake mistake = {{0}};
+
+        check_schedule(text, &mistake);
+        if (mistake.text[0] != '\0')
+                hfd_cause_invalid_text(causes, field, text, mistake.text);
+        if (has_zone && may_have_zone && hf__json_get(spec, "timeZone"))
+                hfd_cause_invalid_text(causes, field, text,
+                                       "cannot use both timeZone field and TZ or CRON_TZ in "
+                                       "schedule");
+        else if (has_zone && !may_have_zone)
+                hfd_cause_invalid_text(causes, field, text,
+                                       "cannot use TZ or CRON_TZ in schedule, use timeZone field "
+                                       "instead");
+}
+
+/* ---- zones ---- */
+
+static bool is_zone_part(const char *part, size_t n) {
+        if (n == 0 || n > ZONE_MAX || *part == '-' || (n == 1 && *part == '.') ||
+            (n == 2 && strncmp(part, "..", 2) == 0))
+                return false;
+        for (size_t i = 0; i < n; i++)
+                if (!isalnum((unsigned char)part[i]) && !strchr("._-+", part[i]))
+                        return false;
+        return true;
+}
+
+void hfd_cron_zone_validate(const struct hf__json *zone, struct hfd_causes *causes) {
+        static const char field[] = "spec.timeZone";
+        const char *text = hf__json_is_string(zone) ? hf__json_text(zone) : NULL;
+        char why[TEXT_MAX];
+
+        if (!text)
+                return;
+        if (!*text) {
+                hfd_cause_invalid_text(causes, field, "",
+                                       "timeZone must be nil or non-empty string");
+                return;
+        }
+        for (const char *part = text; part;) {
+                const char *slash = strchr(part, '/');
+                if (!is_zone_part(part, slash ? (size_t)(slash - part) : strlen(part))) {
+                        (void)snprintf(why, sizeof why, "unknown time zone %s", text);
+                        hfd_cause_invalid_text(causes, field, text, why);
+                        return;
+                }
+                part = slash ? slash + 1 : NULL;
+        }
+        if (strcasecmp(text, "Local") == 0)
+                hfd_cause_invalid_text(causes, field, text,
+                                       "timeZone must be an explicit time zone as defined in "
+                                       "https://www.iana.org/time-zones");
+}

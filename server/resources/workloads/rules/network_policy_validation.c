@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of NetworkPolicies. The texts, and the order of the rules, are those of kube-apiserver.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/strbuf.h"
+#include "server/resources/custom/schema/formats/formats.h"
+#include "server/resources/strategies/admission/match_schema.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/workloads.h"
+
+/* ---- ports ---- */
+
+static void validate_end_port(const struct hf__json *port, const char *field,
+                              struct hfd_causes *causes) {
+        const struct hf__json *end = hf__json_get(port, "endPort"),
+                              *begin = hf__json_get(port, "port");
+        int64_t number = 0, first = 0;
+        const char *why = NULL;
+        char path[HFD_FIELD_PATH_MAX], shown[24];
+
+        if (!hf__json_integer(end, &number))
+                return;
+        hfd_field_path(path, field, "endPort");
+        (void)snprintf(shown, sizeof shown, "%" PRId64, number);
+        if (!begin)
+                why = "may not be specified when `port` is not specified";
+        else if (!hf__json_integer(begin, &first))
+                why = "may not be specified when `port` is non-numeric";
+        else if (number < first)
+                why = "must be greater than or equal to `port`";
+        if (why)
+                hfd_cause_invalid(causes, path, shown, why);
+        if (hf__json_is_number(begin))
+                hfd_port_validate(end, path, causes);
+}
+
+static void validate_port(const struct hf__json *port, const char *field,
+                          struct hfd_causes *causes) {
+        const char *protocol = hfd_text_of(port, "protocol");
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (strcmp(protocol, "TCP") != 0 && strcmp(protocol, "UDP") != 0 &&
+            strcmp(protocol, "SCTP") != 0)
+                hfd_cause_unsupported_text(causes, hfd_field_path(path, field, "protocol"),
+                                           protocol, "\"TCP\", \"UDP\", \"SCTP\"");
+        hfd_field_path(path, field, "port");
+        if (hf__json_is_number(hf__json_get(port, "port")))
+                hfd_port_validate(hf__json_get(port, "port"), path, causes);
+        validate_end_port(port, field, causes);
+        if (hf__json_is_string(hf__json_get(port, "port")))
+                hfd_port_name_validate(hfd_text_of(port, "port"), path, causes);
+}
+
+/* ---- blocks of addresses ---- */
+
+struct block {
+        int family;
+        unsigned bits;
+        unsigned char address[16];
+};
+
+/* The text is a CIDR. */
+static void parse_block(const char *text, struct block *ret_block) {
+        char address[INET6_ADDRSTRLEN + 8];
+        const char *slash = strchr(text, '/');
+        size_t n = slash ? (size_t)(slash - text) : 0;
+
+        *ret_block = (struct block){.family = strchr(text, ':') ? AF_INET6 : AF_INET};
+        if (n == 0 || n >= sizeof address)
+                return;
+        memcpy(address, text, n);
+        address[n] = '\0';
+        (void)inet_pton(ret_block->family, address, ret_block->address);
+        ret_block->bits = (unsigned)strtoul(slash + 1, NULL, 10);
+}
+
+/* Whether `part` is in `whole`, and smaller. */
+static bool is_strict_subset(const struct block *part, const struct block *whole) {
+        if (part->family != whole->family || part->bits <= whole->bits)
+                return false;
+        unsigned n = whole->bits / 8, rest = whole->bits % 8;
+        unsigned char mask = (unsigned char)(0xff << (8 - rest));
+        return memcmp(part->address, whole->address, n) == 0 &&
+               (rest == 0 || ((part->address[n] ^ whole->address[n]) & mask) == 0);
+}
+
+static bool require_cidr(const char *text, const char *field, struct hfd_causes *causes) {
+        if (hfd_is_cidr(text))
+                return true;
+        hfd_cause_invalid_text(causes, field, text,
+                               "must be a valid CIDR value, (e.g. 10.9.8.0/24 or "
+                               "2001:db8::/64)");
+        return false;
+}
+
+static void validate_block(const struct hf__json *block, const char *field,
+                           struct hfd_causes *causes) {
+        const char *cidr = hfd_text_of(block, "cidr");
+        char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
+        struct block whole, part;
+        size_t i = 0;
+
+        hfd_field_path(path, field, "cidr");
+        if (!*cidr)
+                hfd_cause_required(causes, path, "");
+        if (!*cidr || !require_cidr(cidr, path, causes))
+                return;
+        parse_block(cidr, &whole);
+        hfd_field_path(path, field, "except");
+        for (const struct hf__json *m = hf__json_first(hf__json_get(block, "except")); m;
+             m = hf__json_next(m)) {
+                const char *except = hf__json_is_string(m) ? hf__json_text(m) : "";
+                hfd_field_index(element, path, i++);
+                if (!require_cidr(except, element, causes))
+                        continue;
+                parse_block(except, &part);
+                if (!is_strict_subset(&part, &whole))
+                        hfd_cause_invalid_text(causes, element, except,
+                                               "must be a strict subset of `cidr`");
+        }
+}
+
+/* ---- rules ---- */
+
+static void validate_peer(const struct hf__json *peer, const char *field,
+                          struct hfd_causes *causes) {
+        static const char *const selectors[] = {"podSelector", "namespaceSelector"};
+        const struct hf__json *block = hf__json_get(peer, "ipBlock");
+        char path[HFD_FIELD_PATH_MAX];
+        bool selects = false;
+
+        for (size_t i = 0; i < 2; i++) {
+                const struct hf__json *selector = hf__json_get(peer, selectors[i]);
+                selects = selects || selector;
+                if (selector)
+                        hfd_match_selector_validate(selector,
+                                                    hfd_field_path(path, field, selectors[i]),
+                                                    causes);
+        }
+        if (block)
+                validate_block(block, hfd_field_path(path, field, "ipBlock"), causes);
+        if (!selects && !block)
+                hfd_cause_required(causes, field, "must specify a peer");
+        else if (selects && block)
+                hfd_cause_forbidden(causes, field, "may not specify both ipBlock and another peer");
+}
+
+/* list: "spec.ingress" or "spec.egress". */
+static void validate_rules(const struct hf__json *rules, const char *list, const char *peers,
+                           struct hfd_causes *causes) {
+        char rule[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m)) {
+                size_t k = 0;
+                hfd_field_index(rule, list, i++);
+                hfd_field_path(path, rule, "ports");
+                for (const struct hf__json *p = hf__json_first(hf__json_get(m, "ports")); p;
+                     p = hf__json_next(p))
+                        validate_port(p, hfd_field_index(element, path, k++), causes);
+                k = 0;
+                hfd_field_path(path, rule, peers);
+                for (const struct hf__json *p = hf__json_first(hf__json_get(m, peers)); p;
+                     p = hf__json_next(p))
+                        validate_peer(p, hfd_field_index(element, path, k++), causes);
+        }
+}
+
+static void validate_types(const struct hf__json *types, struct hfd_causes *causes) {
+        static const char field[] = "spec.policyTypes";
+        char path[HFD_FIELD_PATH_MAX];
+        struct hf__strbuf shown = {0};
+        size_t i = 0;
+
+        if (hf__json_count(types) > 2) {
+                hf__json_print(types, &shown);
+                hfd_cause_invalid(causes, field,
+                                  hfd_causes_check(causes, shown.error) ? shown.data : "[]",
+                                  "may not specify more than two policyTypes");
+                hf__strbuf_done(&shown);
+                return;
+        }
+        for (const struct hf__json *m = hf__json_first(types); m; m = hf__json_next(m)) {
+                const char *type = hf__json_is_string(m) ? hf__json_text(m) : "";
+                hfd_field_index(path, field, i++);
+                if (strcmp(type, "Ingress") != 0 && strcmp(type, "Egress") != 0)
+                        hfd_cause_unsupported_text(causes, path, type, "\"Ingress\", \"Egress\"");
+        }
+}
+
+void hfd_network_policy_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *selector = hf__json_get(spec, "podSelector");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        if (selector)
+                hfd_match_selector_validate(selector, "spec.podSelector", causes);
+        validate_rules(hf__json_get(spec, "ingress"), "spec.ingress", "from", causes);
+        validate_rules(hf__json_get(spec, "egress"), "spec.egress", "to", causes);
+        validate_types(hf__json_get(spec, "policyTypes"), causes);
+}

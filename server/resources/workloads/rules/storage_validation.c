@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The rules of StorageClasses, VolumeAttributesClasses, CSIDrivers and VolumeAttachments, most of
+ * all what an update must not change. The texts, and the order of the rules, are those of
+ * kube-apiserver. Topologies and inline volumes are not checked.
+ */
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+#include "server/resources/workloads/workloads.h"
+
+#define PARAMETERS_MAX       512
+#define PARAMETERS_BYTES_MAX ((size_t)256 << 10)
+
+/* ---- classes ---- */
+
+static void validate_driver(const struct hf__json *object, const char *member,
+                            struct hfd_causes *causes) {
+        const char *name = hfd_text_of(object, member);
+        char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 3];
+        size_t n = strlen(name);
+
+        if (n == 0) {
+                hfd_cause_required(causes, member, "");
+                return;
+        }
+        for (size_t i = 0; i <= n && i < sizeof lower; i++)
+                lower[i] = (char)tolower((unsigned char)name[i]);
+        lower[sizeof lower - 1] = '\0';
+        if (n >= sizeof lower || !hfd_is_qualified_name(lower))
+                hfd_cause_invalid_text(causes, member, lower, hfd_qualified_name_rule);
+}
+
+static void validate_parameters(const struct hf__json *parameters, bool may_be_empty,
+                                struct hfd_causes *causes) {
+        size_t n = 0, bytes = 0;
+
+        for (const struct hf__json *m = hf__json_first(parameters); m; m = hf__json_next(m)) {
+                n++;
+                bytes += strlen(hf__json_key(m)) +
+                         (hf__json_is_string(m) ? strlen(hf__json_text(m)) : 0);
+                if (hf__json_key(m)[0] == '\0')
+                        hfd_cause_invalid_text(causes, "parameters", "", "field can not be empty.");
+        }
+        if (n > PARAMETERS_MAX)
+                hfd_cause_too_long(causes, "parameters", "may not be more than 512 bytes");
+        else if (bytes > PARAMETERS_BYTES_MAX)
+                hfd_cause_too_long(causes, "parameters", "may not be more than 262144 bytes");
+        if (n == 0 && !may_be_empty)
+                hfd_cause_required(causes, "parameters",
+                                   "must contain at least one key/value pair");
+}
+
+static void forbid_change(const struct hf__json *object, const struct hf__json *old,
+                          const char *member, struct hfd_causes *causes) {
+        char why[80];
+
+        if (hfd_causes_equal(causes, hf__json_get(object, member), hf__json_get(old, member)))
+                return;
+        (void)snprintf(why, sizeof why, "updates to %s are forbidden.", member);
+        hfd_cause_forbidden(causes, member, why);
+}
+
+/* shown: the path of the cause, if it is not `path`. */
+static void refuse_change(const struct hf__json *object, const struct hf__json *old,
+                          const char *path, const char *shown_path, struct hfd_causes *causes) {
+        const struct hf__json *value = hf__json_path(object, path);
+        struct hf__strbuf shown = {0};
+
+        if (hfd_causes_equal(causes, value, hf__json_path(old, path)))
+                return;
+        hf__json_print(value, &shown);
+        bool is_shown = hfd_causes_check(causes, shown.error) && shown.data;
+        hfd_cause_invalid(causes, shown_path, is_shown ? shown.data : "null", "field is immutable");
+        hf__strbuf_done(&shown);
+}
+
+void hfd_storage_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        const char *policy = hfd_text_of(object, "reclaimPolicy"),
+                   *mode = hfd_text_of(object, "volumeBindingMode");
+
+        if (old) {
+                forbid_change(object, old, "parameters", causes);
+                forbid_change(object, old, "provisioner", causes);
+                forbid_change(object, old, "reclaimPolicy", causes);
+                refuse_change(object, old, "volumeBindingMode", "volumeBindingMode", causes);
+                return;
+        }
+        validate_driver(object, "provisioner", causes);
+        validate_parameters(hf__json_get(object, "parameters"), true, causes);
+        if (*policy && strcmp(policy, "Delete") != 0 && strcmp(policy, "Retain") != 0)
+                hfd_cause_unsupported_text(causes, "reclaimPolicy", policy,
+                                           "\"Delete\", \"Retain\"");
+        if (strcmp(mode, "Immediate") != 0 && strcmp(mode, "WaitForFirstConsumer") != 0)
+                hfd_cause_unsupported_text(causes, "volumeBindingMode", mode,
+                                           "\"Immediate\", \"WaitForFirstConsumer\"");
+}
+
+void hfd_volume_attributes_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                          struct hfd_causes *causes) {
+        if (old) {
+                forbid_change(object, old, "driverName", causes);
+                forbid_change(object, old, "parameters", causes);
+        }
+        validate_driver(object, "driverName", causes);
+        validate_parameters(hf__json_get(object, "parameters"), false, causes);
+}
+
+/* ---- CSIDrivers ---- */
+
+static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
+        static const char list[] = "spec.tokenRequests";
+        char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+        struct hf__json_index audiences;
+        size_t i = 0;
+
+        if (hfd_causes_check(causes, hf__json_index_init(&audiences, requests, "audience")))
+                for (const struct hf__json *m = hf__json_first(requests); m;
+                     m = hf__json_next(m), i++) {
+                        const char *audience = hfd_text_of(m, "audience");
+                        const struct hf__json_index_entry *first =
+                                hf__json_index_find(&audiences, audience);
+                        hfd_field_index(path, list, i);
+                        if (first && first->position < i) {
+                                hfd_cause_duplicate_text(causes,
+                                                         hfd_field_path(member, path, "audience"),
+                                                         audience);
+                                continue;
+                        }
+                        hfd_require_range(m, path, "expirationSeconds", 600, INT64_MAX,
+                                          "may not specify a duration less than 10 minutes",
+                                          causes);
+                        hfd_require_range(m, path, "expirationSeconds", INT64_MIN, INT64_C(1) << 32,
+                                          "may not specify a duration larger than 2^32 seconds",
+                                          causes);
+                }
+        hf__json_index_done(&audiences);
+}
+
+void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        static const char *const policies[] = {"File", "None", "ReadWriteOnceWithFSType", NULL};
+        const struct hf__json *spec = hf__json_get(object, "spec");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        if (hf__json_get(spec, "fsGroupPolicy"))
+                hfd_require_one_of(spec, "spec", "fsGroupPolicy", policies, causes);
+        validate_token_requests(hf__json_get(spec, "tokenRequests"), causes);
+        for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumeLifecycleModes"));
+             m; m = hf__json_next(m)) {
+                const char *mode = hf__json_is_string(m) ? hf__json_text(m) : "";
+                if (strcmp(mode, "Persistent") != 0 && strcmp(mode, "Ephemeral") != 0)
+                        hfd_cause_unsupported_text(causes, "spec.volumeLifecycleModes", mode,
+                                                   "\"Persistent\", \"Ephemeral\"");
+        }
+        hfd_require_range(spec, "spec", "nodeAllocatableUpdatePeriodSeconds", 10, INT64_MAX,
+                          "must be greater than or equal to 10 seconds", causes);
+        if (!old)
+                return;
+        /* Kubernetes misspells the first path. */
+        refuse_change(object, old, "spec.attachRequired", "spec.attachedRequired", causes);
+        refuse_change(object, old, "spec.volumeLifecycleModes", "spec.volumeLifecycleModes",
+                      causes);
+}
+
+/* ---- VolumeAttachments ---- */
+
+void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes) {
+        static const char one[] =
+                "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *source = hf__json_get(spec, "source"),
+                              *inline_spec = hf__json_get(source, "inlineVolumeSpec"),
+                              *name = hf__json_get(source, "persistentVolumeName");
+
+        if (hfd_spec_is_kept(object, old, causes))
+                return;
+        (void)hfd_require_text(spec, "spec", "attacher", causes);
+        if (!inline_spec && !name)
+                hfd_cause_required(causes, "spec.source", one);
+        else if (inline_spec && name)
+                hfd_cause_forbidden(causes, "spec.source", one);
+        else if (name && !*hfd_text_of(source, "persistentVolumeName"))
+                hfd_cause_required(causes, "spec.source.persistentVolumeName",
+                                   "must specify non empty persistentVolumeName");
+        hfd_subdomain_validate(hfd_text_of(spec, "nodeName"), "spec.nodeName", causes);
+        if (old)
+                refuse_change(object, old, "spec", "spec", causes);
+        else if (*hfd_text_of(spec, "attacher"))
+                hfd_subdomain_validate(hfd_text_of(spec, "attacher"), "spec.attacher", causes);
+}

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For what the kinds of apps, batch, networking, storage and discovery are refused. The words are those of kube-apiserver 1.36's source."""
+import itertools
+
+import pytest
+from memory_server import MemoryServer
+
+NUMBERS = itertools.count(1)
+MERGE = "application/merge-patch+json"
+APPS, BATCH = "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+CLASSES = "/apis/networking.k8s.io/v1/ingressclasses"
+STORAGE = "/apis/storage.k8s.io/v1"
+VOLUMES, ENDPOINTS = "/api/v1/persistentvolumes", "/api/v1/namespaces/default/endpoints"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"
+LABELS = {"app": "a"}
+CONTAINER = {"name": "c", "image": "i"}
+NEGATIVE = "Invalid value: -1: must be greater than or equal to 0"
+NOT_PERCENT = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with MemoryServer("--runtime-config=api/workloads=true") as it:
+        yield it
+
+
+def template(**spec):
+    return {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER], **spec}}
+
+
+def workload(**spec):
+    return {"spec": {"selector": {"matchLabels": LABELS}, "template": template(), **spec}}
+
+
+def make(server, path, body):
+    return server.ask("POST", path, {"metadata": {"name": f"n{next(NUMBERS)}"}, **body})
+
+
+def made(server, path, body):
+    reply = make(server, path, body)
+    assert reply.code == 201, reply.text
+    return f"{path}/{reply.json['metadata']['name']}", reply.json
+
+
+def causes(reply):
+    assert reply.code == 422, reply.text
+    return [(cause["field"], cause["message"]) for cause in reply.json["details"]["causes"]]
+
+
+def patch(server, path, body):
+    return server.ask("PATCH", path, body, content_type=MERGE)
+
+
+REFUSED = [
+    # ---- Deployments, ReplicaSets ----
+    (APPS + "/deployments", workload(selector={}), "spec.selector", "Invalid value: {}: empty selector is invalid for deployment"),
+    (APPS + "/replicasets", workload(selector={}), "spec.selector", "Invalid value: {}: empty selector is invalid for deployment"),
+    (APPS + "/deployments", workload(strategy={"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}), "spec.strategy.rollingUpdate",
+     "Forbidden: may not be specified when strategy `type` is 'Recreate'"),
+    (APPS + "/deployments", workload(strategy={"type": "X"}), "spec.strategy",
+     'Unsupported value: {"Type":"X","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"'),
+    (APPS + "/deployments", workload(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "0%"}}), "spec.strategy.rollingUpdate.maxUnavailable",
+     'Invalid value: "0%": may not be 0 when `maxSurge` is 0'),
+    (APPS + "/deployments", workload(strategy={"rollingUpdate": {"maxUnavailable": "200%"}}), "spec.strategy.rollingUpdate.maxUnavailable",
+     'Invalid value: "200%": must not be greater than 100%'),
+    (APPS + "/deployments", workload(strategy={"rollingUpdate": {"maxSurge": "x"}}), "spec.strategy.rollingUpdate.maxSurge", f'Invalid value: "x": {NOT_PERCENT}'),
+    (APPS + "/deployments", workload(minReadySeconds=-1), "spec.minReadySeconds", NEGATIVE),
+    (APPS + "/deployments", workload(revisionHistoryLimit=-1), "spec.revisionHistoryLimit", NEGATIVE),
+    (APPS + "/deployments", workload(minReadySeconds=600), "spec.progressDeadlineSeconds", "Invalid value: 600: must be greater than minReadySeconds"),
+    (APPS + "/deployments", workload(template=template(activeDeadlineSeconds=5)), "spec.template.spec.activeDeadlineSeconds",
+     "Forbidden: activeDeadlineSeconds in ReplicaSet is not Supported"),
+    # ---- DaemonSets ----
+    (APPS + "/daemonsets", workload(selector={}), "spec.selector", "Invalid value: {}: empty selector is invalid for daemonset"),
+    (APPS + "/daemonsets", workload(updateStrategy={"type": "X"}), "spec.updateStrategy",
+     'Unsupported value: {"Type":"X","RollingUpdate":null}: supported values: "RollingUpdate", "OnDelete"'),
+    (APPS + "/daemonsets", workload(updateStrategy={"rollingUpdate": {"maxSurge": 1}}), "spec.updateStrategy.rollingUpdate.maxSurge",
+     "Invalid value: 1: may not be set when maxUnavailable is non-zero"),
+    (APPS + "/daemonsets", workload(updateStrategy={"rollingUpdate": {"maxUnavailable": 0}}), "spec.updateStrategy.rollingUpdate.maxUnavailable",
+     "Required value: cannot be 0 when maxSurge is 0"),
+    # ---- StatefulSets ----
+    (APPS + "/statefulsets", workload(selector={}), "spec.selector", "Invalid value: {}: empty selector is invalid for statefulset"),
+    (APPS + "/statefulsets", workload(podManagementPolicy="X"), "spec.podManagementPolicy", "Invalid value: \"X\": must be 'OrderedReady' or 'Parallel'"),
+    (APPS + "/statefulsets", workload(updateStrategy={"type": "X"}), "spec.updateStrategy",
+     "Invalid value: {\"Type\":\"X\",\"RollingUpdate\":null}: must be 'RollingUpdate' or 'OnDelete'"),
+    (APPS + "/statefulsets", workload(updateStrategy={"type": "OnDelete", "rollingUpdate": {"partition": 1}}), "spec.updateStrategy.rollingUpdate",
+     "Invalid value: {\"Partition\":1,\"MaxUnavailable\":null}: only allowed for updateStrategy 'RollingUpdate'"),
+    (APPS + "/statefulsets", workload(updateStrategy={"rollingUpdate": {"partition": -1}}), "spec.updateStrategy.rollingUpdate.partition", NEGATIVE),
+    (APPS + "/statefulsets", workload(ordinals={"start": -1}), "spec.ordinals.start", NEGATIVE),
+    (APPS + "/statefulsets", workload(persistentVolumeClaimRetentionPolicy={"whenScaled": "X"}), "spec.persistentVolumeClaimRetentionPolicy.whenScaled",
+     'Unsupported value: "X": supported values: "Retain", "Delete"'),
+    (APPS + "/statefulsets", workload(volumeClaimTemplates=[{"metadata": {"name": "d"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}]),
+     "spec.volumeClaimTemplates[0].spec.accessModes", "Required value: at least 1 access mode is required"),
+    (APPS + "/statefulsets", {"metadata": {"name": "a.b"}, **workload()}, "metadata.name",
+     'Invalid value: "a.b": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or \'-\', and must start and end with an alphanumeric '
+     "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"),
+    (APPS + "/controllerrevisions", {"revision": -1, "data": {"a": 1}}, "revision", NEGATIVE),
+    (APPS + "/controllerrevisions", {"revision": 1}, "data", "Required value: data is mandatory"),
+    # ---- Jobs, CronJobs ----
+    (BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "X"}}, "spec.completionMode",
+     'Unsupported value: "X": supported values: "Indexed", "NonIndexed"'),
+    (BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "Indexed", "parallelism": 1}}, "spec.completions",
+     "Required value: when completion mode is Indexed"),
+]
+
+
+@pytest.mark.parametrize("path, body, field, why", REFUSED, ids=[f"{row[0].rpartition('/')[2]}-{row[2]}-{row[3][:40]}" for row in REFUSED])
+def test_an_object_is_refused(server, path, body, field, why):
+    assert (field, why) in causes(make(server, path, body))
+
+
+# ---- what an update may change ----
+
+def claim(name):
+    return {"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+
+
+def test_containers_of_a_stateful_set_mount_its_claims(server):
+    mounts = [{"name": "data", "mountPath": "/d"}, {"name": "config", "mountPath": "/c"}]
+    spec = {"containers": [{**CONTAINER, "volumeMounts": mounts}], "volumes": [{"name": "config", "emptyDir": {}}, {"name": "data", "emptyDir": {}}]}
+    body = workload(serviceName="s", template=template(**spec), volumeClaimTemplates=[claim("data")])
+    path, item = made(server, APPS + "/statefulsets", body)
+    assert item["spec"]["volumeClaimTemplates"][0]["status"] == {"phase": "Pending"} and len(item["spec"]["template"]["spec"]["volumes"]) == 2
+    mounts[1]["name"] = "none"
+    assert causes(patch(server, path, {"spec": {"template": template(**spec)}})) == [
+        ("spec.template.spec.containers[0].volumeMounts[1].name", 'Not found: "none"')]
+
+
+def test_a_stateful_set_changes_in_a_few_fields(server):
+    path, item = made(server, APPS + "/statefulsets", workload(serviceName="s", volumeClaimTemplates=[claim("data")]))
+    for change in ({"serviceName": "t"}, {"podManagementPolicy": "Parallel"}, {"volumeClaimTemplates": [claim("other")]}, {"volumeClaimTemplates": None},
+                   {"selector": {"matchLabels": {"app": "a", "b": "c"}}, "template": {"metadata": {"labels": {"app": "a", "b": "c"}}}}):
+        assert causes(patch(server, path, {"spec": change})) == [
+            ("spec", "Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+             "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")]
+    assert server.ask("PUT", path, item).code == 200
+    changes = {"replicas": 3, "ordinals": {"start": 2}, "template": template(terminationGracePeriodSeconds=5), "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},
+               "revisionHistoryLimit": 3, "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, "minReadySeconds": 2}
+    assert patch(server, path, {"spec": changes}).code == 200
+
+
+def test_a_revision_keeps_its_data(server):
+    path, _ = made(server, APPS + "/controllerrevisions", {"revision": 1, "data": {"a": 1}})
+    assert patch(server, path, {"revision": 2}).code == 200
+    assert causes(patch(server, path, {"data": {"a": 2}})) == [("data", 'Invalid value: {"a":2}: field is immutable')]
+
+
+def test_a_job_keeps_its_completions(server):
+    path, _ = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never")}})
+    assert patch(server, path, {"spec": {"parallelism": 3, "suspend": True}}).code == 200
+    assert causes(patch(server, path, {"spec": {"completions": 2}})) == [("spec.completions", "Invalid value: 2: field is immutable")]
+    path, _ = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "Indexed", "completions": 2, "parallelism": 2}})
+    assert patch(server, path, {"spec": {"completions": 3, "parallelism": 3}}).code == 200
+    assert causes(patch(server, path, {"spec": {"completions": 4}})) == [("spec.completions", "Invalid value: 4: can only be modified in tandem with spec.parallelism")]
+    assert causes(patch(server, path, {"spec": {"completionMode": "NonIndexed", "completions": 3}})) == [
+        ("spec.completionMode", 'Invalid value: "NonIndexed": field is immutable')]
+
+
+# ---- CronJobs ----
+
+def cron_job(schedule, **spec):
+    return {"spec": {"schedule": schedule, "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}}, **spec}}
+
+
+@pytest.mark.parametrize("schedule", ["* * * * *", "*/5 0-6/2 1,15 jan-DEC Mon", "@hourly", "@every 1h30m", "  0 0 ? * 6 ", "5/10 * * * *"])
+def test_schedules_of_cron_are_taken(server, schedule):
+    made(server, BATCH + "/cronjobs", cron_job(schedule))
+
+
+@pytest.mark.parametrize("schedule, why", [
+    ("error", "expected exactly 5 fields, found 1: [error]"),
+    ("* * * *  * *", "expected exactly 5 fields, found 6: [* * * * * *]"),
+    ("60 * * * *", "end of range (60) above maximum (59): 60"),
+    ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+    ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+    ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+    ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+    ("*/0 * * * *", "step of range should be a positive number: */0"),
+    ("*/-1 * * * *", "negative number (-1) not allowed: -1"),
+    ("* * * * x", 'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax'),
+    ("@often", "unrecognized descriptor: @often"),
+    ("TZ=UTC 0 * * * *", "cannot use TZ or CRON_TZ in schedule, use timeZone field instead")])
+def test_other_schedules_are_refused(server, schedule, why):
+    assert causes(make(server, BATCH + "/cronjobs", cron_job(schedule))) == [("spec.schedule", f'Invalid value: "{schedule}": {why}')]
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({"timeZone": ""}, "spec.timeZone", 'Invalid value: "": timeZone must be nil or non-empty string'),
+    ({"timeZone": "Local"}, "spec.timeZone", 'Invalid value: "Local": timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'),
+    ({"timeZone": "a/../b"}, "spec.timeZone", 'Invalid value: "a/../b": unknown time zone a/../b'),
+    ({"startingDeadlineSeconds": -1}, "spec.startingDeadlineSeconds", NEGATIVE),
+    ({"failedJobsHistoryLimit": -1}, "spec.failedJobsHistoryLimit", NEGATIVE),
+    ({"concurrencyPolicy": "X"}, "spec.concurrencyPolicy", 'Unsupported value: "X": supported values: "Allow", "Forbid", "Replace"'),
+    ({"jobTemplate": {"spec": {"template": template(restartPolicy="Never"), "backoffLimit": -1}}}, "spec.jobTemplate.spec.backoffLimit", NEGATIVE)])
+def test_a_cron_job_is_refused(server, spec, field, why):
+    assert causes(make(server, BATCH + "/cronjobs", cron_job("* * * * *", **spec))) == [(field, why)]
+
+
+def test_the_name_of_a_cron_job_leaves_room_for_its_jobs(server):
+    name = "n" * 53
+    assert causes(server.ask("POST", BATCH + "/cronjobs", {"metadata": {"name": name}, **cron_job("* * * * *")})) == [
+        ("metadata.name", f'Invalid value: "{name}": must be no more than 52 characters')]
+    assert patch(server, made(server, BATCH + "/cronjobs", cron_job("* * * * *", timeZone="Europe/Berlin"))[0], {"spec": {"suspend": True}}).code == 200
+
+
+# ---- NetworkPolicies ----
+
+def policy(ports=None, peers=None, **spec):
+    rule = {**({"ports": ports} if ports is not None else {}), **({"from": peers} if peers is not None else {})}
+    return {"spec": {"podSelector": {}, "ingress": [rule], **spec}}
+
+
+NO_CIDR = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+PORT, PEER = "spec.ingress[0].ports[0]", "spec.ingress[0].from[0]"
+
+
+@pytest.mark.parametrize("body, field, why", [
+    (policy([{"protocol": "X"}]), PORT + ".protocol", 'Unsupported value: "X": supported values: "TCP", "UDP", "SCTP"'),
+    (policy([{"port": 0}]), PORT + ".port", "Invalid value: 0: must be between 1 and 65535, inclusive"),
+    (policy([{"port": "a_"}]), PORT + ".port", 'Invalid value: "a_": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)'),
+    (policy([{"endPort": 80}]), PORT + ".endPort", "Invalid value: 80: may not be specified when `port` is not specified"),
+    (policy([{"port": "http", "endPort": 80}]), PORT + ".endPort", "Invalid value: 80: may not be specified when `port` is non-numeric"),
+    (policy([{"port": 90, "endPort": 80}]), PORT + ".endPort", "Invalid value: 80: must be greater than or equal to `port`"),
+    (policy(peers=[{}]), PEER, "Required value: must specify a peer"),
+    (policy(peers=[{"podSelector": {}, "ipBlock": {"cidr": "10.0.0.0/8"}}]), PEER, "Forbidden: may not specify both ipBlock and another peer"),
+    (policy(peers=[{"ipBlock": {}}]), PEER + ".ipBlock.cidr", "Required value"),
+    (policy(peers=[{"ipBlock": {"cidr": "10.0.0.0"}}]), PEER + ".ipBlock.cidr", f'Invalid value: "10.0.0.0": {NO_CIDR}'),
+    (policy(peers=[{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["x"]}}]), PEER + ".ipBlock.except[0]", f'Invalid value: "x": {NO_CIDR}'),
+    (policy(peers=[{"ipBlock": {"cidr": "10.0.0.0/15", "except": ["10.1.0.0/16", "10.2.0.0/16"]}}]), PEER + ".ipBlock.except[1]",
+     'Invalid value: "10.2.0.0/16": must be a strict subset of `cidr`'),
+    (policy(peers=[{"ipBlock": {"cidr": "2001:db8::/33", "except": ["2001:db8::/33"]}}]), PEER + ".ipBlock.except[0]",
+     'Invalid value: "2001:db8::/33": must be a strict subset of `cidr`'),
+    (policy(podSelector={"matchLabels": {"a": "-"}}), "spec.podSelector.matchLabels", None),
+    (policy(policyTypes=["X"]), "spec.policyTypes[0]", 'Unsupported value: "X": supported values: "Ingress", "Egress"'),
+    (policy(policyTypes=["Ingress", "Egress", "Ingress"]), "spec.policyTypes",
+     'Invalid value: ["Ingress","Egress","Ingress"]: may not specify more than two policyTypes')])
+def test_a_network_policy_is_refused(server, body, field, why):
+    found = causes(make(server, POLICIES, body))
+    assert [each[0] for each in found] == [field] and (why is None or found[0][1] == why), found
+
+
+def test_a_network_policy_is_made_and_changed(server):
+    body = policy([{"port": 80, "endPort": 90}, {"port": "http", "protocol": "UDP"}, {}],
+                  [{"podSelector": {}, "namespaceSelector": {}}, {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.2.0/24", "10.3.0.0/15"]}},
+                   {"ipBlock": {"cidr": "::/0", "except": ["2001:db8::/33"]}}])
+    path, item = made(server, POLICIES, body)
+    assert item["spec"]["policyTypes"] == ["Ingress"] and item["spec"]["ingress"][0]["ports"][2] == {"protocol": "TCP"}
+    assert causes(patch(server, path, {"spec": {"egress": [{"to": [{}]}]}})) == [("spec.egress[0].to[0]", "Required value: must specify a peer")]
+    assert patch(server, path, {"metadata": {"labels": {"a": "b"}}}).code == 200
+
+
+# ---- classes ----
+
+def test_a_storage_class_stays_as_it_is(server):
+    path, item = made(server, STORAGE + "/storageclasses", {"provisioner": "Example.com/x", "parameters": {"a": "b"}})
+    assert (item["reclaimPolicy"], item["volumeBindingMode"]) == ("Delete", "Immediate")
+    for change in ({"parameters": {"a": "c"}}, {"provisioner": "other"}, {"reclaimPolicy": "Retain"}):
+        name = next(iter(change))
+        assert causes(patch(server, path, change)) == [(name, f"Forbidden: updates to {name} are forbidden.")]
+    assert causes(patch(server, path, {"volumeBindingMode": "WaitForFirstConsumer"})) == [
+        ("volumeBindingMode", 'Invalid value: "WaitForFirstConsumer": field is immutable')]
+    assert patch(server, path, {"allowVolumeExpansion": True, "metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}).code == 200
+
+
+@pytest.mark.parametrize("path, body, field, why", [
+    ("/storageclasses", {"provisioner": ""}, "provisioner", "Required value"),
+    ("/storageclasses", {"provisioner": "x", "reclaimPolicy": "Recycle"}, "reclaimPolicy", 'Unsupported value: "Recycle": supported values: "Delete", "Retain"'),
+    ("/storageclasses", {"provisioner": "x", "volumeBindingMode": "X"}, "volumeBindingMode",
+     'Unsupported value: "X": supported values: "Immediate", "WaitForFirstConsumer"'),
+    ("/volumeattributesclasses", {"driverName": "x"}, "parameters", "Required value: must contain at least one key/value pair"),
+    ("/csidrivers", {"spec": {"fsGroupPolicy": "X"}}, "spec.fsGroupPolicy",
+     'Unsupported value: "X": supported values: "File", "None", "ReadWriteOnceWithFSType"'),
+    ("/csidrivers", {"spec": {"volumeLifecycleModes": ["X"]}}, "spec.volumeLifecycleModes", 'Unsupported value: "X": supported values: "Persistent", "Ephemeral"'),
+    ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]}}, "spec.tokenRequests[1].audience", 'Duplicate value: "a"'),
+    ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a", "expirationSeconds": 5}]}}, "spec.tokenRequests[0].expirationSeconds",
+     "Invalid value: 5: may not specify a duration less than 10 minutes"),
+    ("/volumeattachments", {"spec": {"attacher": "a", "nodeName": "n", "source": {}}}, "spec.source",
+     "Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName")])
+def test_an_object_of_storage_is_refused(server, path, body, field, why):
+    assert causes(make(server, STORAGE + path, body)) == [(field, why)]
+
+
+def test_other_objects_of_storage_keep_what_they_are(server):
+    path, _ = made(server, STORAGE + "/volumeattributesclasses", {"driverName": "x", "parameters": {"a": "b"}})
+    assert causes(patch(server, path, {"parameters": {"a": "c"}})) == [("parameters", "Forbidden: updates to parameters are forbidden.")]
+    path, _ = made(server, STORAGE + "/csidrivers", {"spec": {}})
+    assert causes(patch(server, path, {"spec": {"attachRequired": False}})) == [("spec.attachedRequired", "Invalid value: false: field is immutable")]
+    path, _ = made(server, STORAGE + "/volumeattachments", {"spec": {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}}})
+    assert causes(patch(server, path, {"spec": {"nodeName": "m"}}))[0][0] == "spec"
+
+
+def volume(**spec):
+    return {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}, **spec}}
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({"accessModes": []}, "spec.accessModes", "Required value"),
+    ({"capacity": {}}, "spec.capacity", "Required value"),
+    ({"capacity": {"cpu": "1"}}, "spec.capacity", 'Unsupported value: {"cpu":"1"}: supported values: "storage"'),
+    ({"capacity": {"storage": "0"}}, "spec.capacity[storage]", 'Invalid value: "0": must be greater than zero'),
+    ({"persistentVolumeReclaimPolicy": "X"}, "spec.persistentVolumeReclaimPolicy", 'Unsupported value: "X": supported values: "Delete", "Recycle", "Retain"'),
+    ({"hostPath": None}, "spec", "Required value: must specify a volume type"),
+    ({"nfs": {"server": "s", "path": "/"}}, "spec.nfs", "Forbidden: may not specify more than 1 volume type"),
+    ({"volumeMode": "X"}, "spec.volumeMode", 'Unsupported value: "X": supported values: "Block", "Filesystem"')])
+def test_a_volume_is_refused(server, spec, field, why):
+    assert causes(make(server, VOLUMES, volume(**spec))) == [(field, why)]
+
+
+def test_a_volume_keeps_its_source(server):
+    path, _ = made(server, VOLUMES, volume())
+    for change in ({"hostPath": {"path": "/y"}}, {"hostPath": None, "nfs": {"server": "s", "path": "/"}}):
+        assert causes(patch(server, path, {"spec": change})) == [
+            ("spec.persistentvolumesource", "Forbidden: spec.persistentvolumesource is immutable after creation")]
+    assert patch(server, path, {"spec": {"capacity": {"storage": "2Gi"}, "claimRef": {"namespace": "default", "name": "c"}}}).code == 200
+
+
+def test_an_ingress_class_keeps_its_controller(server):
+    path, item = made(server, CLASSES, {"spec": {"controller": "acme.io/foo", "parameters": {"kind": "K", "name": "n"}}})
+    assert item["spec"]["parameters"]["scope"] == "Cluster"
+    assert causes(patch(server, path, {"spec": {"controller": "acme.io/bar"}})) == [("spec.controller", 'Invalid value: "acme.io/bar": field is immutable')]
+    for parameters, cause in (({"scope": "Namespace"}, ("namespace", "Required value: `parameters.scope` is set to 'Namespace'")),
+                              ({"namespace": "x"}, ("namespace", "Forbidden: `parameters.scope` is set to 'Cluster'")),
+                              ({"scope": "X"}, ("scope", 'Unsupported value: "X": supported values: "Cluster", "Namespace"'))):
+        assert causes(patch(server, path, {"spec": {"parameters": parameters}})) == [(f"spec.parameters.{cause[0]}", cause[1])]
+    for controller, why in (("", "Required value"), ("x", 'Invalid value: "x": must be a domain-prefixed path (such as "acme.io/foo")')):
+        assert causes(make(server, CLASSES, {"spec": {"controller": controller}})) == [("spec.controller", why)]
+
+
+# ---- Endpoints, EndpointSlices ----
+
+@pytest.mark.parametrize("subset, field, why", [
+    ({}, "subsets[0]", "Required value: must specify `addresses` or `notReadyAddresses`"),
+    ({"addresses": [{"ip": "x"}]}, "subsets[0].addresses[0].ip", 'Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'),
+    ({"addresses": [{"ip": "127.0.0.1"}]}, "subsets[0].addresses[0].ip", 'Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)'),
+    ({"addresses": [{"ip": "::"}]}, "subsets[0].addresses[0].ip", 'Invalid value: "::": may not be unspecified (::)'),
+    ({"notReadyAddresses": [{"ip": "fe80::1"}]}, "subsets[0].notReadyAddresses[0].ip",
+     'Invalid value: "fe80::1": may not be in the link-local range (169.254.0.0/16, fe80::/10)'),
+    ({"addresses": [{"ip": "224.0.0.5"}]}, "subsets[0].addresses[0].ip",
+     'Invalid value: "224.0.0.5": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)'),
+    ({"addresses": [{"ip": "10.0.0.1"}], "ports": [{"name": "a", "port": 1}, {"port": 2}]}, "subsets[0].ports[1].name", "Required value"),
+    ({"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 0}]}, "subsets[0].ports[0].port", "Invalid value: 0: must be between 1 and 65535, inclusive")])
+def test_endpoints_are_refused(server, subset, field, why):
+    assert causes(make(server, ENDPOINTS, {"subsets": [subset]})) == [(field, why)]
+
+
+def test_endpoints_are_made(server):
+    made(server, ENDPOINTS, {"subsets": [{"addresses": [{"ip": "10.0.0.1", "nodeName": "n"}, {"ip": "2001:db8::1"}], "ports": [{"port": 80}]}]})
+
+
+@pytest.mark.parametrize("body, field, why", [
+    ({"endpoints": []}, "addressType", "Required value"),
+    ({"addressType": "X"}, "addressType", 'Unsupported value: "X": supported values: "FQDN", "IPv4", "IPv6"'),
+    ({"addressType": "IPv4", "endpoints": [{"addresses": []}]}, "endpoints[0].addresses", "Required value: must contain at least 1 address"),
+    ({"addressType": "IPv4", "endpoints": [{"addresses": ["::1"]}]}, "endpoints[0].addresses[0]", None),
+    ({"addressType": "IPv6", "endpoints": [{"addresses": ["::1"]}]}, "endpoints[0].addresses[0]",
+     'Invalid value: "::1": may not be in the loopback range (127.0.0.0/8, ::1/128)'),
+    ({"addressType": "IPv4", "ports": [{"name": "a"}, {"name": "a"}]}, "ports[1].name", 'Duplicate value: "a"'),
+    ({"addressType": "IPv4", "ports": [{"protocol": "X"}]}, "ports[0].protocol", 'Unsupported value: "X": supported values: "SCTP", "TCP", "UDP"'),
+    ({"addressType": "IPv4", "endpoints": [{"addresses": ["1.2.3.4"]}] * 1001}, "endpoints", "Too many: 1001: must have at most 1000 items")])
+def test_an_endpoint_slice_is_refused(server, body, field, why):
+    found = causes(make(server, SLICES, body))
+    assert [each[0] for each in found] == [field] and (why is None or found[0][1] == why), found
+
+
+def test_an_endpoint_slice_keeps_the_type_of_its_addresses(server):
+    path, _ = made(server, SLICES, {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"name": "http", "port": 80}]})
+    assert causes(patch(server, path, {"addressType": "FQDN"})) == [("addressType", 'Invalid value: "FQDN": field is immutable')]
