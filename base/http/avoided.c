@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The second and later tries of a request to a host name that has several addresses.
+ * Which address of a host name a request goes to, if the name has several.
  *
  * The kernel may accept a connection for a server that is being stopped and exits before the TLS
  * handshake. Nothing was sent then, so the request begins again. This time it refuses the sockets
  * that curl opens for the address that failed. When all addresses have been refused, the request
  * ends with the error of its first connection.
  *
+ * The kernel also accepts connections for a server that hangs or is stopped by a signal. A request
+ * then waits until its time is over, and the next one would go to the same address. So that address
+ * is left out until no other one can be reached. (A machine that is gone accepts no connection, and
+ * curl divides the time of a connection between the addresses.)
+ *
  * Invariant: a request begins again only if nothing of it was sent.
  */
 #include "base/http/avoided.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -76,19 +82,91 @@ CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result) {
 
 void hf__avoided_free(struct hf__avoided *avoided) { free(avoided); }
 
-curl_socket_t hf__avoided_open_socket(void *ctx, curlsocktype purpose,
-                                      struct curl_sockaddr *address) {
-        const struct hf__exchange *x = ctx;
-        char text[INET6_ADDRSTRLEN] = "";
+/* ---- addresses that were silent ---- */
+
+/* Writes the address without its port to `ip`, and with it to `text`. "" = of another family. */
+static void print_address(const struct sockaddr *address, char ip[INET6_ADDRSTRLEN],
+                          char text[HF__AVOIDED_ADDRESS_MAX]) {
+        const void *number = NULL;
+        in_port_t port = 0;
+
+        ip[0] = text[0] = '\0';
+        if (address->sa_family == AF_INET) {
+                number = &((const struct sockaddr_in *)address)->sin_addr;
+                port = ((const struct sockaddr_in *)address)->sin_port;
+        } else if (address->sa_family == AF_INET6) {
+                number = &((const struct sockaddr_in6 *)address)->sin6_addr;
+                port = ((const struct sockaddr_in6 *)address)->sin6_port;
+        }
+        if (number && inet_ntop(address->sa_family, number, ip, INET6_ADDRSTRLEN))
+                (void)snprintf(text, HF__AVOIDED_ADDRESS_MAX, "%s %u", ip, ntohs(port));
+}
+
+static bool was_silent(const struct hf__silent_addresses *silent, const char *text) {
+        for (size_t i = 0; i < silent->n; i++)
+                if (strcmp(silent->list[i], text) == 0)
+                        return true;
+        return false;
+}
+
+static void add_silent(struct hf__silent_addresses *silent, const char *text) {
+        const size_t max = sizeof silent->list / sizeof silent->list[0];
+
+        if (!text[0] || was_silent(silent, text))
+                return;
+        if (silent->n == max)
+                memmove(silent->list[0], silent->list[1], --silent->n * sizeof silent->list[0]);
+        strcpy(silent->list[silent->n++], text);
+}
+
+void hf__avoided_add_silent(struct hf__http_engine *engine, int fd) {
+        char ip[INET6_ADDRSTRLEN], text[HF__AVOIDED_ADDRESS_MAX];
+        struct sockaddr_storage peer;
+        socklen_t n = sizeof peer;
+
+        hf__engine_assert_thread(engine);
+        if (getpeername(fd, (struct sockaddr *)&peer, &n) < 0)
+                return;
+        print_address((const struct sockaddr *)&peer, ip, text);
+        add_silent(&engine->silent, text);
+}
+
+void hf__avoided_add_late(struct hf__exchange *x, CURLcode result) {
+        char *ip = NULL, text[HF__AVOIDED_ADDRESS_MAX];
+        long port = 0;
 
         hf__engine_assert_thread(x->engine);
-        if (x->avoided && address->family == AF_INET)
-                (void)inet_ntop(AF_INET, &((struct sockaddr_in *)&address->addr)->sin_addr, text,
-                                sizeof text);
-        else if (x->avoided && address->family == AF_INET6)
-                (void)inet_ntop(AF_INET6, &((struct sockaddr_in6 *)&address->addr)->sin6_addr, text,
-                                sizeof text);
-        if (contains_address(x->avoided, text))
+        if (result != CURLE_OPERATION_TIMEDOUT || x->may_have_sent || !x->easy ||
+            curl_easy_getinfo(x->easy, CURLINFO_PRIMARY_IP, &ip) != CURLE_OK || !ip || !ip[0] ||
+            strlen(ip) >= INET6_ADDRSTRLEN ||
+            curl_easy_getinfo(x->easy, CURLINFO_PRIMARY_PORT, &port) != CURLE_OK)
+                return;
+        (void)snprintf(text, sizeof text, "%s %u", ip, (unsigned)port & 0xffff);
+        add_silent(&x->engine->silent, text);
+}
+
+bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result) {
+        hf__engine_assert_thread(x->engine);
+        if (result != CURLE_COULDNT_CONNECT || !x->left_out_silent)
+                return false;
+        x->engine->silent.n = 0;
+        x->left_out_silent = false;
+        x->takes_silent = true;
+        return !x->may_have_sent;
+}
+
+curl_socket_t hf__avoided_open_socket(void *ctx, curlsocktype purpose,
+                                      struct curl_sockaddr *address) {
+        char ip[INET6_ADDRSTRLEN], text[HF__AVOIDED_ADDRESS_MAX];
+        struct hf__exchange *x = ctx;
+
+        hf__engine_assert_thread(x->engine);
+        print_address(&address->addr, ip, text);
+        if (contains_address(x->avoided, ip))
                 return CURL_SOCKET_BAD;
+        if (!x->takes_silent && was_silent(&x->engine->silent, text)) {
+                x->left_out_silent = true;
+                return CURL_SOCKET_BAD;
+        }
         return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }

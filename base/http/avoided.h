@@ -1,19 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Addresses that a request avoids, because a connection to them was lost during its TLS handshake.
- * A host name may have several addresses. curl goes to the next one only if the TCP connection
- * fails. Thread: the engine's.
+ * Addresses that are avoided. A host name may have several addresses. curl goes to the next one
+ * only if the TCP connection fails. So a request avoids addresses whose connection was lost during
+ * the TLS handshake. And new connections of all requests avoid addresses that were silent: a
+ * request timed out there without a byte in return. Thread: the engine's.
  */
+#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 struct hf__exchange;
+struct hf__http_engine;
 struct hf__avoided;
+
+#define HF__AVOIDED_ADDRESS_MAX (INET6_ADDRSTRLEN + sizeof " 65535")
+
+/* The addresses that were silent, as "address port". Zero = none. */
+struct hf__silent_addresses {
+        char list[8][HF__AVOIDED_ADDRESS_MAX]; /* the oldest first */
+        size_t n;
+};
 
 /* Call it after x has failed with `result`. Adds the address of its connection. True: x may begin
  * again. False: the failure has another cause, or there is nothing left to try. */
 bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
+/* Call it with the descriptor of a connection on which a request has timed out without a byte in
+ * return. Adds its peer, if the connection is open. */
+void hf__avoided_add_silent(struct hf__http_engine *engine, int fd);
+/* Call it after x has failed with `result`. Adds the address of x's connection if that was not
+ * there in time. */
+void hf__avoided_add_late(struct hf__exchange *x, CURLcode result);
+/* Call it after x has failed with `result`. True: only addresses that were silent are left, none is
+ * avoided any more, and x may begin again. */
+bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result);
 /* Call it when no address was left to try. Replaces the result and x->error_text by those of the
  * first connection. */
 CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/http/avoided.h"
 #include "base/http/command.h"
 #include "base/http/curl_options.h"
 #include "base/http/engine.h"
@@ -51,6 +52,7 @@ struct hf__http_engine {
         struct hf__timer_heap scheduled_calls; /* of hf__http_schedule */
         struct hf__exchange *exchanges;        /* taken from the mailbox and not yet ended */
         struct hf__lanes lanes;
+        struct hf__silent_addresses silent;
         struct hf__curl_options options;
 };
 

@@ -320,7 +320,8 @@ static void note_details(struct hf__exchange *x, CURLcode result) {
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         if (!x->avoided)
                 note_details(x, result);
-        if (hf__avoided_add(x, result)) {
+        hf__avoided_add_late(x, result);
+        if (hf__avoided_add(x, result) || hf__avoided_forget_silent(x, result)) {
                 hf__exchange_restart(x);
                 return;
         }
@@ -344,23 +345,34 @@ static bool has_local_port(int fd, int port) {
                ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
 }
 
+/* Whether the socket may be that of x, and has received nothing since x was sent. A request that
+ * was not sent may use any connection whose handshake has not begun. */
+static bool is_silent_socket(const struct hf__exchange *x, size_t fd) {
+        const struct hf__socket *sock = &x->engine->lanes.sockets[fd];
+
+        if (sock->pool != x->pool)
+                return false;
+        if (!x->may_have_sent)
+                return sock->is_connection && sock->last_in == 0;
+        return sock->last_in < x->sent_at && has_local_port((int)fd, x->local_port);
+}
+
 /*
  * Whether x received no byte on its connection after it was sent, or never got a connection. The
  * second case matters for TLS: x may wait for a connection that another request is opening. If that
- * handshake hangs, later requests must not wait for it too.
+ * handshake hangs, later requests must not wait for it too. New connections avoid the address.
  */
-static bool is_connection_silent(const struct hf__exchange *x) {
-        const struct hf__lanes *lanes = &x->engine->lanes;
+static bool note_silence(const struct hf__exchange *x) {
+        bool is_silent = !x->may_have_sent;
 
-        if (!x->may_have_sent)
-                return true;
-        if (x->local_port <= 0)
+        if (x->may_have_sent && x->local_port <= 0)
                 return false;
-        for (size_t fd = 0; fd < lanes->n_sockets; fd++)
-                if (lanes->sockets[fd].pool == x->pool && lanes->sockets[fd].last_in < x->sent_at &&
-                    has_local_port((int)fd, x->local_port))
-                        return true;
-        return false;
+        for (size_t fd = 0; fd < x->engine->lanes.n_sockets; fd++)
+                if (is_silent_socket(x, fd)) {
+                        hf__avoided_add_silent(x->engine, (int)fd);
+                        is_silent = true;
+                }
+        return is_silent;
 }
 
 static const char *describe_abort(const struct hf__exchange *x, int outcome) {
@@ -377,7 +389,7 @@ static const char *describe_abort(const struct hf__exchange *x, int outcome) {
 void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         hf__engine_assert_thread(x->engine);
         assert(!x->ended);
-        if (outcome != HF_E_CANCELED && x->pool && is_connection_silent(x))
+        if (outcome != HF_E_CANCELED && x->pool && note_silence(x))
                 hf__lanes_replace_pool(x->pool);
         if (x->error_text[0] == '\0')
                 (void)strcpy(x->error_text, describe_abort(x, outcome));

@@ -55,6 +55,8 @@ struct hf__exchange {
         struct hf__pool *pool;         /* NULL = not active */
         CURL *easy;                    /* NULL = none */
         struct hf__avoided *avoided;   /* owned; NULL = no address */
+        bool left_out_silent;          /* an address was refused because it was silent */
+        bool takes_silent;             /* no other address was left, so none is refused for that */
         struct curl_slist *connect_to; /* owned, freed by curl_slist_free_all; NULL = none */
         char *url_override;            /* owned, freed by curl_free; NULL = none */
         bool may_have_sent;            /* curl has a connection and may have begun to send */

@@ -375,7 +375,22 @@ static void *cut_all(void *ctx) {
         return NULL;
 }
 
-static bool second_start(struct second *second, int port) {
+/* Like stay_silent, for connections that nobody closes before the end of the test. */
+static void *keep_all(void *ctx) {
+        struct second *second = ctx;
+        int fds[64];
+        size_t n = 0;
+
+        while (n < 64 && (fds[n] = accept(second->fd, NULL, NULL)) >= 0) {
+                atomic_fetch_add(&second->n_connections, 1);
+                n++;
+        }
+        while (n > 0)
+                (void)close(fds[--n]);
+        return NULL;
+}
+
+static bool second_start(struct second *second, int port, void *(*serve)(void *ctx)) {
         struct sockaddr_in6 address = {.sin6_family = AF_INET6,
                                        .sin6_addr = IN6ADDR_LOOPBACK_INIT,
                                        .sin6_port = htons((uint16_t)port)};
@@ -387,7 +402,7 @@ static bool second_start(struct second *second, int port) {
                         (void)close(second->fd);
                 return false;
         }
-        assert_int_equal(pthread_create(&second->thread, NULL, cut_all, second), 0);
+        assert_int_equal(pthread_create(&second->thread, NULL, serve, second), 0);
         return true;
 }
 
@@ -402,7 +417,7 @@ static void test_a_lost_handshake_goes_to_the_next_address_of_a_name(void **stat
         struct second second;
 
         loopback_server_start(&cutting, cut, NULL);
-        if (!second_start(&second, cutting.port)) {
+        if (!second_start(&second, cutting.port, cut_all)) {
                 loopback_server_stop(&cutting);
                 skip(); /* no IPv6 */
         }
@@ -416,6 +431,42 @@ static void test_a_lost_handshake_goes_to_the_next_address_of_a_name(void **stat
         client = hf_client_free(client);
         second_stop(&second);
         loopback_server_stop(&cutting);
+}
+
+/* An address whose server accepts connections and says nothing is left out, as long as there is
+ * another one. Here both addresses of a name are silent, so each gets its connections in turn. */
+static void expect_turns(const char *scheme) {
+        struct hf_request hurried = put;
+        struct hf_status status;
+        struct second second;
+
+        loopback_server_start(&silent, stay_silent, NULL);
+        if (!second_start(&second, silent.port, keep_all)) {
+                loopback_server_stop(&silent);
+                skip(); /* no IPv6 */
+        }
+        struct hf_client *client = client_of(url_of(silent.port, scheme, "localhost"), NULL);
+        hf_nsec until = hf_now(hf_clock_system()) + 20 * HF_NSEC_PER_SEC;
+        while ((atomic_load(&silent.n_connections) < 2 || atomic_load(&second.n_connections) < 2) &&
+               hf_now(hf_clock_system()) < until) {
+                hurried.deadline = hf_now(hf_clock_system()) + 100 * HF_NSEC_PER_MSEC;
+                assert_int_not_equal(hf_client_do(client, &hurried, hf_cancel_never(), NULL, NULL,
+                                                  &status),
+                                     0);
+        }
+        assert_true(atomic_load(&silent.n_connections) >= 2);
+        assert_true(atomic_load(&second.n_connections) >= 2);
+        client = hf_client_free(client);
+        second_stop(&second);
+        loopback_server_stop(&silent);
+}
+
+static void test_an_address_that_hangs_in_its_handshake_is_left_out(void **state) {
+        expect_turns("https");
+}
+
+static void test_an_address_that_does_not_respond_is_left_out(void **state) {
+        expect_turns("http");
 }
 
 /* ---- watches and informers ---- */
@@ -507,6 +558,8 @@ int main(void) {
                                        reset_servers),
                 cmocka_unit_test_setup(test_a_handshake_that_hangs_leaves_time_for_the_next_server,
                                        reset_servers),
+                cmocka_unit_test(test_an_address_that_hangs_in_its_handshake_is_left_out),
+                cmocka_unit_test(test_an_address_that_does_not_respond_is_left_out),
                 cmocka_unit_test_setup(test_a_lost_handshake_goes_to_the_next_address_of_a_name,
                                        reset_servers),
                 cmocka_unit_test_setup(test_an_informer_goes_on_at_a_server_that_is_behind,

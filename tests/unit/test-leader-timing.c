@@ -48,6 +48,8 @@ static void test_defaults_follow_from_the_three_durations(void **state) {
         assert_int_equal(t.stop_grace, 3 * S);
         t = timing(6 * S, 3 * S, 1 * S);
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+        t = timing(1 * S, 600 * MS, 150 * MS); /* the shortest Lease; tests/bench/short_terms.py */
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
 }
 
 /*
