@@ -15,6 +15,11 @@
 #define MAX_MESSAGE 1024
 #define PREFIX      5 /* of a message */
 
+/* Error codes of HTTP/2. */
+#define NO_ERROR       0
+#define INTERNAL_ERROR 2
+#define REFUSED_STREAM 7
+
 struct stream {
         uint32_t id;
         uint8_t kind; /* of the first message; 0 = none has come */
@@ -26,6 +31,7 @@ struct connection {
         struct grpc_server *server;
         int fd;
         bool is_silent;
+        uint32_t held_id; /* the stream of the last H */
         uint8_t in[1 << 17];
         size_t n_in;
         struct stream streams[N_STREAMS];
@@ -83,6 +89,26 @@ static void send_response(struct connection *c, uint32_t id, const void *message
         send_trailers(c, id);
 }
 
+static void send_reset(struct connection *c, uint32_t id, uint32_t error_code) {
+        uint8_t payload[4];
+
+        h2_put_u32(payload, error_code);
+        send_frame(c, H2_RST_STREAM, 0, id, payload, sizeof payload);
+}
+
+/* In one piece, so that the client reads both at once. */
+static void send_twice(struct connection *c, uint32_t id, const void *message, size_t n) {
+        uint8_t frames[2 * (H2_HEAD_SIZE + MAX_MESSAGE)], *at = frames;
+
+        send_head(c, id);
+        for (int i = 0; i < 2; i++) {
+                h2_put_head(at, n, H2_DATA, 0, id);
+                memcpy(at + H2_HEAD_SIZE, message, n);
+                at += H2_HEAD_SIZE + n;
+        }
+        (void)loopback_server_send(c->fd, frames, (size_t)(at - frames));
+}
+
 /* Sends RST in place of FIN, and keeps the descriptor. */
 static void reset(struct connection *c) {
         const struct sockaddr none = {.sa_family = AF_UNSPEC};
@@ -130,8 +156,32 @@ static bool respond(struct connection *c, uint32_t id, const uint8_t *message, s
                 send_head(c, id);
                 send_frame(c, H2_DATA, 0, id, "\0\xff\xff\xff\xff", PREFIX);
                 return true;
-        case 'r': send_frame(c, H2_RST_STREAM, 0, id, "\0\0\0\7", 4); return true;
-        case 'i': send_frame(c, H2_RST_STREAM, 0, id, "\0\0\0\2", 4); return true;
+        case 'r': send_reset(c, id, REFUSED_STREAM); return true;
+        case 'i': send_reset(c, id, INTERNAL_ERROR); return true;
+        case 'v': send_reset(c, id, NO_ERROR); return true;
+        case 'j':
+                send_head(c, id);
+                send_reset(c, id, INTERNAL_ERROR);
+                return true;
+        case 't':
+                send_head(c, id);
+                send_trailers(c, id);
+                send_reset(c, id, INTERNAL_ERROR);
+                return true;
+        case 'H': c->held_id = id; return true;
+        case 'k':
+                send_head(c, c->held_id);
+                send_response(c, id, message, n);
+                return true;
+        case 'm':
+                send_frame(c, H2_DATA, 0, c->held_id, message, n);
+                send_response(c, id, message, n);
+                return true;
+        case 'P':
+                send_response(c, id, message, n);
+                send_frame(c, H2_PING, 0, 0, "holdfast", 8);
+                return true;
+        case '3': send_twice(c, id, message, n); return true;
         case 'g': send_goaway(c, 0); return true;
         case 'G':
                 send_goaway(c, id);
@@ -197,6 +247,8 @@ static bool take_frame(struct connection *c, const uint8_t *frame, size_t n) {
                 if (!(frame[4] & H2_ACK)) {
                         atomic_fetch_add(&c->server->n_pings, 1);
                         send_frame(c, H2_PING, H2_ACK, 0, frame + H2_HEAD_SIZE, n);
+                } else {
+                        atomic_fetch_add(&c->server->n_acks, 1);
                 }
                 return true;
         case H2_RST_STREAM: atomic_fetch_add(&c->server->n_resets, 1); return true;
@@ -254,6 +306,7 @@ static void serve(void *ctx, int fd) {
         }
         while (open)
                 open = take_input(c) && receive(c);
+        atomic_fetch_add(&c->server->n_closed, 1);
         free(c);
 }
 
@@ -262,6 +315,8 @@ void grpc_server_start(struct grpc_server *server) {
         atomic_init(&server->n_messages, 0);
         atomic_init(&server->n_resets, 0);
         atomic_init(&server->n_data, 0);
+        atomic_init(&server->n_acks, 0);
+        atomic_init(&server->n_closed, 0);
         atomic_init(&server->holds, false);
         loopback_server_start(&server->base, serve, server);
 }

@@ -26,6 +26,14 @@
  *      C  resets the connection
  *      s  the same message; the stream stays, and each later message is returned too
  *      S  the same message; the stream stays, and later messages are ignored
+ *      H  nothing until a later call of the connection asks for it
+ *      k  the header block of the last H, and then as e
+ *      m  a message on the stream of the last H, and then as e
+ *      3  the same message twice in one piece; the stream stays
+ *      t  trailers with status 0, and then resets the stream: INTERNAL_ERROR
+ *      j  a header block, and then resets the stream: INTERNAL_ERROR
+ *      v  resets the stream: NO_ERROR
+ *      P  as e, and then a PING
  *
  * A message of more than 1 KiB, with its prefix, is never complete. Asserts instead of handling
  * errors.
@@ -40,6 +48,8 @@ struct grpc_server {
         atomic_int n_pings, n_messages, n_resets; /* n_resets: of streams, by the client */
         atomic_bool holds;                        /* it reads nothing for now */
         atomic_int n_data;                        /* bytes of all messages, in part or whole */
+        atomic_int n_acks;                        /* responses of the client to PINGs */
+        atomic_int n_closed;                      /* connections */
 };
 
 void grpc_server_start(struct grpc_server *server);

@@ -15,6 +15,7 @@
 #include <holdfast/error.h>
 
 #include "core_fixture.h"
+#include "leader/core_lease.h"
 
 /* Scenario of docs/parity.md: CG01. */
 static void test_an_absent_lease_is_created(void **state) {
@@ -402,6 +403,20 @@ static void test_an_acquire_overwritten_before_its_reply_starts_no_term(void **s
         assert_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
+/* 0 = it is free already, or its own */
+static void test_a_lease_that_may_be_written_has_no_time(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        assert_true(hf__core_free_at(&f.core) == 0);
+        (void)core_fixture_start_behind(&f, "", 15);
+        assert_true(hf__core_free_at(&f.core) == 0);
+        (void)core_fixture_start_behind(&f, "bing", 15);
+        assert_true(hf__core_free_at(&f.core) == f.core.observed_at + 15 * SEC);
+        f.core.holder_is_dead = true;
+        assert_true(hf__core_free_at(&f.core) == 0);
+}
+
 /* A standby that holds back leaves a free Lease to others, but not one that was handed to it. */
 static void test_a_standby_that_holds_back_takes_a_lease_later(void **state) {
         struct core_fixture f;
@@ -491,6 +506,7 @@ static void test_a_proof_of_death_lasts_as_long_as_the_term_of_the_dead(void **s
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_a_lease_that_may_be_written_has_no_time),
                 cmocka_unit_test(test_an_absent_lease_is_created),
                 cmocka_unit_test(test_the_count_of_transitions_does_not_overflow),
                 cmocka_unit_test(test_a_lease_that_stays_absent_keeps_its_count),

@@ -304,6 +304,22 @@ static void test_a_hand_over_names_the_successor(void **state) {
         assert_non_null(core_fixture_find_action(&f, HF__ACT_TERM_START));
 }
 
+/* Another program changes the free Lease, a label of it for example. */
+static void test_a_change_without_a_holder_does_not_end_the_wait(void **state) {
+        struct core_fixture f;
+
+        core_fixture_lead(&f);
+        core_fixture_watched(&f, &f.lease);
+        core_fixture_hand_over(&f, "other");
+        core_fixture_step(&f, HF__EV_JOINED);
+        core_fixture_write_done(&f, 0);
+        struct hf__record record = f.core.observed;
+        core_fixture_set_revision(&f, &record);
+        core_fixture_watched(&f, &record);
+        assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 4 * SEC - 1));
+        assert_non_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 1));
+}
+
 /* Leads, and hands over to "other", which leads then. Returns its Lease. */
 static struct hf__record be_succeeded(struct core_fixture *f) {
         core_fixture_lead(f);
@@ -463,6 +479,7 @@ int main(void) {
                 cmocka_unit_test(test_after_a_replaced_history_a_read_precedes_the_next_write),
                 cmocka_unit_test(test_the_drain_deadline_aborts_the_term),
                 cmocka_unit_test(test_a_hand_over_names_the_successor),
+                cmocka_unit_test(test_a_change_without_a_holder_does_not_end_the_wait),
                 cmocka_unit_test(test_a_lease_can_be_handed_back_at_once),
                 cmocka_unit_test(test_the_wait_for_a_successor_ends_with_the_next_term),
                 cmocka_unit_test(test_an_annotation_may_ask_for_a_hand_over),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Proofs of death by lock files (leader/holder_lock.h), with real processes. */
 #undef NDEBUG
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,11 +12,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "count_descriptors.h"
 #include "lock_file_process.h"
 
 static struct fixture {
@@ -26,6 +27,18 @@ static struct fixture {
         char process[HF__HOLDER_PROCESS_MAX]; /* the description of the other process */
         pid_t pid;
 } f;
+
+static long file_system; /* the type that the kernel reports; 0 = the real one */
+
+int __real_fstatfs64(int fd, struct statfs *ret);
+int __wrap_fstatfs64(int fd, struct statfs *ret);
+int __wrap_fstatfs64(int fd, struct statfs *ret) {
+        int r = __real_fstatfs64(fd, ret);
+
+        if (file_system)
+                ret->f_type = file_system;
+        return r;
+}
 
 static void start_other(bool with_child) {
         f.pid = lock_file_process_start(f.other, with_child, f.process);
@@ -203,15 +216,20 @@ static void test_a_pipe_is_no_lock_file(void **state) {
         assert_null(lock);
 }
 
-static unsigned count_descriptors(void) {
-        DIR *dir = opendir("/proc/self/fd");
-        unsigned n = 0;
+/* Another machine, or another kernel on this one, may hold the lock of a file on NFS. */
+static void test_a_file_of_a_network_is_no_lock_file(void **state) {
+        struct hf__holder_lock *lock = NULL;
+        struct hf_status status = {0};
 
-        assert_non_null(dir);
-        while (readdir(dir))
-                n++;
-        closedir(dir);
-        return n;
+        start_other(false);
+        kill_other();
+        file_system = 0x6969;
+        assert_int_equal(hf__holder_lock_new(f.other, &lock, &status), HF_E_INVALID);
+        assert_non_null(strstr(status.message, "must be a regular file on a local file system"));
+        assert_null(lock);
+        assert_false(is_dead());
+        file_system = 0;
+        assert_true(is_dead());
 }
 
 static void test_nothing_stays_open(void **state) {
@@ -241,6 +259,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_the_owner_of_a_file_knows_that_its_previous_owner_is_dead, set_up,
                         tear_down),
+                cmocka_unit_test_setup_teardown(test_a_file_of_a_network_is_no_lock_file, set_up,
+                                                tear_down),
                 cmocka_unit_test_setup_teardown(test_nothing_stays_open, set_up, tear_down),
                 cmocka_unit_test_setup_teardown(
                         test_a_name_alone_is_a_file_of_the_working_directory, set_up, tear_down),

@@ -275,6 +275,8 @@ static void test_a_twin_is_warned_of(void **state) {
                                      "identity, but this process did not acquire it: another "
                                      "process has, or had, the same identity\n"));
         assert_true(clocked_metric(SERIES("identity_collisions_total")) == 1);
+        assert_true(health_says("leaderElection-lock failed: lease kube-system/lead is held by "
+                                "another process that uses our identity, a"));
         finish();
 }
 

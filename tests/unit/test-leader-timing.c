@@ -88,6 +88,10 @@ static void test_broken_relations_are_named(void **state) {
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
         t.lease_duration = HF_NSEC_NEVER;
         assert_int_equal(hf_leader_timing_check(&t, NULL), HF_E_INVALID);
+        t.lease_duration = (INT64_C(1) << 31) * S;
+        expect_refused(t, "lease duration 596523h14m8s is too long");
+        t.lease_duration -= S;
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
 }
 
 static void test_the_worst_case_of_a_take_over_is_computed(void **state) {

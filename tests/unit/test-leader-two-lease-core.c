@@ -55,12 +55,16 @@ static void watched(enum hf__two_lease_side side, const struct hf__record *recor
 }
 
 /* The response to the request of the last step. */
-static void respond(int result, const struct hf__record *record) {
+static void respond_later(int result, hf_nsec retry_after, const struct hf__record *record) {
         const struct hf__two_lease_command command = f.commands.list[0];
 
         spoil_commands();
-        hf__two_lease_response(&f.two, command.side, command.op_id, result, 0, record, time_now(),
-                               &f.commands);
+        hf__two_lease_response(&f.two, command.side, command.op_id, result, retry_after, record,
+                               time_now(), &f.commands);
+}
+
+static void respond(int result, const struct hf__record *record) {
+        respond_later(result, 0, record);
 }
 
 static void expect_one(enum hf__two_lease_command_type type) {
@@ -170,6 +174,33 @@ static void test_the_refusal_is_reported_after_the_old_lease_was_given_back(void
         expect_one(HF__TWO_LEASE_RESPONSE);
         assert_int_equal(f.commands.list[0].result, HF_E_FORBIDDEN);
         assert_int_equal(f.two.stage, HF__TWO_LEASE_IDLE);
+}
+
+/* The pause that a server asks for is that of the whole operation. */
+static void test_the_pause_after_a_refusal_is_passed_on(void **state) {
+        struct hf__record released;
+
+        (void)begin_acquire(f.now + 5 * SEC);
+        respond_later(HF_E_TOO_MANY, 3 * SEC, NULL);
+        expect_one(HF__TWO_LEASE_RESPONSE);
+        assert_int_equal(f.commands.list[0].result, HF_E_TOO_MANY);
+        assert_true(f.commands.list[0].retry_after == 3 * SEC);
+
+        (void)set_up(NULL);
+        (void)acquire_old(f.now + 5 * SEC);
+        respond_later(HF_E_TIMEOUT, 4 * SEC, NULL);
+        expect_one(HF__TWO_LEASE_RESPONSE);
+        assert_true(f.commands.list[0].retry_after == 4 * SEC);
+
+        (void)set_up(NULL);
+        (void)acquire_old(f.now + 5 * SEC);
+        respond_later(HF_E_TOO_MANY, 5 * SEC, NULL);
+        expect_one(HF__TWO_LEASE_WRITE);
+        released = f.commands.list[0].record;
+        respond(0, &released);
+        expect_one(HF__TWO_LEASE_RESPONSE);
+        assert_int_equal(f.commands.list[0].result, HF_E_TOO_MANY);
+        assert_true(f.commands.list[0].retry_after == 5 * SEC);
 }
 
 static void test_a_term_has_the_new_leases_revision(void **state) {
@@ -394,6 +425,7 @@ int main(void) {
                                        set_up),
                 cmocka_unit_test_setup(
                         test_the_refusal_is_reported_after_the_old_lease_was_given_back, set_up),
+                cmocka_unit_test_setup(test_the_pause_after_a_refusal_is_passed_on, set_up),
                 cmocka_unit_test_setup(test_only_an_acquire_that_may_still_be_applied_is_in_doubt,
                                        set_up),
                 cmocka_unit_test_setup(test_a_term_has_the_new_leases_revision, set_up),

@@ -26,6 +26,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "count_descriptors.h"
 #include "failing_memory.h"
 #include "grpc_server.h"
 #include "patience.h"
@@ -46,6 +47,7 @@ static struct {
         struct hfd_grpc_channel *channel;
         atomic_uint n_looked_up; /* names; without those that are addresses */
         atomic_bool holds, is_held, had_null, epoll_is_full;
+        atomic_int n_watched; /* sockets in the epoll sets, and the channels' own descriptors */
 } f;
 
 /* ---- look-ups ---- */
@@ -87,10 +89,14 @@ int __real_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event);
 
 int __wrap_epoll_ctl(int epoll_fd, int op, int fd, struct epoll_event *event) {
-        if (op != EPOLL_CTL_ADD || !atomic_load(&f.epoll_is_full))
-                return __real_epoll_ctl(epoll_fd, op, fd, event);
-        errno = ENOSPC;
-        return -1;
+        if (op == EPOLL_CTL_ADD && atomic_load(&f.epoll_is_full)) {
+                errno = ENOSPC;
+                return -1;
+        }
+        int r = __real_epoll_ctl(epoll_fd, op, fd, event);
+        if (r == 0)
+                atomic_fetch_add(&f.n_watched, (op == EPOLL_CTL_ADD) - (op == EPOLL_CTL_DEL));
+        return r;
 }
 
 /* ---- options of sockets ---- */
@@ -215,6 +221,8 @@ static void test_the_addresses_of_a_name_are_tried_in_order(void **state) {
         call_host("127.0.0.2", HF_E_UNAVAILABLE, "cannot connect: Connection refused");
         assert_int_equal(atomic_load(&f.server.base.n_connections), 2);
         assert_true(atomic_load(&f.n_looked_up) >= 3);
+        /* Each socket was taken out of its epoll set, because a child process may have a copy. */
+        assert_int_equal(atomic_load(&f.n_watched), 4); /* those of the four channels */
 }
 
 /* This must work even on a machine without localhost in /etc/hosts. */
@@ -245,9 +253,9 @@ static void test_a_call_does_not_wait_for_a_look_up(void **state) {
         start(&call, "echo", 60 * SEC, 0);
         PATIENCE_AWAIT(atomic_load(&f.is_held));
         hfd_grpc_channel_stop(f.channel);
+        PATIENCE_AWAIT(atomic_load(&call.done)); /* the loop has ended, and waits for the look-up */
         atomic_store(&f.holds, false);
         close_channel();
-        PATIENCE_AWAIT(atomic_load(&call.done));
         hf__buf_unref(call.body);
         assert_int_equal(call.outcome, HF_E_CANCELED);
 }
@@ -345,7 +353,18 @@ static void channel_life(int n) {
 }
 
 static void test_a_channel_is_made_whole_or_not_at_all(void **state) {
+        const struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
+                                                       .host = &host,
+                                                       .endpoints = &f.endpoint,
+                                                       .n_endpoints = 1};
+        struct hfd_grpc_channel *channel = NULL;
+        unsigned n_descriptors = count_descriptors();
+
         failing_memory_try_all(channel_life, 3);
+        atomic_store(&f.epoll_is_full, true);
+        assert_int_equal(hfd_grpc_channel_new(&config, &channel), -ENOSPC);
+        assert_null(channel);
+        assert_int_equal(count_descriptors(), n_descriptors);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -7,7 +7,6 @@
  * Time-outs of seconds are tested with a clock that runs FASTER times as fast.
  */
 #undef NDEBUG
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +25,7 @@
 
 #include "base/buf.h"
 #include "base/thread.h"
+#include "count_descriptors.h"
 #include "grpc_server.h"
 #include "patience.h"
 #include "scripted_server.h"
@@ -51,7 +51,7 @@ struct fixture {
 };
 
 static struct fixture f;
-static atomic_bool ends_at_first_message;
+static atomic_bool ends_at_first_message, cancels_when_done;
 
 static void open_channel_to(int port, const struct hf_host *its_host) {
         char url[64];
@@ -115,6 +115,8 @@ static void on_done(void *ctx, const struct hfd_grpc_result *result) {
                 memcpy(call->message, result->message, result->n_message);
         pthread_cond_broadcast(&call->cond);
         pthread_mutex_unlock(&call->mu);
+        if (atomic_load(&cancels_when_done))
+                hfd_grpc_channel_cancel(f.channel, &call->stream);
 }
 
 static int on_message(void *ctx, const char *data, size_t n) {
@@ -243,6 +245,7 @@ static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         assert_string_equal(call.status_text, "a b");
         assert_int_equal(call_with(&call, "broken off"), 0);
         assert_int_equal(call.status, -1);
+        assert_string_equal(call.error_text, "");
         assert_int_equal(call_with(&call, "half"), 0);
         assert_int_equal(call.status, 0);
         assert_false(call.has_message);
@@ -259,6 +262,24 @@ static void test_what_is_wrong_with_a_response_is_reported(void **state) {
         close_channel();
 }
 
+/* A status is final: whatever ends the stream after it does not matter. Without one, the header
+ * block says nothing. */
+static void test_a_reset_does_not_change_a_status(void **state) {
+        struct call call;
+
+        open_channel(&host);
+        start_stream(&call, "trailers before a reset", 0, 0);
+        assert_int_equal(await(&call), 0);
+        assert_int_equal(call.status, 0);
+        assert_int_equal(call_with(&call, "just a head"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "the server has reset the stream");
+        assert_int_equal(call_with(&call, "void"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "");
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(n_connections(), 1);
+        close_channel();
+}
+
 /* ---- what was certainly not executed ---- */
 
 static void test_refused_is_not_executed(void **state) {
@@ -268,13 +289,31 @@ static void test_refused_is_not_executed(void **state) {
         assert_int_equal(call_with(&call, "refused"), HF_E_UNAVAILABLE);
         assert_string_equal(call.error_text, "the server has refused the stream");
         assert_int_equal(call_with(&call, "go away"), HF_E_UNAVAILABLE);
-        assert_int_equal(call_with(&call, "echo"), 0); /* on a new connection */
+        PATIENCE_AWAIT(atomic_load(&f.server.n_closed) == 1); /* nothing more would come of it */
+        assert_int_equal(call_with(&call, "echo"), 0);        /* on a new connection */
         assert_int_equal(n_connections(), 2);
         start(&next, message_of("Go away after this", 0), in_msec(60000));
         assert_int_equal(await(&next), 0);
         assert_int_equal(next.status, 0);
         assert_int_equal(call_with(&call, "echo"), 0);
         assert_int_equal(n_connections(), 3);
+        close_channel();
+}
+
+/* A stream stays on the connection, but no new call is begun there. */
+static void test_new_calls_leave_a_connection_that_goes_away(void **state) {
+        struct call alive, call;
+
+        open_channel(&host);
+        start_stream(&alive, "stream", 0, 0);
+        await_messages(&alive, 1);
+        assert_int_equal(call_with(&call, "Go away after this"), 0);
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(n_connections(), 2);
+        assert_int_equal(atomic_load(&f.server.n_closed), 0);
+        hfd_grpc_channel_cancel(f.channel, &alive.stream);
+        assert_int_equal(await(&alive), HF_E_CANCELED);
+        PATIENCE_AWAIT(atomic_load(&f.server.n_closed) == 1);
         close_channel();
 }
 
@@ -332,7 +371,7 @@ static void test_a_server_of_another_protocol_is_left(void **state) {
 /* More than fits into the channel's buffer, but not more than the windows: nothing that the server
  * sends makes the channel go on. */
 static void test_a_large_request_is_written_at_once(void **state) {
-        enum { LARGE = 65000 };
+        enum { LARGE = 65500 };
         struct call call, next;
 
         f.server.opens_no_window = true;
@@ -416,6 +455,18 @@ static void test_calls_stay_on_a_connection_that_receives(void **state) {
                 assert_int_equal(await(&alive), HF_E_CANCELED);
         } while (n_connections() > before && ms < PATIENCE_MSEC / 8);
         assert_int_equal(n_connections(), before);
+        close_channel();
+}
+
+/* The peer wants to know whether the channel lives, although no call is under way. */
+static void test_a_ping_is_answered_without_a_call(void **state) {
+        struct call call;
+
+        open_channel(&host);
+        for (int i = 1; i <= 3; i++) {
+                assert_int_equal(call_with(&call, "Ping the client"), 0);
+                PATIENCE_AWAIT(atomic_load(&f.server.n_acks) == i);
+        }
         close_channel();
 }
 
@@ -529,15 +580,37 @@ static void test_a_message_can_end_its_stream(void **state) {
         close_channel();
 }
 
-static unsigned count_descriptors(void) {
-        DIR *dir = opendir("/proc/self/fd");
-        unsigned n = 0;
+/* The second message is read together with the one that has ended the stream. */
+static void test_messages_after_the_end_of_a_stream_are_dropped(void **state) {
+        struct call call;
 
-        assert_non_null(dir);
-        while (readdir(dir))
-                n++;
-        closedir(dir);
-        return n;
+        open_channel(&host);
+        ends_at_first_message = true;
+        start_stream(&call, "3: two messages", 0, 0);
+        assert_int_equal(await(&call), HF_E_CANCELED);
+        assert_int_equal(call.n_messages, 1);
+        ends_at_first_message = false;
+        assert_int_equal(call_with(&call, "echo"), 0);
+        assert_int_equal(n_connections(), 1);
+        close_channel();
+}
+
+/* on_done may cancel the call that has just ended, and the channel may be stopped meanwhile. */
+static void test_a_call_that_has_ended_can_be_canceled(void **state) {
+        struct call call;
+
+        open_channel(&host);
+        cancels_when_done = true;
+        start_stream(&call, "refused", 0, 0);
+        assert_int_equal(await(&call), HF_E_UNAVAILABLE);
+        assert_true(call.released);
+        start_stream(&call, "stream", 0, 0);
+        await_messages(&call, 1);
+        hfd_grpc_channel_stop(f.channel);
+        assert_int_equal(await(&call), HF_E_CANCELED);
+        assert_true(call.released);
+        cancels_when_done = false;
+        close_channel();
 }
 
 static void test_no_descriptor_is_left(void **state) {
@@ -571,7 +644,9 @@ int main(void) {
         const struct CMUnitTest cases[] = {
                 cmocka_unit_test(test_a_response_arrives_with_its_code_status_and_message),
                 cmocka_unit_test(test_what_is_wrong_with_a_response_is_reported),
+                cmocka_unit_test(test_a_reset_does_not_change_a_status),
                 cmocka_unit_test(test_refused_is_not_executed),
+                cmocka_unit_test(test_new_calls_leave_a_connection_that_goes_away),
                 cmocka_unit_test(test_lost_after_writing_is_unknown),
                 cmocka_unit_test(test_incomplete_request_is_not_executed),
                 cmocka_unit_test(test_unreachable_is_not_executed),
@@ -580,12 +655,15 @@ int main(void) {
                 cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
                 cmocka_unit_test(test_calls_leave_a_silent_connection),
                 cmocka_unit_test(test_calls_stay_on_a_connection_that_receives),
+                cmocka_unit_test(test_a_ping_is_answered_without_a_call),
                 cmocka_unit_test(test_ping_finds_a_dead_peer),
                 cmocka_unit_test(test_probe_finds_a_dead_stream),
                 cmocka_unit_test(test_cancel_at_any_moment),
                 cmocka_unit_test(test_a_cancel_resets_the_stream),
                 cmocka_unit_test(test_cancel_while_frames_wait),
                 cmocka_unit_test(test_a_message_can_end_its_stream),
+                cmocka_unit_test(test_messages_after_the_end_of_a_stream_are_dropped),
+                cmocka_unit_test(test_a_call_that_has_ended_can_be_canceled),
                 cmocka_unit_test(test_no_descriptor_is_left),
                 cmocka_unit_test(test_stop_refuses_and_ends),
         };

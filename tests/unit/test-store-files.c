@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "count_descriptors.h"
 #include "server/storage/key_prefixes.h"
 #include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/backup.h"
@@ -174,6 +175,12 @@ static void expect_no_fault(const char *name) {
                 fail_msg("%s: %s", name, reported);
 }
 
+/* This test is the first one, because the process then keeps the library. */
+static void test_the_first_command_loads_sqlite(void **state) {
+        (void)sqlite_fixture_sql("first.db", "CREATE TABLE t (x)");
+        expect_fault("first.db", "not a store");
+}
+
 static void test_a_sound_file_has_no_faults(void **state) {
         struct hfd_store *store = make_store("sound.db");
 
@@ -186,13 +193,30 @@ static void test_a_sound_file_has_no_faults(void **state) {
         expect_no_fault("new.db");
 }
 
-/* Each damage is done to the same two keys: /a has revisions 2 and 3, /b 4 and its deletion 5. */
+/* /a has revisions 2 and 3, /b 4 and its deletion 5. */
+static void make_two_keys(const char *name) {
+        struct hfd_store *store = open_store(name);
+
+        (void)store_client_put(store, "/a", "one");
+        (void)store_client_put(store, "/a", "two");
+        (void)store_client_put(store, "/b", "one");
+        (void)store_client_delete(store, "/b");
+        store->ops->free(store);
+        expect_no_fault(name);
+}
+
+/* The first version of /a was removed by a compaction. */
+#define COMPACTED_AT_2                                                                             \
+        "DELETE FROM versions WHERE id = 32; INSERT INTO meta VALUES('compacted', 2); "
+
 static void test_damage_of_the_contents_is_found(void **state) {
         static const struct {
                 const char *sql, *fault;
         } damages[] = {
                 {"DELETE FROM meta WHERE name = 'history'", "no history"},
                 {"INSERT INTO meta VALUES('compacted', 6)", "compacted revision is 6"},
+                {"INSERT INTO meta VALUES('compacted', -1)", "compacted revision is -1"},
+                {"INSERT INTO meta VALUES('compacted', 3), ('swept', -1)", "up to revision 0"},
                 {"INSERT INTO meta VALUES('compacted', 3), ('swept', 64)", "up to revision 4"},
                 {"DELETE FROM versions WHERE id = 32", "revision 2, is missing"},
                 {"UPDATE versions SET previous = 0 WHERE id = 48",
@@ -201,6 +225,23 @@ static void test_damage_of_the_contents_is_found(void **state) {
                  "has revision 2, but this one refers to revision 4"},
                 {"UPDATE versions SET previous = 33 WHERE id = 32",
                  "revision 2, which is not an older one"},
+                {"UPDATE versions SET previous = 32 WHERE id = 32",
+                 "revision 2, which is not an older one"},
+                {"UPDATE versions SET previous = -1 WHERE id = 32", "which is not an older one"},
+                {"DELETE FROM versions WHERE id = 32; INSERT INTO meta VALUES('compacted', 1)",
+                 "revision 2, is missing"},
+                {COMPACTED_AT_2 "UPDATE versions SET created = 1 WHERE id = 48",
+                 "creation revision, 1, is wrong"},
+                {COMPACTED_AT_2 "UPDATE versions SET created = 4 WHERE id = 48",
+                 "creation revision, 4, is wrong"},
+                {"UPDATE versions SET value = NULL WHERE id = 64",
+                 "/b, revision 5: it deletes a key that did not exist"},
+                {"UPDATE versions SET key = 'a' || char(0) || 'b' WHERE id = 32",
+                 "wrong type or size"},
+                {"UPDATE versions SET key = hex(zeroblob(512)) WHERE id = 32",
+                 "wrong type or size"},
+                {"UPDATE versions SET id = 31 WHERE id = 32", "has the revision 1"},
+                {"UPDATE versions SET key = '.holdfast/copying' WHERE key = '/a'", "not completed"},
                 {"UPDATE versions SET created = 3 WHERE id = 48", "creation revision, 3, is wrong"},
                 {"UPDATE versions SET created = 9 WHERE id = 32", "creation revision, 9, is wrong"},
                 {"DELETE FROM versions WHERE id = 64; UPDATE versions SET previous = 0 "
@@ -222,16 +263,50 @@ static void test_damage_of_the_contents_is_found(void **state) {
 
         for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
                 (void)snprintf(name, sizeof name, "damaged-%zu.db", i);
-                struct hfd_store *store = open_store(name);
-                (void)store_client_put(store, "/a", "one");
-                (void)store_client_put(store, "/a", "two");
-                (void)store_client_put(store, "/b", "one");
-                (void)store_client_delete(store, "/b");
-                store->ops->free(store);
-                expect_no_fault(name);
+                make_two_keys(name);
                 (void)sqlite_fixture_sql(name, damages[i].sql);
                 expect_fault(name, damages[i].fault);
         }
+}
+
+/* What a store may write as well, at the edge of what is damage. */
+static void test_what_looks_like_damage_is_none(void **state) {
+        static const char *const changes[] = {
+                "INSERT INTO meta VALUES('compacted', 5)",
+                "INSERT INTO meta VALUES('compacted', 3), ('swept', 63)",
+                COMPACTED_AT_2 "INSERT INTO meta VALUES('swept', 47)",
+                COMPACTED_AT_2 "UPDATE versions SET created = 3 WHERE id = 48",
+                "UPDATE versions SET key = 'x' || substr(hex(zeroblob(511)), 1, 1022) "
+                "WHERE key = '/a'",
+                "UPDATE versions SET key = '/registry.holdfast/copying' WHERE key = '/b'",
+                "UPDATE versions SET key = '/registry.holdfast/copyinh' WHERE key = '/a'",
+        };
+        char name[32];
+
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+                (void)snprintf(name, sizeof name, "changed-%zu.db", i);
+                make_two_keys(name);
+                (void)sqlite_fixture_sql(name, changes[i]);
+                expect_no_fault(name);
+        }
+}
+
+static unsigned n_reports;
+
+static void count_report(void *ctx, const char *text) { n_reports++; }
+
+static void test_so_many_faults_are_reported(void **state) {
+        struct hfd_sqlite_faults faults = {.report = count_report};
+        struct hfd_store *store = open_store("many.db");
+
+        for (int i = 0; i < HFD_SQLITE_FAULTS_MAX + 1; i++)
+                (void)store_client_put(store, "/a", "x");
+        store->ops->free(store);
+        (void)sqlite_fixture_sql("many.db", "UPDATE versions SET value = 'text'");
+        ok(hfd_sqlite_check(sqlite_fixture_path("many.db"), &faults, &status));
+        assert_int_equal(faults.n, HFD_SQLITE_FAULTS_MAX + 1);
+        assert_int_equal(n_reports, HFD_SQLITE_FAULTS_MAX);
+        assert_non_null(strstr(faults.first, "the version with the id 32 "));
 }
 
 static void overwrite(const char *name, off_t at, size_t n) {
@@ -362,17 +437,6 @@ static void test_a_source_that_is_damaged_is_not_a_full_disk(void **state) {
                                        "unsound-2.db is damaged: 1 fault, the first: ");
                 assert_int_equal(count_files("never-2.db"), 0);
         }
-}
-
-static unsigned count_descriptors(void) {
-        DIR *dir = opendir("/proc/self/fd");
-        unsigned n = 0;
-
-        assert_non_null(dir);
-        while (readdir(dir))
-                n++;
-        closedir(dir);
-        return n;
 }
 
 static void test_no_descriptor_is_left(void **state) {
@@ -526,11 +590,9 @@ static void test_a_file_that_is_used_is_not_shrunk(void **state) {
         struct hfd_store *store = make_store("used.db");
         struct hfd_sqlite_shrunk shrunk;
 
-        expect_refused(hfd_sqlite_check_unused(sqlite_fixture_path("used.db"), &status), HF_E_BUSY,
-                       "used.db is used");
         memset(&shrunk, 0xff, sizeof shrunk);
         expect_refused(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status),
-                       HF_E_BUSY, "used.db");
+                       HF_E_BUSY, "used.db is used");
         assert_int_equal(shrunk.n_removed, 0);
         assert_int_equal(shrunk.n_bytes_after, 0);
         store->ops->free(store);
@@ -613,9 +675,12 @@ static void test_a_network_file_system_is_refused(void **state) {
 
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_first_command_loads_sqlite),
                 cmocka_unit_test(test_a_network_file_system_is_refused),
                 cmocka_unit_test(test_a_sound_file_has_no_faults),
                 cmocka_unit_test(test_damage_of_the_contents_is_found),
+                cmocka_unit_test(test_what_looks_like_damage_is_none),
+                cmocka_unit_test(test_so_many_faults_are_reported),
                 cmocka_unit_test(test_damage_of_the_file_is_found),
                 cmocka_unit_test(test_a_backup_has_the_state_of_its_time),
                 cmocka_unit_test(test_a_backup_replaces_nothing),

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,8 +26,21 @@
 /* As long as a commit on a slow disk: much longer than the moment between two commits. */
 #define COMMIT_MSEC 30
 
+static atomic_int flock_error; /* errno of the next call; 0 = it works */
 static atomic_bool stops, waits;
 static atomic_int n_commits, n_commits_of_waits;
+
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
+
+int __wrap_flock(int fd, int operation) {
+        int number = atomic_exchange(&flock_error, 0);
+
+        if (number == 0)
+                return __real_flock(fd, operation);
+        errno = number;
+        return -1;
+}
 
 static void init_lock(struct hfd_sqlite_file_lock *lock) {
         struct hf_status status = {0};
@@ -120,11 +135,32 @@ static void test_a_wait_for_a_stopped_holder_ends(void **state) {
         hfd_sqlite_file_lock_deinit(&third);
 }
 
+static void test_an_error_of_the_lock_is_named(void **state) {
+        struct hfd_sqlite_file_lock lock;
+        struct hf_status status = {0};
+
+        init_lock(&lock);
+        atomic_store(&flock_error, ENOLCK);
+        assert_int_equal(hfd_sqlite_file_lock_take(&lock, &status), -ENOLCK);
+        assert_non_null(strstr(status.message, "turns.db-notify cannot be locked: "
+                                               "No locks available"));
+        assert_false(lock.held);
+        /* Neither of these says that the lock cannot be had. */
+        atomic_store(&flock_error, EINTR);
+        assert_int_equal(take(&lock), 0);
+        hfd_sqlite_file_lock_release(&lock);
+        atomic_store(&flock_error, EWOULDBLOCK);
+        assert_int_equal(take(&lock), 0);
+        hfd_sqlite_file_lock_release(&lock);
+        hfd_sqlite_file_lock_deinit(&lock);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_busy_store_lets_the_others_write),
                 cmocka_unit_test(test_a_stopped_waiter_keeps_nobody_out),
                 cmocka_unit_test(test_a_wait_for_a_stopped_holder_ends),
+                cmocka_unit_test(test_an_error_of_the_lock_is_named),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
 }

@@ -6,7 +6,6 @@
  * no memory and no descriptor behind. And when the watcher wakes.
  */
 #undef NDEBUG
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,6 +26,7 @@
 #include <sqlite3.h>
 
 #include "base/buf.h"
+#include "count_descriptors.h"
 #include "failing_memory.h"
 #include "hand_clock.h"
 #include "patience.h"
@@ -40,7 +40,7 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
-static atomic_bool waits_for_ever, has_no_inotify;
+static atomic_bool waits_for_ever, has_no_inotify, has_no_notices;
 static atomic_int shortest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
@@ -215,17 +215,6 @@ static void use_everything(void) {
         watch_recorder_stop(&late);
 }
 
-static unsigned count_descriptors(void) {
-        DIR *dir = opendir("/proc/self/fd");
-        unsigned n = 0;
-
-        assert_non_null(dir);
-        while (readdir(dir))
-                n++;
-        closedir(dir);
-        return n;
-}
-
 static void test_a_closed_store_leaves_nothing(void **state) {
         open_store("memory.db"); /* the first store loads the library */
         close_store();
@@ -266,6 +255,7 @@ static void test_a_store_is_opened_whole_or_not_at_all(void **state) {
 static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
         struct hfd_store *opened = NULL;
         struct hf_status status = {0};
+        size_t n_live = failing_memory_n_live();
 
         assert_int_equal(mkdir(sqlite_fixture_path("dir.db-notify"), 0700), 0);
         assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("dir.db"), true, &opened,
@@ -273,6 +263,7 @@ static void test_a_lock_that_cannot_be_opened_is_named(void **state) {
                          HF_E_INVALID);
         assert_non_null(strstr(status.message, "dir.db-notify cannot be opened: Is a directory"));
         assert_null(opened);
+        assert_int_equal(failing_memory_n_live(), n_live);
         assert_int_equal(rmdir(sqlite_fixture_path("dir.db-notify")), 0);
 }
 
@@ -344,11 +335,18 @@ int __wrap_inotify_init1(int flags) {
         return atomic_load(&has_no_inotify) ? -1 : syscall(SYS_inotify_init1, flags);
 }
 
-/* Without notices of the file system, a store still learns of its own writes at once. */
-static void test_a_write_wakes_the_watcher_without_notices(void **state) {
+int __real_inotify_add_watch(int fd, const char *path, uint32_t mask);
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask);
+int __wrap_inotify_add_watch(int fd, const char *path, uint32_t mask) {
+        if (!atomic_load(&has_no_notices))
+                return __real_inotify_add_watch(fd, path, mask);
+        errno = ENOSPC;
+        return -1;
+}
+
+static void write_without_notices(void) {
         static struct watch_recorder recorder;
 
-        atomic_store(&has_no_inotify, true);
         atomic_store(&waits_for_ever, true);
         open_store("notices.db");
         uint64_t before = store_client_revision(store);
@@ -361,7 +359,61 @@ static void test_a_write_wakes_the_watcher_without_notices(void **state) {
         watch_recorder_stop(&recorder);
         close_store();
         atomic_store(&waits_for_ever, false);
+}
+
+/* Without notices of the file system, a store still learns of its own writes at once. */
+static void test_a_write_wakes_the_watcher_without_notices(void **state) {
+        atomic_store(&has_no_inotify, true);
+        write_without_notices();
         atomic_store(&has_no_inotify, false);
+        atomic_store(&has_no_notices, true);
+        write_without_notices();
+        atomic_store(&has_no_notices, false);
+}
+
+/* With them it learns of the writes of others, too, and need not look. */
+static void test_the_commits_of_others_wake_the_watcher(void **state) {
+        static struct watch_recorder recorder;
+        struct hfd_store *others;
+        struct hf_status status = {0};
+
+        atomic_store(&waits_for_ever, true);
+        open_store("noticed.db");
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("noticed.db"), false,
+                                              &others, &status),
+                         0);
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        for (size_t i = 1; i <= 3; i++) {
+                await_sleep();
+                assert_true(store_client_put(others, "/a", "x") > 0);
+                watch_recorder_await(&recorder, i);
+        }
+        watch_recorder_stop(&recorder);
+        others->ops->free(others);
+        close_store();
+        atomic_store(&waits_for_ever, false);
+}
+
+/* The watcher reads on without a sleep until it has read everything. */
+static void test_watches_that_are_far_behind_catch_up(void **state) {
+        enum { N = 600 };
+        static struct watch_recorder first, second;
+
+        atomic_store(&waits_for_ever, true);
+        open_store("behind.db");
+        uint64_t before = store_client_revision(store);
+        for (int i = 0; i < N; i++)
+                assert_true(store_client_put(store, "/a", "x") > 0);
+        await_sleep();
+        assert_int_equal(watch_recorder_start(&first, store, "/", "0", before + N / 2 + 1), 0);
+        assert_int_equal(watch_recorder_start(&second, store, "/", "0", before + 1), 0);
+        watch_recorder_await(&first, N / 2);
+        watch_recorder_await(&second, N);
+        watch_recorder_stop(&first);
+        watch_recorder_stop(&second);
+        close_store();
+        atomic_store(&waits_for_ever, false);
 }
 
 /* Without notices the watcher looks at the file again and again, so it sees what another store, as
@@ -485,6 +537,8 @@ int main(void) {
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
+                cmocka_unit_test(test_the_commits_of_others_wake_the_watcher),
+                cmocka_unit_test(test_watches_that_are_far_behind_catch_up),
                 cmocka_unit_test(test_the_commits_of_others_are_seen_without_notices),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };

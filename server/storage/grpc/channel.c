@@ -306,7 +306,6 @@ static void *run_loop(void *ctx) {
         /* Only look-ups can post a command after the stop. */
         while (channel->connections) {
                 hfd_grpc_connection_fail(channel->connections, HF_E_CANCELED, "canceled");
-                channel->connections->end.error = HF_E_CANCELED;
                 hfd_grpc_connection_free(channel->connections);
         }
         while (channel->resolvers) {
