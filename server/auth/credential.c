@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies credentials. A watch keeps a credential for hours, so a copy takes no more memory than its
- * texts need. */
+/*
+ * Copies credentials.
+ *
+ * Invariant: a credential is one block with all its texts, which one call of free releases. A watch
+ * keeps a credential for hours, so the block has no more room than the texts need.
+ */
 #include "server/auth/credential.h"
 
 #include <stdlib.h>
