@@ -7,6 +7,7 @@
  */
 #include "cel/fold.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cel/charge.h"
@@ -182,6 +183,7 @@ static bool add_entry(struct hf__cel_run *run, struct entries *entries,
                 entries->items = items;
                 entries->space = space;
         }
+        assert(entries->n < entries->space);
         entries->items[entries->n++] = entry;
         return hf__cel_work(run, 1);
 }
@@ -285,6 +287,7 @@ static struct hf__cel_value not_iterable(struct hf__cel_run *run, struct hf__cel
 
 struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf__cel_node *node,
                                        hf__cel_eval_function *eval) {
+        assert(node->kind == HF__CEL_NODE_FOLD);
         struct loop l = {.run = run, .node = node, .eval = eval};
         struct hf__cel_value value;
 

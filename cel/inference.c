@@ -108,6 +108,7 @@ static const struct hf__cel_type *substitute_vars(struct hf__cel_inference *in,
 
         if (!count_step(in, depth))
                 return hf__cel_type_of(HF__CEL_ERROR);
+        assert(type->kind != HF__CEL_VAR || type->var < in->n_vars);
         if (type->kind == HF__CEL_VAR && in->bound[type->var])
                 return substitute_vars(in, in->bound[type->var], to_dyn, depth + 1);
         if (type->kind == HF__CEL_VAR)
@@ -141,6 +142,7 @@ static void bind_var(struct hf__cel_inference *in, uint32_t var, const struct hf
                 in->trail = trail;
                 in->trail_space = space;
         }
+        assert(var < in->n_vars && in->n_trail < in->trail_space);
         in->trail[in->n_trail++] = (struct hf__cel_change){.var = var, .before = in->bound[var]};
         in->bound[var] = type;
 }

@@ -5,6 +5,7 @@
  *
  * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -54,10 +55,12 @@ static bool is_same(const struct hf__cel_opaque *a, const struct hf__cel_opaque 
 }
 
 static const struct check *check_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type != &decision_type);
         return (const struct check *)(const void *)value.as.opaque;
 }
 
 static const struct decided *decided_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type == &decision_type);
         return (const struct decided *)(const void *)value.as.opaque;
 }
 
@@ -259,6 +262,7 @@ static struct hf__cel_value call_check(struct hf__cel_run *run, const struct hf_
         /* Only now the host is asked, because each detail before may still change the right. */
         right.verb = verb.as.text;
         decided->opaque = (struct hf__cel_opaque){.type = &decision_type, .equal = is_same};
+        assert(asked->authorizer);
         decided->decision = asked->authorizer->decide(run, asked->authorizer->data, &right);
         return hf__cel_opaque_value(&decided->opaque);
 }

@@ -6,6 +6,7 @@
  * Invariant: a version refers to the text that it was read from, which lives as long as the
  * evaluation.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "cel/functions/tables.h"
@@ -155,6 +156,7 @@ static int compare_versions(const struct version *a, const struct version *b) {
 }
 
 static const struct version *version_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type == &hf__cel_semver_type);
         return (const struct version *)(const void *)value.as.opaque;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "cel/regex/regex_program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -34,6 +35,7 @@ static struct hf__cel_instruction *emit_instruction(struct writer *w,
                 w->full = true;
                 return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
         }
+        assert(w->n < w->max);
         instruction = &w->instructions[w->n++];
         *instruction = (struct hf__cel_instruction){.kind = kind, .x = w->n, .y = w->n};
         return instruction;

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/assert_costly.h"
 #include "base/utf8.h"
 #include "cel/regex/regex.h"
 #include "cel/regex/regex_program.h"
@@ -68,6 +69,7 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
 
         s->stack[n_stack++] = from;
         while (n_stack > 0) {
+                hf__assert_costly(n_stack <= 2 * s->regex->n + 2);
                 uint32_t i = s->stack[--n_stack];
                 const struct hf__cel_instruction *instruction = &s->regex->instructions[i];
 
@@ -89,6 +91,7 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
                         break;
                 case HF__CEL_DO_SET:
                 case HF__CEL_DO_MATCH:
+                        hf__assert_costly(ways->n < s->regex->n); /* each instruction once */
                         ways->items[ways->n++] = (struct way){.at = i, .start = start};
                         break;
                 }
