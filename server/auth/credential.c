@@ -7,6 +7,7 @@
  */
 #include "server/auth/credential.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,5 +39,6 @@ struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
         credential->account_uid = store_text(&at, from->account_uid);
         credential->secret = store_text(&at, from->secret);
         credential->secret_uid = store_text(&at, from->secret_uid);
+        assert(at == credential->text + n);
         return credential;
 }

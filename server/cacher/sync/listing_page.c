@@ -28,6 +28,7 @@ struct hfd_listing_page *hfd_listing_page_new(const struct hfd_store_reply *repl
                 page->kvs[i].key = key;
                 key = stpcpy(key, reply->kvs[i].key) + 1;
         }
+        assert(key == (char *)&page->kvs[page->n] + n_keys);
         return page;
 }
 
