@@ -63,6 +63,7 @@ void hf__mailbox_done(struct hf__mailbox *mailbox) {
 }
 
 void hf__mailbox_wake(struct hf__mailbox *mailbox) {
+        assert(mailbox->fd >= 0); /* not done yet */
         uint64_t one = 1;
         ssize_t n = write(mailbox->fd, &one, sizeof one);
 
@@ -71,6 +72,7 @@ void hf__mailbox_wake(struct hf__mailbox *mailbox) {
 
 /* True: this thread will wake the owner in hf__mailbox_wake_delayed. The mutex is locked. */
 static bool delay_wake(struct hf__mailbox *mailbox) {
+        hf__mutex_assert_held(&mailbox->mu);
         if (!wakes.on)
                 return false;
         for (size_t i = 0; i < wakes.n_delayed; i++)
@@ -105,6 +107,7 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message) 
 
 /* Wakes the owners whose wakes this thread has delayed. */
 static void wake_owners(void) {
+        assert(wakes.on && wakes.n_delayed <= MAX_DELAYED);
         for (size_t i = 0; i < wakes.n_delayed; i++) {
                 struct hf__mailbox *mailbox = wakes.delayed[i];
 

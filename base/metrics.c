@@ -287,6 +287,7 @@ static void put_family_locked(struct hf__strbuf *out, const struct family *famil
                                             [HF_METRIC_GAUGE] = "gauge",
                                             [HF_METRIC_HISTOGRAM] = "histogram"};
 
+        assert((unsigned)family->kind < sizeof kinds / sizeof kinds[0]);
         hf__strbuf_printf(out, "# HELP %s ", family->name);
         for (const char *p = family->help; *p; p++)
                 if (*p == '\n')

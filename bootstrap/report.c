@@ -11,6 +11,7 @@
  */
 #include "bootstrap/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +102,7 @@ static void make_metrics(struct hf__phase *phase) {
 int hf__report_init(struct hf_bootstrap *bootstrap) {
         for (size_t i = 0; i < bootstrap->n_phases; i++)
                 make_metrics(&bootstrap->phases[i]);
+        assert(!bootstrap->has_health_check);
         int r = hf_health_add(bootstrap->host->health, "bootstrap", HF_HEALTHZ, check_failing,
                               bootstrap);
         bootstrap->has_health_check = r == 0;
@@ -108,6 +110,7 @@ int hf__report_init(struct hf_bootstrap *bootstrap) {
 }
 
 int hf__report_add_readiness(struct hf__phase *phase) {
+        assert(!phase->has_readiness_check);
         int r = hf_health_add(phase->bootstrap->host->health, phase->full_name,
                               HF_HEALTHZ | HF_READYZ, check_complete, phase);
         phase->has_readiness_check = r == 0;
@@ -283,6 +286,7 @@ void hf__report_failure(struct hf__phase *phase, struct hf_term *term, const cha
         struct hf_bootstrap_info *info = &phase->info, copy;
 
         pthread_mutex_lock(&phase->bootstrap->mu);
+        assert(n_failures > 0);
         info->running = true;
         info->failing = true;
         info->n_failures = n_failures;

@@ -22,6 +22,9 @@
 #include "cel/syntax/parser.h"
 #include "cel/values/issues.h"
 
+/* Kubernetes' PerCallLimit. Memory has a limit of its own, which Kubernetes does not have: nothing
+ * is freed before an evaluation ends, and a cheap expression can make large values. It leaves room
+ * for several copies of a large object. */
 #define COST_LIMIT  1000000
 #define BYTES_LIMIT (16U * 1024 * 1024)
 
@@ -38,6 +41,8 @@ static int compile_source(struct hf__cel_program *program, struct hf__cel_issues
                           const struct hf__cel_declarations *declarations) {
         unsigned max_depth = declarations->max_depth;
 
+        /* Callers whose threads have small stacks lower the limit. Nobody can raise it: the array
+         * of locals in check_state.h has room for HF__CEL_DEPTH_MAX levels. */
         if (max_depth == 0 || max_depth > HF__CEL_DEPTH_MAX)
                 max_depth = HF__CEL_DEPTH_MAX;
         program->declarations = declarations;
@@ -98,6 +103,8 @@ uint64_t hf__cel_estimate(const struct hf__cel_program *program) { return progra
 
 bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variable) {
         assert(variable < 64);
+        /* A caller may leave out the inputs that no expression reads, such as a large old object.
+         */
         return (program->checked.used >> variable & 1) != 0;
 }
 
@@ -110,10 +117,15 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
         int r = 0;
 
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
+        /* Work is what this evaluator does beyond what Kubernetes charges for. With one limit for
+         * both, the time of an evaluation stays in proportion to its budget. */
         run.work_limit = run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
+        /* One array for all macros: the checker has given each its own slots, so a macro in another
+         * one does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
+        /* Also after a failure, because the expressions of one object share a budget. */
         if (ret_cost)
                 *ret_cost = run.cost;
         if (run.failed != 0) {

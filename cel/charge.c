@@ -7,7 +7,10 @@
  */
 #include "cel/charge.h"
 
-#define DEPTH_MAX   100
+/* Objects are rarely nested deeper than ten levels. A value that is deeper than this makes the
+ * evaluation fail, because the walk recurses on the stack of a worker. */
+#define DEPTH_MAX 100
+/* cel-go's StringTraversalCostFactor: reading a byte costs a tenth of visiting an element. */
 #define TEXT_FACTOR 0.1
 #define NEW_LIST    11 /* a call, and 10 for the list that it makes */
 
@@ -45,10 +48,14 @@ static uint64_t walk_value(struct hf__cel_run *run, struct hf__cel_value value, 
         }
 }
 
+/* Products of sizes are computed in double precision, as in cel-go. From 2^63 on the conversion to
+ * an integer would be undefined, and no budget is that large. */
 static bool spend_list(struct hf__cel_run *run, double elements) {
         return hf__cel_spend(run, elements >= 0x1p63 ? UINT64_MAX : NEW_LIST + (uint64_t)elements);
 }
 
+/* Kubernetes charges sort and distinct as if they compared each element with each other one, twice.
+ * The type of the first element stands for all. */
 bool hf__cel_charge_pairs(struct hf__cel_run *run, const struct hf__cel_list *list) {
         double n = (double)list->n;
         enum hf__cel_kind kind = HF__CEL_NULL;
@@ -69,6 +76,8 @@ static uint64_t joined_size(struct hf__cel_run *run, const struct hf__cel_overlo
 
         for (size_t i = 0; i < list->n && hf__cel_work(run, 1); i++)
                 n += hf__cel_size(run, hf__cel_list_at(list, i));
+        /* The separator is counted once and multiplied: a short list of many elements must not read
+         * a long separator again for each of them. */
         if (overload->n_args > 1 && list->n > 1)
                 n += (list->n - 1) * hf__cel_size(run, args[1]);
         return n;
@@ -106,12 +115,16 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         case HF__CEL_COST_SHORTER:
                 return hf__cel_spend(run, part(first < second ? first : second, 10));
         case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
+        /* In the worst case a search compares the part at each place of the text. */
         case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
+        /* An empty text costs, too, because the pattern is run. A byte of the pattern counts more
+         * than one of the text, since each character of the text may advance all of them. */
         case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
         case HF__CEL_COST_WALK: return hf__cel_spend(run, walk_value(run, args[0], 0));
         case HF__CEL_COST_IN: return hf__cel_spend(run, second);
         case HF__CEL_COST_SETS:
         case HF__CEL_COST_SETS_TWICE:
+                /* A fourth of the range leaves room for the factor 2 and for the 1 below. */
                 if (first > 0 && second > UINT64_MAX / 4 / first)
                         return hf__cel_spend(run, UINT64_MAX);
                 return hf__cel_spend(run,
@@ -126,6 +139,8 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         case HF__CEL_COST_PAIRS:
                 return hf__cel_charge_pairs(run, args[overload->n_args - 1].as.list);
         case HF__CEL_COST_AUTHORIZATION: return hf__cel_spend(run, HF__CEL_AUTHORIZATION_COST);
+        /* A selector has at most one requirement for each two characters, and parsing one costs 50.
+         */
         case HF__CEL_COST_SELECTOR:
                 return hf__cel_spend(run, 10 + part(second, 10) + part(second, 2) * 50);
         case HF__CEL_COST_ONE: break;

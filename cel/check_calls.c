@@ -35,11 +35,15 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                         wanted[k] = hf__cel_instantiate(&c->in, o->args[k], base);
                 if (c->in.failed || !hf__cel_assign(&c->in, types, wanted, o->n_args))
                         continue;
+                /* The search goes on: arguments of type dyn may fit several overloads, and the
+                 * evaluator chooses among them by the values. What the variables of types stand for
+                 * after a match stays, as in cel-go. */
                 matching[(*ret_n)++] = o;
                 type = hf__cel_substitute(&c->in, hf__cel_instantiate(&c->in, o->result, base),
                                           false);
                 if (!result)
                         result = type;
+                /* Which overload is called is not known yet, so the result can have either type. */
                 else if (result->kind != HF__CEL_DYN && !hf__cel_type_same(result, type))
                         result = hf__cel_check_dyn();
         }
@@ -78,7 +82,8 @@ static void check_function(struct hf__cel_checker *c, struct hf__cel_node *node,
         node->as.call.n_overloads = n_matching;
 }
 
-/* Checks && and ||. */
+/* Checks && and ||. They have no overloads, because the evaluator carries them out: an operand that
+ * decides absorbs the error of another one, which no function can do. */
 static void check_logic(struct hf__cel_checker *c, struct hf__cel_node *node) {
         const struct hf__cel_type *boolean = hf__cel_type_of(HF__CEL_BOOL);
 
@@ -93,7 +98,10 @@ static void check_logic(struct hf__cel_checker *c, struct hf__cel_node *node) {
         node->type = boolean;
 }
 
-/* Checks ?:, == and !=, whose last two operands have one type. */
+/* Checks ?:, == and !=, whose last two operands have one type. The language definition declares ==
+ * as (A, A) -> bool for every type A, and ?: as (bool, A, A) -> A. One variable stands for A, so
+ * operands of different types are an error here, while values that turn out to differ in type are
+ * just not equal. */
 static void check_pair(struct hf__cel_checker *c, struct hf__cel_node *node) {
         bool condition = node->op == HF__CEL_OP_CONDITION;
         const struct hf__cel_type *var = hf__cel_var(&c->in, hf__cel_new_vars(&c->in, 1));
@@ -118,7 +126,8 @@ static void check_pair(struct hf__cel_checker *c, struct hf__cel_node *node) {
 
 /* A call like sets.contains(a, b) was parsed as a call of a member of `sets`. Turns it into a call
  * of the function with this long name. Returns the number of overloads; 0: there are none, and
- * nothing has changed. */
+ * nothing has changed. This comes before the members, because CEL prefers the longest name that is
+ * declared. */
 static size_t resolve_qualified(struct hf__cel_checker *c, struct hf__cel_node *node,
                                 const struct hf__cel_overload *const **ret_overloads) {
         char name[HF__CEL_NAME_MAX_BYTES];
@@ -164,6 +173,8 @@ void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 return;
         }
         check_function(c, node, overloads, n);
+        /* Their overloads have given the type. From here on they are operators, so that the
+         * evaluator can leave the argument out. */
         if (node->as.call.member && strcmp(node->as.call.function, "orValue") == 0)
                 node->op = HF__CEL_OP_OR_VALUE;
         if (node->as.call.member && strcmp(node->as.call.function, "or") == 0)

@@ -21,6 +21,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
         const struct hf__cel_type *type = hf__cel_substitute(&c->in, range->type, false);
         bool two = node->as.fold.variables[1].text != NULL;
 
+        /* ERROR fits everything: if the range is wrong, the parts of the macro give no issues of
+         * their own. */
         types[0] = types[1] = hf__cel_check_error_type();
         if (node->op == HF__CEL_FOLD_OPT_MAP || node->op == HF__CEL_FOLD_OPT_FLAT_MAP) {
                 if (type->kind == HF__CEL_OPTIONAL)
@@ -31,6 +33,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
                         hf__cel_no_overload(c->issues, &c->in, node->at, "hasValue", true, &type,
                                             1);
         } else if (type->kind == HF__CEL_LIST) {
+                /* One variable stands for the element of a list, but for the key of a map. With two
+                 * variables the first one is the index or the key. */
                 types[0] = two ? hf__cel_type_of(HF__CEL_INT) : type->params[0];
                 types[1] = type->params[0];
         } else if (type->kind == HF__CEL_MAP) {
@@ -38,6 +42,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
                 types[1] = type->params[1];
         } else if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_ERROR ||
                    type->kind == HF__CEL_VAR) {
+                /* The type of the range is still open. As in cel-go it becomes dyn, so it cannot
+                 * turn out to be a number afterwards. */
                 hf__cel_check_assign_one(c, hf__cel_check_dyn(), type);
                 types[0] = types[1] = hf__cel_check_dyn();
         } else {
@@ -50,7 +56,8 @@ static void range_types(struct hf__cel_checker *c, const struct hf__cel_node *no
         }
 }
 
-/* The type of a list that is sorted by keys. */
+/* The type of a list that is sorted by keys. Kubernetes makes sortBy a call of this function with
+ * the list of keys, so the rows of the library say which keys have an order. */
 static const struct hf__cel_type *sorted_type(struct hf__cel_checker *c,
                                               const struct hf__cel_node *node) {
         const struct hf__cel_overload *const *overloads;
@@ -119,6 +126,8 @@ void hf__cel_check_fold(struct hf__cel_checker *c, struct hf__cel_node *node) {
         range_types(c, node, types);
         assert(c->n_locals + 2 <= sizeof c->locals / sizeof c->locals[0]);
         node->as.fold.slot = c->n_locals;
+        /* Two slots in any case. So a level of the tree takes two at most, and the array is large
+         * enough. */
         for (unsigned i = 0; i < 2; i++)
                 c->locals[c->n_locals++] =
                         (struct hf__cel_local){.name = node->as.fold.variables[i].text,
@@ -129,12 +138,15 @@ void hf__cel_check_fold(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 hf__cel_check_node(c, test);
         if (node->as.fold.result)
                 hf__cel_check_node(c, node->as.fold.result);
+        /* The next macro beside this one uses the same slots again. */
         assert(c->n_locals >= 2);
         c->n_locals -= 2;
         type = fold_type(c, node, types[0]);
         node->type = node->op == HF__CEL_FOLD_EXISTS_ONE ? boolean : type;
         if (!test || hf__cel_check_assign_one(c, test->type, boolean) || c->in.failed)
                 return;
+        /* all and exists have the test as an operand of && or ||. The other macros become a
+         * condition in cel-go, and its message names the operator of that condition. */
         if (logic) {
                 hf__cel_type_issue(c->issues, &c->in, test->at, "expected type '%s' but found '%s'",
                                    boolean, test->type);

@@ -34,6 +34,8 @@ bool hf__cel_check_assign_one(struct hf__cel_checker *c, const struct hf__cel_ty
         return hf__cel_assign(&c->in, &from, &to, 1);
 }
 
+/* A container is a name space in which CEL looks names up first. Kubernetes sets none, but cel-go's
+ * message names it. */
 void hf__cel_check_undeclared(struct hf__cel_checker *c, uint32_t at, const char *name) {
         hf__cel_issues_add(c->issues, at, "undeclared reference to '%s' (in container '')", name);
 }
@@ -42,6 +44,7 @@ const struct hf__cel_type *hf__cel_check_new_var(struct hf__cel_checker *c) {
         return hf__cel_var(&c->in, hf__cel_new_vars(&c->in, 1));
 }
 
+/* Types are values in CEL: type(x) == int compares with the type that the name int stands for. */
 static const struct hf__cel_type *type_named(const char *name) {
         static const enum hf__cel_kind kinds[] = {
                 HF__CEL_NULL,      HF__CEL_BOOL,     HF__CEL_INT,      HF__CEL_UINT, HF__CEL_DOUBLE,
@@ -63,6 +66,8 @@ static bool resolve_global(struct hf__cel_checker *c, struct hf__cel_node *node,
                 if (strcmp(c->declarations->variables[i].name, name) == 0) {
                         node->kind = HF__CEL_NODE_NAME;
                         node->as.name.scope = HF__CEL_SCOPE_INPUT;
+                        /* The evaluator finds the variable by its number, so no name is looked up
+                         * at that time. */
                         node->as.name.slot = (uint32_t)i;
                         /* cel.c is asked about the first 64 variables only. */
                         if (i < 64)
@@ -121,6 +126,7 @@ size_t hf__cel_check_chain(const struct hf__cel_checker *c, const struct hf__cel
         } else {
                 return 0;
         }
+        /* No declared name is that long, so the chain is no name but fields of a value. */
         if (n + name->n + 1 >= HF__CEL_NAME_MAX_BYTES)
                 return 0;
         memcpy(out + n, name->text, name->n + 1);
@@ -136,6 +142,7 @@ static const struct hf__cel_type *field_type(struct hf__cel_checker *c,
         bool optional = node->optional;
         const struct hf__cel_type *result = hf__cel_check_dyn();
 
+        /* A field of an optional is an optional again: a.?b.c is absent if b is. */
         if (type->kind == HF__CEL_OPTIONAL) {
                 type = type->params[0];
                 optional = true;
@@ -173,7 +180,8 @@ static void check_select(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 node->type = hf__cel_type_of(HF__CEL_BOOL);
 }
 
-/* The common type of elements; dyn if they have none. */
+/* The common type of elements; dyn if they have none. Elements of different types are no error of
+ * the language. Where Kubernetes forbids them, validate.c refuses them. */
 static const struct hf__cel_type *join_types(struct hf__cel_checker *c,
                                              const struct hf__cel_type *all,
                                              const struct hf__cel_type *next) {
@@ -261,7 +269,9 @@ static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_t
         }
 }
 
-/* The type Object, or Object.spec and the like, if the declarations have it. NULL: they do not. */
+/* The type Object, or Object.spec and the like, if the declarations have it. NULL: they do not.
+ * MutatingAdmissionPolicies write such objects. Their fields are those of a kind that is not known
+ * here. */
 static const struct hf__cel_type *open_object(struct hf__cel_checker *c, const char *name) {
         const char *open = c->declarations->open_object;
         size_t n = open ? strlen(open) : 0;
@@ -323,6 +333,8 @@ const struct hf__cel_type *hf__cel_check(struct hf__cel_node *root,
 
         hf__cel_check_node(&c, root);
         type = hf__cel_substitute(&c.in, root->type, true);
+        /* A type beyond its weight, or too many steps: the author must learn why the expression is
+         * refused. */
         if (c.in.failed && issues->n == 0 && !c.arena->failed)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "the types of the expression are too complex");

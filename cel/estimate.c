@@ -24,6 +24,8 @@
 #define COST_OF_OBJECT 40
 #define TEXT_FACTOR    0.1
 
+/* Only the largest sizes decide about the cost. The smallest ones are computed as well, because
+ * functions such as replace make long texts of short parts. */
 struct estimator {
         const struct hf__cel_declarations *declarations;
         struct hf__cel_estimate *locals;
@@ -33,6 +35,8 @@ enum part { KEYS, INDEXES, ELEMENTS };
 
 static struct hf__cel_estimate estimate_node(struct estimator *e, const struct hf__cel_node *node);
 
+/* Sums and products saturate: UINT64_MAX means that there is no bound, and more than that is none
+ * either. */
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b) {
         return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -99,6 +103,7 @@ static struct hf__cel_path part_of(const struct estimator *e, struct hf__cel_pat
 
 /* ---- sizes ---- */
 
+/* Scalars have the size 1. Everything else may be of any size, unless a declaration limits it. */
 static bool is_scalar(const struct hf__cel_type *type) {
         enum hf__cel_kind kind =
                 type->kind == HF__CEL_OPTIONAL ? type->params[0]->kind : type->kind;
@@ -168,6 +173,7 @@ static void estimate_select(struct estimator *e, struct hf__cel_estimate *result
         struct hf__cel_estimate operand = estimate_node(e, node->as.select.operand);
         enum hf__cel_kind kind = node->as.select.operand->type->kind;
 
+        /* has() only tests the field, which Kubernetes does not charge. */
         result->cost = operand.cost;
         if (node->kind == HF__CEL_NODE_HAS)
                 return;
@@ -175,13 +181,15 @@ static void estimate_select(struct estimator *e, struct hf__cel_estimate *result
                 result->cost = hf__cel_cost_sum(result->cost, 1);
                 return;
         }
+        /* cel-go names these kinds, so a field of a dyn is free in the estimate, though it costs 1
+         * when it is evaluated. */
         if (kind == HF__CEL_MAP || kind == HF__CEL_OBJECT || kind == HF__CEL_VAR)
                 result->cost = hf__cel_cost_sum(result->cost, 1);
         result->path = field_of(e, operand.path, &node->as.select.field);
 }
 
 /* With elements, the smallest size starts at the largest number, so that the first element
- * determines it. */
+ * determines it. Sizes of elements are kept for a macro over this list. */
 static void estimate_list(struct estimator *e, struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
 
@@ -223,6 +231,8 @@ static void estimate_map(struct estimator *e, struct hf__cel_estimate *result) {
 
 /* ---- macros ---- */
 
+/* A variable has the size that the range knows for its parts, and the path by which a declared size
+ * is found. */
 static void bind_slot(struct estimator *e, uint32_t slot, const struct hf__cel_estimate *range,
                       enum part part, struct hf__cel_path path) {
         e->locals[slot] = (struct hf__cel_estimate){
@@ -251,7 +261,10 @@ static void enter_loop(struct estimator *e, const struct hf__cel_node *node,
 }
 
 /* The fixed costs of a macro: those that it has once, without the cost of its range, and those of
- * each round, without the costs of its test and its result. */
+ * each round, without the costs of its test and its result. They are the nodes of cel-go's
+ * expansion that do not exist here. For map over a list: an empty list (10), reading the result
+ * (1), and in each round reading the accumulator (1), a list of one element (10) and the sum (1).
+ */
 static void loop_costs(enum hf__cel_fold fold, uint64_t *ret_once, uint64_t *ret_round) {
         static const struct {
                 uint64_t once;
@@ -282,6 +295,8 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         const struct hf__cel_node *node = result->node;
         struct hf__cel_estimate range = estimate_node(e, node->as.fold.range);
         struct hf__cel_estimate made = {.has_size = false};
+        /* A range without a declared size has 2^64 - 1 rounds. So Kubernetes asks for maxItems in a
+         * schema. */
         uint64_t rounds = hf__cel_size_or_any(&range).max;
         uint64_t round;
         uint64_t once;
@@ -315,6 +330,7 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
         if (node->op == HF__CEL_FOLD_LIST || node->op == HF__CEL_FOLD_FILTER) {
                 result->has_parts = true;
                 result->key = exact_size(1);
+                /* A filter may keep nothing, so the smallest size is 0. */
                 result->element = (struct hf__cel_size){0, hf__cel_size_or_any(&made).max};
         }
         if (node->op >= HF__CEL_FOLD_LIST)
@@ -353,7 +369,8 @@ static void estimate_condition(const struct hf__cel_estimate *args,
         result->element = hf__cel_size_union(args[1].element, args[2].element);
 }
 
-/* Index, +, and all other functions: the overload that costs most decides. */
+/* Index, +, and all other functions: the overload that costs most decides. The checker may have
+ * left several of them for arguments of type dyn. */
 static void estimate_function(struct estimator *e, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         const struct hf__cel_node *node = result->node;
@@ -409,6 +426,7 @@ static void estimate_call(struct estimator *e, struct hf__cel_estimate *result) 
         case HF__CEL_OP_NOT_EQUAL:
                 result->cost = hf__cel_cost_sum(result->cost, equality_cost(node, args));
                 break;
+        /* Both operands count, since nobody knows whether the optional is empty. */
         case HF__CEL_OP_OR_VALUE:
         case HF__CEL_OP_OR_OTHER: result->cost = hf__cel_cost_sum(result->cost, 1); break;
         case HF__CEL_OP_NONE: estimate_function(e, args, result); break;

@@ -11,6 +11,8 @@
 #include "cel/estimate.h"
 #include "cel/values/function.h"
 
+/* cel-go's StringTraversalCostFactor and RegexStringLengthCostFactor: a character of a text costs a
+ * tenth of an element, one of a pattern a quarter. */
 #define TEXT_FACTOR    0.1
 #define PATTERN_FACTOR 0.25
 
@@ -50,11 +52,13 @@ static uint64_t first_text_twice(const struct hf__cel_overload *o,
         return text_cost(size_of(&args[0]), 2);
 }
 
+/* As a member, ip() takes the address of a block, which is parsed already. */
 static uint64_t estimate_ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                             struct hf__cel_estimate *result) {
         return o->member ? 1 : text_cost(size_of(&args[0]), 1);
 }
 
+/* A prefix or suffix is compared; the rest of the text is not read. */
 static uint64_t second_text(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                             struct hf__cel_estimate *result) {
         return o->n_args > 1 ? text_cost(size_of(&args[1]), 1) : 1;
@@ -67,6 +71,7 @@ static uint64_t estimate_validate(const struct hf__cel_overload *o,
         return hf__cel_cost_product(text_cost(size_of(&args[1]), 1), 128 / 4);
 }
 
+/* Sizes of texts count characters, those of bytes count bytes: a character has 1 to 4 of them. */
 static uint64_t to_bytes(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                          struct hf__cel_estimate *result) {
         struct hf__cel_size size = size_of(&args[0]);
@@ -77,6 +82,7 @@ static uint64_t to_bytes(const struct hf__cel_overload *o, const struct hf__cel_
         return text_cost(size, 1);
 }
 
+/* The reverse of to_bytes: n bytes are n / 4 to n characters. */
 static uint64_t to_string(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                           struct hf__cel_estimate *result) {
         struct hf__cel_size size = size_of(&args[0]);
@@ -87,6 +93,7 @@ static uint64_t to_string(const struct hf__cel_overload *o, const struct hf__cel
         return text_cost(size, 1);
 }
 
+/* The quotes are two characters, and each character may need a backslash. */
 static uint64_t estimate_quote(const struct hf__cel_overload *o,
                                const struct hf__cel_estimate *args,
                                struct hf__cel_estimate *result) {
@@ -97,11 +104,14 @@ static uint64_t estimate_quote(const struct hf__cel_overload *o,
         return text_cost(size, 1);
 }
 
+/* A map is searched by an index, a list from its beginning. */
 static uint64_t estimate_in(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                             struct hf__cel_estimate *result) {
         return o->args[1]->kind == HF__CEL_LIST ? size_of(&args[1]).max : 1;
 }
 
+/* Each character of the text may advance all parts of the pattern. The 1 stands for the end of the
+ * text, so that an empty text costs, too. */
 static uint64_t pattern_cost(const struct hf__cel_estimate *args) {
         struct hf__cel_size text = size_of(&args[0]);
 
@@ -110,6 +120,8 @@ static uint64_t pattern_cost(const struct hf__cel_estimate *args) {
                                     hf__cel_cost_factor(size_of(&args[1]).max, PATTERN_FACTOR));
 }
 
+/* Kubernetes estimates the form text.matches(pattern) only. The other form, matches(text, pattern),
+ * has the cost of an unknown function. */
 static uint64_t estimate_matches(const struct hf__cel_overload *o,
                                  const struct hf__cel_estimate *args,
                                  struct hf__cel_estimate *result) {
@@ -138,7 +150,8 @@ static struct hf__cel_size element_size(const struct hf__cel_estimate *list) {
         return (struct hf__cel_size){0, UINT64_MAX};
 }
 
-/* isSorted, sum, max, min, indexOf, lastIndexOf. */
+/* isSorted, sum, max, min, indexOf, lastIndexOf. The last two exist for texts as well, whose type
+ * has no parameter. */
 static uint64_t list_walk(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                           struct hf__cel_estimate *result) {
         const struct hf__cel_type *type = args[0].node->type;
@@ -164,6 +177,9 @@ static uint64_t estimate_replace(const struct hf__cel_overload *o,
         uint64_t kept_max = text.max;
         uint64_t kept_min = text.min;
 
+        /* The longest result: if a replacement can be longer than what it replaces, as many of the
+         * shortest parts as possible are replaced; otherwise none is. An empty part matches before
+         * each character and at the end. The shortest result is the opposite of all this. */
         if (from.min == 0) {
                 most = hf__cel_cost_sum(text.max, 1);
         } else if (to.max > from.min) {
@@ -189,11 +205,14 @@ static uint64_t estimate_split(const struct hf__cel_overload *o,
 
         if (o->n_args > 2 && args[2].node->kind == HF__CEL_NODE_CONST &&
             args[2].node->as.constant.kind == HF__CEL_INT)
+                /* A negative limit becomes a huge number, which means here what it means in CEL: no
+                 * limit. */
                 max = (uint64_t)args[2].node->as.constant.as.i;
         give_size(result, 0, max);
         return text_cost(text, 2);
 }
 
+/* There is one separator less than there are elements. */
 static uint64_t estimate_join(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         struct hf__cel_size list = size_of(&args[0]);
@@ -239,6 +258,7 @@ static uint64_t estimate_slice(const struct hf__cel_overload *o,
         return new_list(1, (struct hf__cel_size){n, n}, result);
 }
 
+/* Only a literal says how long the list gets. Any other number may be the largest one. */
 static uint64_t estimate_range(const struct hf__cel_overload *o,
                                const struct hf__cel_estimate *args,
                                struct hf__cel_estimate *result) {
@@ -252,6 +272,7 @@ static uint64_t estimate_copy(const struct hf__cel_overload *o, const struct hf_
         return new_list(1, size_of(&args[0]), result);
 }
 
+/* Each level is a walk over the list. */
 static uint64_t estimate_flatten(const struct hf__cel_overload *o,
                                  const struct hf__cel_estimate *args,
                                  struct hf__cel_estimate *result) {
@@ -265,6 +286,7 @@ uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
         struct hf__cel_size square = {hf__cel_cost_product(list.min, list.min),
                                       hf__cel_cost_product(list.max, list.max)};
 
+        /* Each pair is compared twice, and texts are read for that. */
         return new_list(texts ? 2 + TEXT_FACTOR : 2, square, result);
 }
 
@@ -305,6 +327,8 @@ static uint64_t estimate_compare(const struct hf__cel_overload *o,
         return hf__cel_cost_factor(a < b ? a : b, TEXT_FACTOR);
 }
 
+/* The element of a literal list has the size of its largest literal. The path of a declared list
+ * says more, and estimate_function follows it. */
 static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                            struct hf__cel_estimate *result) {
         if (args[0].has_parts)
@@ -416,6 +440,8 @@ static const struct {
 uint64_t hf__cel_estimate_overload(const struct hf__cel_overload *overload,
                                    const struct hf__cel_estimate *args,
                                    struct hf__cel_estimate *result) {
+        /* A search from the beginning is enough: this runs once for each call that an expression
+         * contains, when it is compiled. */
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
                 if (strcmp(functions[i].name, overload->name) == 0)
                         return functions[i].estimate(overload, args, result);

@@ -102,6 +102,8 @@ static struct hf__cel_value eval_logic(struct hf__cel_run *run, const struct hf_
         return hf__cel_is_error(error) ? error : hf__cel_bool(!decisive);
 }
 
+/* Only the branch that the test chooses is evaluated. An author may rely on that: has(a.b) ? a.b :
+ * 0 is no error if b is absent. */
 static struct hf__cel_value eval_condition(struct hf__cel_run *run,
                                            const struct hf__cel_node *node) {
         struct hf__cel_value test = hf__cel_eval_node(run, node->as.call.args[0]);
@@ -138,7 +140,8 @@ static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf_
         return same;
 }
 
-/* Evaluates optional.or(optional) and optional.orValue(value). */
+/* Evaluates optional.or(optional) and optional.orValue(value). The alternative is evaluated only if
+ * the optional is empty, so it may be dear, or an error. */
 static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
                                            const struct hf__cel_node *node) {
         struct hf__cel_value optional = hf__cel_eval_node(run, node->as.call.args[0]);
@@ -195,6 +198,7 @@ static struct hf__cel_value eval_function(struct hf__cel_run *run,
                         continue;
                 if (!hf__cel_overload_charge(overload, run, args))
                         return hf__cel_failure(run);
+                /* Nested calls have returned already, so the pattern belongs to this call. */
                 run->prepared = node->as.call.prepared;
                 value = overload->call(run, args, n);
                 return run->failed != 0 ? hf__cel_failure(run) : value;
@@ -249,8 +253,12 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
                         return value;
                 items[n++] = value;
         }
+        /* The charge comes last, as in cel-go: an element that is an error ends the list before it
+         * has a cost. */
         if (!hf__cel_spend(run, COST_OF_LIST))
                 return hf__cel_failure(run);
+        /* Elements marked with ? that hold nothing are left out, so the list may be shorter than
+         * its literal. */
         return n == node->as.list.n ? list : hf__cel_sublist(run, list.as.list, 0, n);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "cel/fold.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cel/charge.h"
@@ -42,12 +43,14 @@ static bool enter_iteration(struct loop *l, size_t i) {
                 locals[0] = l->key;
                 locals[1] = l->element;
         } else {
+                /* The language definition has a macro over a map go through its keys. */
                 locals[0] = l->range.kind == HF__CEL_LIST ? l->element : l->key;
         }
         return true;
 }
 
-/* The value of the test, a bool or an error; true if the macro has no test. */
+/* The value of the test, a bool or an error; true if the macro has no test. An error is returned as
+ * a value, because all and exists may absorb it. */
 static struct hf__cel_value test_element(struct loop *l) {
         struct hf__cel_value value = hf__cel_bool(true);
 
@@ -58,7 +61,8 @@ static struct hf__cel_value test_element(struct loop *l) {
         return value;
 }
 
-/* Evaluates the macros all and exists. */
+/* Evaluates the macros all and exists. They are a chain of && or ||: an element that decides
+ * absorbs the errors of others, also of those before it. */
 static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
         struct hf__cel_value error = hf__cel_null();
 
@@ -77,6 +81,7 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
                         hf__cel_spend(l->run, decisive ? 4 : 3);
                         return value;
                 }
+                /* The first error counts if no element decides, as in cel-go's accumulator. */
                 if (hf__cel_is_error(value) && !hf__cel_is_error(error))
                         error = value;
         }
@@ -139,6 +144,8 @@ static struct hf__cel_value make_list(struct loop *l) {
         return n == l->n ? list : hf__cel_sublist(l->run, list.as.list, 0, n);
 }
 
+/* The keys are computed once for each element, and sorted beside the elements. An order that asked
+ * for keys again and again would evaluate the expression n log n times. */
 static struct hf__cel_value sort_by(struct loop *l) {
         struct hf__cel_value keys = make_list(l);
 
@@ -152,6 +159,8 @@ static struct hf__cel_value sort_by(struct loop *l) {
         return hf__cel_sort_by(l->run, l->range.as.list, keys.as.list);
 }
 
+/* How many entries a macro makes is not known before: a test leaves some out, and transformMapEntry
+ * may make several in a round. */
 struct entries {
         struct hf__cel_entry *items;
         size_t n;
@@ -174,6 +183,7 @@ static bool add_entry(struct hf__cel_run *run, struct entries *entries,
                 entries->items = items;
                 entries->space = space;
         }
+        assert(entries->n < entries->space);
         entries->items[entries->n++] = entry;
         return hf__cel_work(run, 1);
 }
@@ -196,6 +206,7 @@ static struct hf__cel_value add_result(struct loop *l, struct entries *entries) 
         return hf__cel_null();
 }
 
+/* Of equal keys the last one counts, see hf__cel_new_map. */
 static struct hf__cel_value make_map(struct loop *l) {
         struct entries entries = {0};
 
@@ -276,6 +287,7 @@ static struct hf__cel_value not_iterable(struct hf__cel_run *run, struct hf__cel
 
 struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf__cel_node *node,
                                        hf__cel_eval_function *eval) {
+        assert(node->kind == HF__CEL_NODE_FOLD);
         struct loop l = {.run = run, .node = node, .eval = eval};
         struct hf__cel_value value;
 

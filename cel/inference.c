@@ -19,6 +19,7 @@
 #define STEPS_MAX 2000000
 #define DEPTH_MAX 600
 
+/* What a variable stood for before, to undo a failed attempt. */
 struct hf__cel_change {
         uint32_t var;
         const struct hf__cel_type *before;
@@ -44,6 +45,8 @@ uint32_t hf__cel_new_vars(struct hf__cel_inference *in, uint32_t n) {
                 }
                 if (first > 0)
                         memcpy((void *)bound, (const void *)in->bound, first * sizeof *bound);
+                /* The old array stays in the arena until the program is freed. Doubling limits that
+                 * to as much again. */
                 in->bound = bound;
                 in->space = space;
         }
@@ -90,6 +93,7 @@ const struct hf__cel_type *hf__cel_instantiate(struct hf__cel_inference *in,
                 return hf__cel_var(in, base + type->var);
         if (type->n_params == 0)
                 return type;
+        /* Signatures are written by us and a few levels deep, so no step is counted here. */
         a = hf__cel_instantiate(in, type->params[0], base);
         if (type->n_params > 1)
                 b = hf__cel_instantiate(in, type->params[1], base);
@@ -104,9 +108,12 @@ static const struct hf__cel_type *substitute_vars(struct hf__cel_inference *in,
 
         if (!count_step(in, depth))
                 return hf__cel_type_of(HF__CEL_ERROR);
+        assert(type->kind != HF__CEL_VAR || type->var < in->n_vars);
         if (type->kind == HF__CEL_VAR && in->bound[type->var])
                 return substitute_vars(in, in->bound[type->var], to_dyn, depth + 1);
         if (type->kind == HF__CEL_VAR)
+                /* At the end of a check nothing can determine the variable any more, and dyn lets
+                 * the evaluation decide. */
                 return to_dyn ? hf__cel_type_of(HF__CEL_DYN) : type;
         if (type->n_params == 0)
                 return type;
@@ -135,6 +142,7 @@ static void bind_var(struct hf__cel_inference *in, uint32_t var, const struct hf
                 in->trail = trail;
                 in->trail_space = space;
         }
+        assert(var < in->n_vars && in->n_trail < in->trail_space);
         in->trail[in->n_trail++] = (struct hf__cel_change){.var = var, .before = in->bound[var]};
         in->bound[var] = type;
 }
@@ -165,6 +173,7 @@ static bool is_less_specific(const struct hf__cel_type *a, const struct hf__cel_
                 return true;
         if (is_open(b) || a->kind != b->kind)
                 return false;
+        /* type(x) == type(y) must be accepted whatever x and y are. */
         if (a->kind == HF__CEL_TYPE)
                 return true;
         if (a->name && strcmp(a->name, b->name) != 0)
@@ -202,6 +211,9 @@ static bool assign_var(struct hf__cel_inference *in, const struct hf__cel_type *
 
                 if (!assign_type(in, type, before, depth + 1))
                         return false;
+                /* With dyn in one place and int in the other the variable stands for dyn from now
+                 * on. Otherwise the order of the arguments would decide which expressions are
+                 * accepted. */
                 general = hf__cel_most_general(type, before);
                 if (general != before && !var_occurs(in, var->var, general, 0))
                         bind_var(in, var->var, general);
@@ -228,6 +240,7 @@ static bool assign_type(struct hf__cel_inference *in, const struct hf__cel_type 
 
         if (!count_step(in, depth))
                 return false;
+        /* The parameter's variable comes first: it stands for what the arguments have in common. */
         if (to->kind == HF__CEL_VAR) {
                 bool fits = assign_var(in, to, from, depth, &decided);
 

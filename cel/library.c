@@ -32,6 +32,8 @@ static bool parse_signature(struct hf__arena *arena, const char *text,
                 if (!overload->args[0])
                         return false;
         }
+        /* A signature is text of our own, or of the server's rows. A mistake in one is found by the
+         * first test that makes a library. */
         if (*text++ != '(')
                 return false;
         while (*text != ')') {
@@ -73,6 +75,8 @@ static int add_row(struct hf__cel_library *library, const struct hf__cel_row *ro
         return 0;
 }
 
+/* Tables end with a row without a name, so they need no count beside them. The server may pass no
+ * table of its own. */
 static size_t count_rows(const struct hf__cel_row *rows) {
         size_t n = 0;
 
@@ -122,6 +126,8 @@ void hf__cel_library_free(struct hf__cel_library *library) {
         free(library);
 }
 
+/* The lower bound by bisection: overloads of one name are neighbours, and the first of them must be
+ * found. */
 size_t hf__cel_library_find(const struct hf__cel_library *library, const char *name,
                             const struct hf__cel_overload *const **ret_overloads) {
         size_t low = 0;
@@ -143,7 +149,8 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
 }
 
 /* Only kinds are compared. The checker has compared the types of elements where they are known, and
- * cel-go does not look at each element of a list either. */
+ * cel-go does not look at each element of a list either. An object can be used as a map, since
+ * macros and has() treat both alike. */
 static bool type_takes(const struct hf__cel_type *type, struct hf__cel_value value) {
         if (type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR)
                 return true;

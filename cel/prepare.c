@@ -17,9 +17,11 @@
 #include "cel/regex/regex_program.h"
 #include "cel/values/issues.h"
 
+/* The defaults of an evaluation (cel.c). What a literal alone exceeds, no evaluation could make. */
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)
-/* Instructions of all literal patterns of a program. */
+/* Instructions of all literal patterns of a program. The program of a served definition stays in
+ * memory, and a dozen bytes of text are enough for a pattern of 5,000 instructions. */
 #define PATTERNS_MAX 20000U
 
 struct preparer {
@@ -46,7 +48,9 @@ static struct hf__cel_value evaluate_node(struct preparer *p, const struct hf__c
         return value;
 }
 
-/* Replaces the node by its value, unless that is an error. */
+/* Replaces the node by its value, unless that is an error. An error stays where it is: it counts
+ * only if the evaluation gets there. cel-go folds the same constants, so the costs of evaluations
+ * agree. */
 static void fold_node(struct preparer *p, struct hf__cel_node *node) {
         struct hf__cel_value value = evaluate_node(p, node);
 
@@ -57,6 +61,7 @@ static void fold_node(struct preparer *p, struct hf__cel_node *node) {
 }
 
 static void prepare_list(struct preparer *p, struct hf__cel_node *node) {
+        /* Whether an optional element is there is decided when the list is made. */
         bool constant = node->as.list.optional == NULL;
 
         for (uint32_t i = 0; i < node->as.list.n; i++) {
@@ -83,6 +88,8 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
                 fold_node(p, node);
 }
 
+/* A literal pattern is compiled once, and an invalid one is refused with the expression. A pattern
+ * that the evaluation computes is compiled at each call (functions/regexes.c). */
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_node *pattern = node->as.call.args[1];
         const struct hf__cel_regex *regex;
@@ -120,6 +127,8 @@ static void prepare_time(struct preparer *p, struct hf__cel_node *node) {
                 fold_node(p, node);
 }
 
+/* Conversions depend on their argument alone. Other functions may as well, but cel-go folds these,
+ * and what is folded has no cost. */
 static bool is_conversion(const char *name) {
         static const char *const names[] = {"bool", "bytes",  "double", "dyn",
                                             "int",  "string", "type",   "uint"};

@@ -14,6 +14,8 @@
 void hf__cel_type_issue(struct hf__cel_issues *issues, struct hf__cel_inference *in, uint32_t at,
                         const char *format, const struct hf__cel_type *a,
                         const struct hf__cel_type *b) {
+        /* Two types of this length still fit into the message of an issue. A type may have 2,000
+         * parts. */
         struct hf__strbuf text_a = {.max = 400};
         struct hf__strbuf text_b = {.max = 400};
         const char *sign = strstr(format, "%s");
@@ -23,6 +25,8 @@ void hf__cel_type_issue(struct hf__cel_issues *issues, struct hf__cel_inference 
         hf__cel_type_print(&text_a, hf__cel_substitute(in, a, true));
         if (b)
                 hf__cel_type_print(&text_b, hf__cel_substitute(in, b, true));
+        /* The format is not passed on, because hf__cel_issues_add takes a literal: the compiler can
+         * check its arguments then. */
         hf__cel_issues_add(issues, at, "%.*s%s%.*s%s%s", (int)(sign - format), format,
                            text_a.data ? text_a.data : "",
                            next ? (int)(next - sign - 2) : (int)strlen(sign + 2), sign + 2,

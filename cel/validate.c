@@ -3,6 +3,9 @@
  * Validates literals: the elements of a list or map must have one type, and a format must suit its
  * arguments.
  *
+ * CEL itself allows what is refused here: these are validators that Kubernetes adds to cel-go.
+ * mixed_literals leaves the first one out.
+ *
  * Invariants: only a tree that the checker has accepted is validated, as in Kubernetes. The
  * recursion is bounded by the depth of the tree.
  */
@@ -58,6 +61,8 @@ static void validate_list(struct validator *v, const struct hf__cel_node *node) 
         for (uint32_t i = 0; i < node->as.list.n; i++) {
                 bool optional = node->as.list.optional && node->as.list.optional[i];
 
+                /* One issue for each list: the elements after the first wrong one would likely
+                 * repeat it. */
                 one = one && has_same_type(v, &first, node->as.list.items[i], optional);
                 validate_node(v, node->as.list.items[i]);
         }
@@ -81,6 +86,8 @@ static void validate_map(struct validator *v, const struct hf__cel_node *node) {
 
 /* ---- formats ---- */
 
+/* What an argument may be is known here only as a type. A dyn passes, and format.c checks the
+ * value. */
 static bool clause_takes(char clause, enum hf__cel_kind kind) {
         bool integer = kind == HF__CEL_INT || kind == HF__CEL_UINT;
 
@@ -142,7 +149,8 @@ static size_t check_clause(struct validator *v, const struct hf__cel_node *call,
         return 0;
 }
 
-/* Validates a call "text".format([...]). */
+/* Validates a call "text".format([...]). Only literals can be compared: for other formats and lists
+ * the evaluation finds out. */
 static void validate_format(struct validator *v, const struct hf__cel_node *call) {
         struct hf__cel_value format = call->as.call.args[0]->as.constant;
         uint32_t n_args = call->as.call.args[1]->as.list.n;
@@ -154,6 +162,7 @@ static void validate_format(struct validator *v, const struct hf__cel_node *call
 
                 if (text[-1] != '%')
                         continue;
+                /* %% is a percent sign and takes no argument. */
                 if (n > 0 && *text == '%') {
                         i++;
                         continue;
@@ -179,6 +188,7 @@ static void validate_call(struct validator *v, const struct hf__cel_node *node) 
         bool mixed = v->mixed;
 
         if (is_format(node)) {
+                /* The arguments of a format have different types by their nature. */
                 v->mixed = true;
                 if (node->as.call.n_args == 2 &&
                     node->as.call.args[0]->kind == HF__CEL_NODE_CONST &&

@@ -106,6 +106,7 @@ static int read_token(const char *path, struct hf__token **ret_token,
 
 /* Reads the file without the lock, because other threads must not wait for the file system. */
 static void reload_token(struct hf__bearer *bearer) {
+        assert(bearer->path);
         struct hf__token *fresh = NULL;
         struct hf_status status = {0};
         int r = read_token(bearer->path, &fresh, &status);
@@ -117,6 +118,7 @@ static void reload_token(struct hf__bearer *bearer) {
         (void)pthread_mutex_lock(&bearer->mu);
         bearer->reload_scheduled = false;
         bearer->read_at = hf_now(hf_host_clock(bearer->host));
+        assert(bearer->current); /* there is no bearer without a first token */
         if (fresh && strcmp(fresh->header, bearer->current->header) != 0) {
                 struct hf__token *previous = bearer->current;
                 bearer->current = fresh;

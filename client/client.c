@@ -65,6 +65,7 @@ static struct hf__pending_request *pending_new(struct hf_client *client) {
 /* Drops a reference. Unlocks mu, which the caller holds, because the last reference frees mu
  * too. */
 static void pending_unref_unlock(struct hf__pending_request *pending) {
+        hf__mutex_assert_held(&pending->mu);
         assert(pending->refs > 0);
         bool last = --pending->refs == 0;
 

@@ -71,6 +71,7 @@ struct event {
 
 static void link_locked(struct op *op, struct op **list) {
         hf__mutex_assert_held(&op->client->mu);
+        assert(!*list || (*list)->at == list);
         op->next = *list;
         op->at = list;
         if (op->next)
@@ -80,6 +81,7 @@ static void link_locked(struct op *op, struct op **list) {
 
 static void unlink_locked(struct op *op) {
         hf__mutex_assert_held(&op->client->mu);
+        assert(*op->at == op);
         *op->at = op->next;
         if (op->next)
                 op->next->at = op->at;
@@ -264,10 +266,13 @@ static int op_started(struct op *op, int r, uint64_t id, uint64_t *ret_id) {
         if (r == 0 && ret_id)
                 *ret_id = id;
         pthread_mutex_lock(&client->mu);
+        assert(op->refs > 0 && op->inner_id == 0);
         op->inner_id = id;
         bool cancel = r == 0 && op->cancel_wanted;
-        if (r != 0)
+        if (r != 0) {
+                assert(client->n_inner > 0);
                 client->n_inner--;
+        }
         pthread_mutex_unlock(&client->mu);
         if (cancel)
                 cancel_inner(op, id);
@@ -355,6 +360,7 @@ static void loop_free(struct hf_client *self) {
                 (void)hf_loop_dispatch(client->loop);
                 pthread_mutex_lock(&client->mu);
         }
+        assert(client->n_inner == 0);
         assert(!client->ops);
         pthread_mutex_unlock(&client->mu);
         pthread_cond_destroy(&client->ended);

@@ -2,6 +2,9 @@
 /*
  * Resolves plain scalars. The rules are those of YAML 1.1 as go-yaml v2 has implemented them: yes
  * and on are booleans, underscores in numbers are skipped, 0777 is octal. A time remains a text.
+ *
+ * Invariant: the JSON of a number reads back as the same number, and has an exponent only where Go
+ * prints one, because decoders of integers refuse an exponent.
  */
 #include "client/yaml_scalar.h"
 

@@ -125,6 +125,7 @@ static void on_event(void *ctx, const struct hf_event *event) {
         if (!wanted)
                 return;
         pthread_mutex_lock(&candidate->mu);
+        assert(candidate->refs > 0); /* the watch has one */
         candidate->woken = true;
         pthread_cond_broadcast(&candidate->changed);
         pthread_mutex_unlock(&candidate->mu);

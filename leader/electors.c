@@ -156,6 +156,7 @@ static int start_instance(struct hf_elector *elector) {
 }
 
 static bool all_instances_joined(struct hf_electors *electors) {
+        hf__mutex_assert_held(&electors->mu);
         for (size_t i = 0; i < electors->n; i++)
                 if (electors->list[i]->instance && !hf__term_is_joined(electors->list[i]->instance))
                         return false;

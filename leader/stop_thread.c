@@ -7,6 +7,7 @@
  */
 #include "leader/stop_thread.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "base/thread.h"
@@ -24,6 +25,7 @@ static void *run_thread(void *ctx) {
 
         stop->result = hf_electors_stop(electors, &stop->status);
         pthread_mutex_lock(&electors->mu);
+        assert(stop->begun && !stop->over);
         stop->over = true;
         pthread_mutex_unlock(&electors->mu);
         if (!stop->done)
@@ -46,6 +48,7 @@ int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
         pthread_mutex_unlock(&electors->mu);
         if (!is_first)
                 return HF_E_CLOSED;
+        assert(!stop->over);
         stop->loop = loop;
         stop->done = done;
         stop->ctx = ctx;
@@ -80,6 +83,7 @@ void hf__stop_thread_join(struct hf_electors *electors) {
         if (!stop->begun)
                 return;
         (void)hf__thread_join(stop->thread);
+        assert(stop->over); /* set by the thread, which is joined */
         if (stop->loop)
                 hf__loop_remove(stop->loop, &stop->task);
 }

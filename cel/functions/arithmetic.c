@@ -37,6 +37,8 @@ INT_OPERATOR(add, __builtin_add_overflow)
 INT_OPERATOR(subtract, __builtin_sub_overflow)
 INT_OPERATOR(multiply, __builtin_mul_overflow)
 
+/* Doubles are not checked: an overflow is an infinity in IEEE 754, which the language definition
+ * refers to. */
 static struct hf__cel_value add_double(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         return hf__cel_double(args[0].as.d + args[1].as.d);
@@ -134,8 +136,12 @@ static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__c
                 return args[1];
         if (b->n == 0)
                 return args[0];
+        /* Kubernetes charges 1 for a sum of lists, however long they are, so the copy counts as
+         * work. */
         if (!hf__cel_work(run, (a->n + b->n) / 4))
                 return hf__cel_failure(run);
+        /* A list of the type set or map has no two elements with the same key, and the sum must not
+         * get them. */
         if (a->key)
                 return hf__cel_union(run, a, b);
         list = hf__cel_new_list(run, a->n + b->n, &items);
@@ -174,6 +180,7 @@ static struct hf__cel_value negate_duration(struct hf__cel_run *run,
 
 static struct hf__cel_value add_time(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
+        /* The sum is commutative, and one function serves both overloads. */
         bool first = args[0].kind == HF__CEL_TIMESTAMP;
 
         return hf__cel_timestamp_add(args[first ? 0 : 1], args[first ? 1 : 0].as.i);

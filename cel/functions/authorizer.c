@@ -5,6 +5,7 @@
  *
  * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -54,10 +55,12 @@ static bool is_same(const struct hf__cel_opaque *a, const struct hf__cel_opaque 
 }
 
 static const struct check *check_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type != &decision_type);
         return (const struct check *)(const void *)value.as.opaque;
 }
 
 static const struct decided *decided_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type == &decision_type);
         return (const struct decided *)(const void *)value.as.opaque;
 }
 
@@ -106,6 +109,8 @@ static struct check *extend_check(struct hf__cel_run *run, struct hf__cel_value 
 
         if (!check || hf__cel_is_error(text))
                 return NULL;
+        /* A copy, because the expression may go on from the same value twice:
+         * authorizer.group('apps') can be the beginning of several checks. */
         *check = *check_of(value);
         check->opaque.type = type;
         *ret_text = text.as.text;
@@ -116,6 +121,7 @@ static struct hf__cel_value check_value(struct hf__cel_run *run, const struct ch
         return check ? hf__cel_opaque_value(&check->opaque) : hf__cel_failure(run);
 }
 
+/* Kubernetes trims the text before it asks whether it is empty. */
 static bool is_blank(struct hf__cel_value text) {
         for (size_t i = 0; i < text.n; i++)
                 if (!memchr(" \t\n\v\f\r", text.as.text[i], 6))
@@ -174,6 +180,8 @@ static struct hf__cel_value service_account(struct hf__cel_run *run,
         struct hf__cel_value name;
         struct check *check;
 
+        /* The two become the name of a user, "system:serviceaccount:NAMESPACE:NAME". A colon in one
+         * of them could name another account. */
         if (!is_dns_name(args[2], SUBDOMAIN_MAX, true))
                 return hf__cel_error_text("Invalid service account name");
         if (!is_dns_name(args[1], LABEL_MAX, false))
@@ -211,6 +219,7 @@ static struct hf__cel_value call_subresource(struct hf__cel_run *run,
         return check_value(run, check);
 }
 
+/* Without a namespace the check is about the cluster scope. */
 static struct hf__cel_value call_ns(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         const char *text = NULL;
@@ -234,7 +243,8 @@ static struct hf__cel_value call_name(struct hf__cel_run *run, const struct hf__
 }
 
 /* A selector narrows the set of objects that the check is about. The server's authorizers ignore
- * it, as Kubernetes' RBAC does. */
+ * it, as Kubernetes' RBAC does. It is charged all the same, so that an expression costs what it
+ * costs there. */
 static struct hf__cel_value call_selector(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         return args[0];
@@ -249,8 +259,10 @@ static struct hf__cel_value call_check(struct hf__cel_run *run, const struct hf_
 
         if (hf__cel_is_error(verb) || !decided)
                 return hf__cel_failure(run);
+        /* Only now the host is asked, because each detail before may still change the right. */
         right.verb = verb.as.text;
         decided->opaque = (struct hf__cel_opaque){.type = &decision_type, .equal = is_same};
+        assert(asked->authorizer);
         decided->decision = asked->authorizer->decide(run, asked->authorizer->data, &right);
         return hf__cel_opaque_value(&decided->opaque);
 }

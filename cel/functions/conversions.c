@@ -34,6 +34,7 @@ static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel
                         return hf__cel_error_text("integer overflow");
                 return hf__cel_int((int64_t)args[0].as.u);
         case HF__CEL_DOUBLE:
+                /* Written so that NaN, for which every comparison is false, is refused as well. */
                 if (!(args[0].as.d > -0x1p63 && args[0].as.d < 0x1p63))
                         return hf__cel_error_text("integer overflow");
                 return hf__cel_int((int64_t)args[0].as.d);
@@ -45,6 +46,8 @@ static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel
         }
 }
 
+/* A double below 0 is refused as well as a negative int, also one between -1 and 0, whose whole
+ * part would be 0. */
 static struct hf__cel_value to_uint(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         uint64_t value;
@@ -113,6 +116,7 @@ static struct hf__cel_value bytes_to_string(struct hf__cel_run *run,
 
 static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
+        /* No number and no time is that long, so the text is always complete. */
         struct hf__strbuf text = {.max = 400};
         struct hf__cel_value value;
 
@@ -132,6 +136,7 @@ static struct hf__cel_value to_string(struct hf__cel_run *run, const struct hf__
         return value;
 }
 
+/* Seconds since 1970. hf__cel_timestamp() refuses those beyond the years 1 to 9999. */
 static struct hf__cel_value int_to_timestamp(struct hf__cel_run *run,
                                              const struct hf__cel_value *args, unsigned n) {
         return hf__cel_timestamp(args[0].as.i, 0);
@@ -143,6 +148,7 @@ static struct hf__cel_value string_to_timestamp(struct hf__cel_run *run,
 
         if (hf__cel_timestamp_parse(args[0].as.text, args[0].n, &value))
                 return value;
+        /* A time of the right form, but beyond the range, has a message of its own. */
         return hf__cel_is_error(value) ? value : conversion_error(run, "google.protobuf.Timestamp");
 }
 

@@ -27,7 +27,7 @@
 #define PRECISION_DEFAULT 6
 /* Bytes: the digits of the largest double, its sign, point and exponent. */
 #define NUMBER_MAX (HF__CEL_PRECISION_MAX + 350)
-#define DEPTH_MAX  100
+#define DEPTH_MAX  100 /* of lists and maps in each other; the functions below recurse */
 
 struct format {
         struct hf__cel_run *run;
@@ -104,13 +104,16 @@ static int compare_pairs(const void *a, const void *b) {
         return r != 0 ? r : (x->n_key > y->n_key) - (x->n_key < y->n_key);
 }
 
-/* Writes the entries of a map in the order of the texts of their keys. */
+/* Writes the entries of a map in the order of the texts of their keys. Go's maps have no order, so
+ * Kubernetes sorts, and its results are the same each time. */
 static void put_map(struct format *f, const struct hf__cel_map *map, unsigned depth) {
         struct hf__strbuf outer = f->out;
         struct pair *pairs = hf__cel_alloc(f->run, (map->n + 1) * sizeof *pairs);
 
         if (!pairs)
                 return;
+        /* The texts of the keys decide about the order, so all entries are written to a buffer of
+         * their own first. */
         f->out = (struct hf__strbuf){.max = outer.max};
         for (size_t i = 0; i < map->n; i++) {
                 struct hf__cel_entry entry = hf__cel_map_at(map, i);
@@ -132,6 +135,7 @@ static void put_map(struct format *f, const struct hf__cel_map *map, unsigned de
                 hf__strbuf_add(&outer, f->out.data + pairs[i].start, pairs[i].end - pairs[i].start);
         }
         hf__strbuf_putc(&outer, '}');
+        /* An entry that did not fit, or could not be allocated, makes the whole text fail. */
         if (outer.error == 0)
                 outer.error = f->out.error;
         hf__strbuf_done(&f->out);
@@ -151,6 +155,7 @@ static void put_time(struct format *f, struct hf__cel_value value, bool nested) 
                 hf__strbuf_puts(&f->out, "\")");
 }
 
+/* In a list or a map a value is written like a literal, and the infinities have none. */
 static void put_double(struct format *f, double value, bool nested) {
         bool quoted = nested && !isfinite(value);
 
@@ -241,7 +246,8 @@ static void put_scientific(struct format *f, char *text) {
                 hf__strbuf_puts(&f->out, digits[*exponent - '0']);
 }
 
-/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. */
+/* Reads the argument of %f or %e: a double, or the text of NaN or an infinity. An expression can
+ * write these numbers only as texts, because CEL has no literals for them. */
 static bool take_double(struct hf__cel_value value, double *ret_value) {
         static const struct {
                 const char *text;
@@ -303,6 +309,7 @@ static void put_number(struct format *f, struct hf__cel_value value, char clause
 /* Writes %d, %b, %o, %x or %X of an integer: its digits in this base, without a prefix. */
 static void put_integer(struct format *f, struct hf__cel_value value, unsigned base, bool upper) {
         bool negative = value.kind == HF__CEL_INT && value.as.i < 0;
+        /* The subtraction is unsigned, because -INT64_MIN would overflow. */
         uint64_t left = negative ? 0 - value.as.u : value.as.u;
         char text[65];
         size_t at = sizeof text;
@@ -320,6 +327,7 @@ static bool is_integer(struct hf__cel_value value) {
         return value.kind == HF__CEL_INT || value.kind == HF__CEL_UINT;
 }
 
+/* Of a text the bytes are shown, and not the code points of its characters. */
 static void put_hex(struct format *f, struct hf__cel_value value, bool upper) {
         if (is_integer(value)) {
                 put_integer(f, value, 16, upper);
@@ -387,6 +395,7 @@ static void put_clauses(struct format *f, struct hf__cel_value format,
                 i += n + 1;
                 if (!clause)
                         break;
+                /* %% is a percent sign, and takes no argument. */
                 if (i < format.n && clause[1] == '%') {
                         hf__strbuf_putc(&f->out, '%');
                         i++;
@@ -410,6 +419,8 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
         struct format f = {.run = run, .error = hf__cel_null()};
         struct hf__cel_value result;
 
+        /* The text is built outside of the arena, and its length is not known before. So it may
+         * become as long as what the run may still allocate. */
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
         put_clauses(&f, args[0], args[1].as.list);

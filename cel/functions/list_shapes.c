@@ -10,7 +10,7 @@
 #include "cel/functions/list_order.h"
 #include "cel/functions/tables.h"
 
-#define DEPTH_MAX 100
+#define DEPTH_MAX 100 /* of lists in lists: flatten recurses, and needs stack for each level */
 
 static struct hf__cel_value call_slice(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
@@ -46,6 +46,8 @@ static struct hf__cel_value call_reverse(struct hf__cel_run *run, const struct h
         return list;
 }
 
+/* The length comes from a number, not from data. The charge before the call and the limit of memory
+ * end lists.range(1000000000) before it takes time. */
 static struct hf__cel_value call_range(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         size_t n_items = args[0].as.i > 0 ? (size_t)args[0].as.i : 0;
@@ -86,6 +88,8 @@ static struct hf__cel_value flatten_list(struct hf__cel_run *run, const struct h
         return error;
 }
 
+/* A level that is larger than the list is deep does no harm: the walk ends at elements that are no
+ * lists. */
 static struct hf__cel_value flatten_levels(struct hf__cel_run *run, const struct hf__cel_list *from,
                                            int64_t levels) {
         struct hf__cel_value error;
@@ -139,6 +143,7 @@ static struct hf__cel_value call_distinct(struct hf__cel_run *run, const struct 
                                 return same;
                         seen = same.as.boolean;
                 }
+                /* Of equal elements the first one stays. */
                 if (!seen)
                         items[n_kept++] = item;
         }
@@ -161,7 +166,8 @@ static bool has_order(struct hf__cel_value value) {
         }
 }
 
-/* Why the keys cannot be sorted, or null. */
+/* Why the keys cannot be sorted, or null. cel-go has an overload for each type, so it sorts no list
+ * that mixes int and double, although they have an order. */
 static struct hf__cel_value check_keys(const struct hf__cel_list *keys) {
         struct hf__cel_value first = hf__cel_list_at(keys, 0);
 
@@ -204,6 +210,8 @@ static void merge_runs(struct hf__cel_run *run, const struct hf__cel_list *keys,
 struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      const struct hf__cel_list *keys) {
         struct hf__cel_value error = list->n > 0 ? check_keys(keys) : hf__cel_null();
+        /* Places are sorted, not values: the keys and the elements are two lists, and both stay as
+         * they are. Two arrays take turns as the source and the target of a pass. */
         size_t *places = hf__cel_alloc(run, 2 * list->n * sizeof *places);
         size_t *other = places ? places + list->n : NULL;
         struct hf__cel_value *items;
@@ -218,6 +226,7 @@ struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__c
         for (size_t width = 1; width < list->n; width *= 2) {
                 size_t *swap = places;
 
+                /* Each pass visits each element once; there are log n passes. */
                 if (!hf__cel_work(run, list->n))
                         return hf__cel_failure(run);
                 for (size_t at = 0; at < list->n; at += 2 * width) {

@@ -8,6 +8,8 @@
 #include "cel/functions/tables.h"
 #include "cel/values/timestamp.h"
 
+/* Neighbours with equal values are sorted. A list that has no order is an error only where the
+ * first pair without one comes before a pair in the wrong order, as in Kubernetes. */
 static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         const struct hf__cel_list *list = args[0].as.list;
@@ -19,6 +21,8 @@ static struct hf__cel_value is_sorted(struct hf__cel_run *run, const struct hf__
                 if (!hf__cel_order(run, hf__cel_list_at(list, i - 1), hf__cel_list_at(list, i),
                                    &order, &error))
                         return error;
+                /* After a failure the order is not known. The evaluator looks at run->failed, so
+                 * the result does not count. */
                 if (order > 0 || run->failed != 0)
                         return hf__cel_bool(false);
         }
@@ -68,6 +72,7 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
         return sum_of_list(args[0].as.list, zero);
 }
 
+/* An empty list has no element that could tell the type, so each overload brings its own zero. */
 static struct hf__cel_value sum_uints(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return sum_of_list(args[0].as.list, hf__cel_uint(0));
@@ -83,6 +88,8 @@ static struct hf__cel_value sum_durations(struct hf__cel_run *run, const struct 
         return sum_of_list(args[0].as.list, hf__cel_duration(0));
 }
 
+/* Of equal elements the first one is the result. An element that has no order with the others, such
+ * as a NaN, is an error. */
 static struct hf__cel_value extreme_of_list(struct hf__cel_run *run,
                                             const struct hf__cel_list *list, const char *name,
                                             int sign) {

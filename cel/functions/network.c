@@ -17,6 +17,7 @@ const struct hf__cel_type hf__cel_cidr_type = {.kind = HF__CEL_OPAQUE,
                                                .weight = 1,
                                                .name = "net.CIDR"};
 
+/* Longer than any address or block; a longer text is refused before it is copied. */
 #define TEXT_MAX 64
 
 /* An address, or a block. */
@@ -56,6 +57,7 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
          * then have more than one text. */
         if (strchr(copy, '%'))
                 return "with zone value is not allowed";
+        /* inet_pton accepts no short or octal forms of IPv4, as Go's netip does not. */
         out->n_bytes = strchr(copy, ':') ? 16 : 4;
         if (inet_pton(out->n_bytes == 16 ? AF_INET6 : AF_INET, copy, out->bytes) != 1)
                 return "parse error during conversion from string";
@@ -154,7 +156,8 @@ static unsigned group_of(const struct network *network, unsigned i) {
         return (unsigned)network->bytes[2 * i] << 8 | network->bytes[2 * i + 1];
 }
 
-/* RFC 5952: the longest run of at least two zero groups is left out. */
+/* RFC 5952: the longest run of at least two zero groups is left out. Of two such runs the first one
+ * is. */
 static size_t print_ipv6(const struct network *network, char *out) {
         unsigned best = 8;
         unsigned n_best = 1;
@@ -234,6 +237,7 @@ static bool loopback(const struct network *ip) {
         return ip->n_bytes == 4 ? ip->bytes[0] == 127 : is_zero_but(ip, 1);
 }
 
+/* The ranges in this and the following functions are those of Go's net/netip. */
 static bool link_local_multicast(const struct network *ip) {
         if (ip->n_bytes == 4)
                 return ip->bytes[0] == 224 && ip->bytes[1] == 0 && ip->bytes[2] == 0;
@@ -267,7 +271,8 @@ PROPERTY(link_local_multicast)
 PROPERTY(link_local_unicast)
 PROPERTY(global_unicast)
 
-/* Whether both have the same first n_bits bits of the block. */
+/* Whether both have the same first n_bits bits of the block. An address of one family is in no
+ * block of the other one. */
 static bool has_prefix(const struct network *block, const struct network *other) {
         unsigned whole = block->n_bits / 8;
         unsigned rest = block->n_bits % 8;
@@ -284,6 +289,8 @@ static struct hf__cel_value contains_ip(struct hf__cel_run *run, const struct hf
 
         if (args[1].kind == HF__CEL_OPAQUE)
                 return hf__cel_bool(has_prefix(network_of(args[0]), network_of(args[1])));
+        /* A text is parsed anew at each call. An author who asks often writes ip() once, in a
+         * variable. */
         error = read_ip(run, args[1], &parsed);
         return hf__cel_is_error(error) ? error
                                        : hf__cel_bool(has_prefix(network_of(args[0]), &parsed));
@@ -306,6 +313,7 @@ static struct hf__cel_value contains_cidr(struct hf__cel_run *run, const struct 
         return hf__cel_bool(block->n_bits <= parsed.n_bits && has_prefix(block, &parsed));
 }
 
+/* The address with all its bits: cidr('10.0.0.1/8').ip() is 10.0.0.1. */
 static struct hf__cel_value ip_of_cidr(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         struct network network = *network_of(args[0]);

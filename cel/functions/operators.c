@@ -9,6 +9,8 @@
 
 #include "cel/functions/tables.h"
 
+/* Four functions and not one with a parameter: the table calls functions by one signature, and the
+ * evaluator does not tell them which row has led to the call. */
 static struct hf__cel_value call_less(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         struct hf__cel_value error;
@@ -87,6 +89,7 @@ static struct hf__cel_value find_in_container(struct hf__cel_run *run,
                         return hf__cel_error_text("unsupported index value in list");
                 return hf__cel_errorf(run, "index out of bounds: %lld", (long long)i);
         }
+        /* A double can find an int, so it is looked up, although no key is a double. */
         if (key.kind == HF__CEL_BOOL || key.kind == HF__CEL_STRING || hf__cel_is_number(key)) {
                 if (hf__cel_map_find(container.as.map, key, &value))
                         return value;
@@ -112,6 +115,8 @@ static struct hf__cel_value call_at(struct hf__cel_run *run, const struct hf__ce
         return find_in_container(run, args[0], args[1], &found);
 }
 
+/* An index of an optional is an optional again. So a[?0][1] needs one question mark for the whole
+ * chain, as a.?b.c does. */
 static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf__cel_value *args,
                                         unsigned n) {
         struct hf__cel_value container = args[0];
@@ -130,6 +135,8 @@ static struct hf__cel_value optional_at(struct hf__cel_run *run, const struct hf
         return found ? hf__cel_optional_of(run, value) : hf__cel_optional_none();
 }
 
+/* Elements are compared as by ==, so a number is found among numbers of other types. An index of
+ * the list would not pay for a single search. */
 static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         for (size_t i = 0; i < args[1].as.list->n; i++) {
@@ -142,6 +149,7 @@ static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_bool(false);
 }
 
+/* A key of a type that no map has is just not found: other than for m[key], that is no error. */
 static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
         bool found;
@@ -155,6 +163,7 @@ static struct hf__cel_value call_size(struct hf__cel_run *run, const struct hf__
         return hf__cel_int((int64_t)hf__cel_size(run, args[0]));
 }
 
+/* The type of the value, not of the expression: type(dyn(1)) is int. */
 static struct hf__cel_value call_type(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return hf__cel_type_value(hf__cel_value_type(args[0]));
@@ -165,6 +174,8 @@ static struct hf__cel_value call_same(struct hf__cel_run *run, const struct hf__
         return args[0];
 }
 
+/* A row for each pair of types that the language definition compares: numbers of all types among
+ * each other, and otherwise equal types only. */
 #define ORDER(name, function)                                                                      \
         {name, "(bool, bool) -> bool", function, HF__CEL_COST_ONE},                                \
                 {name, "(int, int) -> bool", function, HF__CEL_COST_ONE},                          \

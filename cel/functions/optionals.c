@@ -8,6 +8,7 @@
 
 #include "cel/functions/tables.h"
 
+/* The checker gives an empty optional the type that its use needs, so no function must know it. */
 static struct hf__cel_value call_none(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return hf__cel_optional_none();
@@ -18,6 +19,7 @@ static struct hf__cel_value call_of(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_optional_of(run, args[0]);
 }
 
+/* What Go's zero value of a type is. That of a time is the beginning of year 1. */
 static bool is_zero(struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_NULL: return true;
@@ -68,6 +70,7 @@ static struct hf__cel_value call_first(struct hf__cel_run *run, const struct hf_
 
 static struct hf__cel_value call_last(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
+        /* In an empty list the place wraps around to one that no list has. */
         return optional_element(run, args[0].as.list, args[0].as.list->n - 1);
 }
 

@@ -23,6 +23,7 @@ static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
         char message[400];
         int r;
 
+        /* The pattern is a literal, and was compiled with the expression. */
         if (run->prepared)
                 return run->prepared;
         *ret_error = hf__cel_error_text("the pattern is too long");
@@ -66,6 +67,7 @@ static struct hf__cel_value call_find(struct hf__cel_run *run, const struct hf__
         if (!regex)
                 return error;
         if (!hf__cel_regex_find(regex, run, args[0].as.text, args[0].n, 0, &start, &end))
+                /* Kubernetes' find has no way to say that nothing was found. */
                 return hf__cel_string("", 0);
         return hf__cel_string(args[0].as.text + start, end - start);
 }
@@ -108,6 +110,7 @@ static struct hf__cel_value find_all(struct hf__cel_run *run, const struct hf__c
 
         if (!regex)
                 return error;
+        /* Two searches, so that the list has the right size. The work of both counts. */
         list = hf__cel_new_list(run, collect_matches(run, regex, args[0], limit, NULL), &items);
         if (run->failed != 0)
                 return hf__cel_failure(run);

@@ -6,6 +6,7 @@
  * Invariant: a version refers to the text that it was read from, which lives as long as the
  * evaluation.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "cel/functions/tables.h"
@@ -23,7 +24,8 @@ static bool is_identifier(char c) {
         return hf__is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
 }
 
-/* Reads a number without leading zeros, unless these are allowed. NULL: malformed. */
+/* Reads a number without leading zeros, unless these are allowed. NULL: malformed. The numbers have
+ * 64 bits, as in the Go library that Kubernetes uses. */
 static const char *take_number(const char *at, const char *end, bool zeros, uint64_t *ret_number) {
         const char *start = at;
 
@@ -38,7 +40,7 @@ static const char *take_number(const char *at, const char *end, bool zeros, uint
 }
 
 /* Whether the text is a list of identifiers. numbers: an identifier of digits alone must not have
- * leading zeros. */
+ * leading zeros. Build metadata may have them, because it is never compared. */
 static bool is_list(const char *at, const char *end, bool numbers) {
         for (;;) {
                 const char *start = at;
@@ -66,9 +68,11 @@ static const char *parse_version(struct hf__cel_value text, bool normalize,
         if (text.n == 0)
                 return normalize ? "Invalid character(s) found in major number \"\""
                                  : "Version string empty";
+        /* With normalize, Kubernetes accepts what versions often look like: v1.2, 1.02.3. */
         if (normalize && *at == 'v')
                 at++;
         for (size_t i = 0; i < 3; i++) {
+                /* Numbers that are missing are 0. */
                 if (i > 0 && at == end && normalize)
                         return NULL;
                 if (i > 0 && (at == end || *at != '.'))
@@ -79,6 +83,7 @@ static const char *parse_version(struct hf__cel_value text, bool normalize,
                 if (!at)
                         return "Invalid number in version";
         }
+        /* Build metadata has no part in the order, so it is checked and not kept. */
         build = memchr(at, '+', (size_t)(end - at));
         if (build && !is_list(build + 1, end, false))
                 return "Invalid build meta data";
@@ -105,6 +110,8 @@ static bool is_number(const char *text, size_t n) {
         return true;
 }
 
+/* Identifiers of digits alone are compared as numbers, and come before the others. They have no
+ * leading zeros, so a longer one is a greater one, and numbers of any length need no conversion. */
 static int compare_identifiers(const char *a, size_t n_a, const char *b, size_t n_b) {
         bool number = is_number(a, n_a);
         int r;
@@ -134,6 +141,7 @@ static int compare_lists(const struct version *a, const struct version *b) {
                 i += n_a + 1;
                 k += n_b + 1;
         }
+        /* All identifiers that both have are equal. The version with more of them is newer. */
         return (i < a->n_pre) - (k < b->n_pre);
 }
 
@@ -148,6 +156,7 @@ static int compare_versions(const struct version *a, const struct version *b) {
 }
 
 static const struct version *version_of(struct hf__cel_value value) {
+        assert(value.kind == HF__CEL_OPAQUE && value.as.opaque->type == &hf__cel_semver_type);
         return (const struct version *)(const void *)value.as.opaque;
 }
 

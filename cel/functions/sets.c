@@ -6,7 +6,8 @@
  */
 #include "cel/functions/tables.h"
 
-/* Whether the list has the value: a bool or an error. */
+/* Whether the list has the value: a bool or an error. Elements of all types can be equal and have
+ * no common order, so nothing but a comparison of each pair finds them. */
 static struct hf__cel_value list_has(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      struct hf__cel_value value) {
         for (size_t i = 0; i < list->n; i++) {

@@ -65,6 +65,7 @@ static struct hf__cel_value ends_with(struct hf__cel_run *run, const struct hf__
                                                       args[1].as.text, args[1].n) == 0));
 }
 
+/* The place after the last character is valid and gives an empty text, as in cel-go. */
 static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__cel_value *args,
                                     unsigned n) {
         size_t offset = args[1].as.i < 0 ? SIZE_MAX : offset_of(args[0], args[1].as.i);
@@ -95,7 +96,8 @@ static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__c
         return hf__cel_int(from == SIZE_MAX ? -1 : characters_until(run, args[0], from));
 }
 
-/* The last place of a part of at most this many bytes is found by comparing at each place. */
+/* The last place of a part of at most this many bytes is found by comparing at each place. With
+ * longer ones the time would be the product of two sizes that a client chooses. */
 #define SHORT_PART 64
 
 static void put_reversed(char *out, const char *text, size_t n) {
@@ -118,6 +120,7 @@ __attribute__((noinline)) static size_t find_reversed(char *space, const char *t
 
 static size_t find_long_last(struct hf__cel_run *run, const char *text, size_t n, const char *part,
                              size_t n_part) {
+        /* Not from the arena, which would keep the reversed copy until the evaluation ends. */
         char *space = malloc(n + n_part);
         size_t at;
 
@@ -142,6 +145,8 @@ static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
         return SIZE_MAX;
 }
 
+/* The work is the whole text, and not a part of it as in index_of: short parts are compared byte by
+ * byte. */
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         size_t at = args[0].n;
@@ -170,6 +175,8 @@ static struct hf__cel_value call_substring(struct hf__cel_run *run,
 
         if (!hf__cel_work(run, args[0].n / 8))
                 return hf__cel_failure(run);
+        /* This comes before the limits of the text are checked, as in cel-go, whose message the
+         * author sees. */
         if (n > 2 && first > args[2].as.i)
                 return hf__cel_errorf(run, "invalid substring range. start: %lld, end: %lld",
                                       (long long)first, (long long)args[2].as.i);
@@ -286,6 +293,8 @@ static struct hf__cel_value call_split(struct hf__cel_run *run, const struct hf_
 
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
+        /* The first pass counts the parts, so that the list gets the right size. The parts share
+         * the bytes of the text. */
         list = hf__cel_new_list(run, divide_text(args[0], args[1], limit, NULL), &items);
         if (!hf__cel_is_error(list))
                 divide_text(args[0], args[1], limit, items);
@@ -311,6 +320,7 @@ static struct hf__cel_value call_join(struct hf__cel_run *run, const struct hf__
         for (size_t i = 0; i < list->n; i++) {
                 struct hf__cel_value part = hf__cel_list_at(list, i);
 
+                /* The list may be one of dyn, whose elements nobody has checked. */
                 if (part.kind != HF__CEL_STRING)
                         return hf__cel_error_text("join: invalid input: not a string");
                 length += part.n + (i > 0 ? separator.n : 0);
@@ -367,6 +377,8 @@ static struct hf__cel_value call_quote(struct hf__cel_run *run, const struct hf_
                                        unsigned n) {
         static const char from[] = "\a\b\f\n\r\t\v\\\"";
         static const char to[] = "abfnrtv\\\"";
+        /* A byte that belongs to no character becomes U+FFFD, which has three bytes. An escape has
+         * two. */
         char *text = new_text(run, 3 * (size_t)args[0].n + 2);
         char *at = text;
 

@@ -11,7 +11,7 @@
 #include "cel/values/declarations.h"
 #include "cel/values/timestamp.h"
 
-#define OFFSET_MAX (100 * 3600)
+#define OFFSET_MAX (100 * 3600) /* seconds; no zone is that far from UTC, and no sum overflows */
 
 static bool is_named(struct hf__cel_value text, const char *name) {
         return text.n == strlen(name) && memcmp(text.as.text, name, text.n) == 0;
@@ -25,6 +25,8 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
         *ret_offset = 0;
         if (name.n == 0 || is_named(name, "UTC") || is_named(name, "Local"))
                 return hf__cel_null();
+        /* A name is a path below the directory of zones. Go refuses names that lead out of it, and
+         * so does this. */
         if (*text == '/' || *text == '\\' || memmem(text, name.n, "..", 2))
                 return hf__cel_error_text("time: invalid location name");
         if (run->zones && run->zones->offset(run->zones->ctx, text, name.n, seconds, ret_offset))
@@ -37,6 +39,7 @@ static struct hf__cel_value named_offset(struct hf__cel_run *run, struct hf__cel
 static struct hf__cel_value take_whole(struct hf__cel_run *run, const char *text, size_t n) {
         size_t at = n > 0 && (text[0] == '-' || text[0] == '+') ? 1 : 0;
         int64_t number = 0;
+        /* Nine digits fit into the number, and OFFSET_MAX refuses far smaller ones. */
         bool valid = at < n && n < 10;
 
         for (size_t i = at; valid && i < n; i++) {
@@ -58,6 +61,8 @@ static struct hf__cel_value fixed_offset(struct hf__cel_run *run, struct hf__cel
 
         if (hf__cel_is_error(hours) || hf__cel_is_error(minutes))
                 return hf__cel_is_error(hours) ? hours : minutes;
+        /* The sign stands before the hours and counts for both. It is read from the text, because
+         * the hours of "-00:30" are 0. */
         *ret_offset = hours.as.i * 60 + (zone.as.text[0] == '-' ? -minutes.as.i : minutes.as.i);
         *ret_offset *= 60;
         if (*ret_offset <= -OFFSET_MAX || *ret_offset >= OFFSET_MAX)
@@ -92,6 +97,8 @@ static struct hf__cel_value calendar(struct hf__cel_run *run, const struct hf__c
                 return hf__cel_is_error(error) ? error : hf__cel_int(expression);                  \
         }
 
+/* By the language definition getMonth, getDayOfMonth, getDayOfYear and getDayOfWeek count from 0,
+ * and getDate counts from 1. */
 ACCESSOR(full_year, c.year)
 ACCESSOR(month, c.month)
 ACCESSOR(day_of_year, c.day_of_year)

@@ -10,6 +10,8 @@
 #include "cel/regex/unicode_folds.h"
 
 bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other) {
+        /* The lower bound: the caller wants the first character at or after *from that has another
+         * case. */
         size_t low = 0;
         size_t high = hf__cel_n_folds;
 

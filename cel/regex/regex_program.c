@@ -7,6 +7,7 @@
  */
 #include "cel/regex/regex_program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -29,9 +30,12 @@ static struct hf__cel_instruction *emit_instruction(struct writer *w,
         struct hf__cel_instruction *instruction;
 
         if (w->n == w->max) {
+                /* A limit that is reached is reported at the end, so that no caller has to pass the
+                 * failure on. */
                 w->full = true;
                 return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
         }
+        assert(w->n < w->max);
         instruction = &w->instructions[w->n++];
         *instruction = (struct hf__cel_instruction){.kind = kind, .x = w->n, .y = w->n};
         return instruction;
@@ -130,7 +134,8 @@ static void write_node(struct writer *w, const struct hf__cel_regex_node *node) 
 }
 
 /* Whether every match begins at the beginning of the text, as far as the first parts of the pattern
- * show it. */
+ * show it. A search of such a pattern ends at the first character that does not fit. A false result
+ * costs only time. */
 static bool is_anchored(const struct hf__cel_regex_node *node) {
         while ((node->kind == HF__CEL_REGEX_CHOICE || node->kind == HF__CEL_REGEX_SEQUENCE) &&
                node->child) {
@@ -141,7 +146,9 @@ static bool is_anchored(const struct hf__cel_regex_node *node) {
         return node->kind == HF__CEL_REGEX_ASSERTION && node->assertion == HF__CEL_BEGIN_TEXT;
 }
 
-/* How many instructions a node needs; HF__CEL_REGEX_SIZE_MAX if that many or more. */
+/* How many instructions a node needs; HF__CEL_REGEX_SIZE_MAX if that many or more. The number is
+ * known before a program is written, so its memory is limited. Each level of the tree is cut to the
+ * limit, so no product overflows. */
 static uint64_t size_of(const struct hf__cel_regex_node *node) {
         uint64_t size = 0;
 
@@ -175,6 +182,7 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
 
         if (r != 0)
                 return r;
+        /* One more for the match. */
         w.max = (uint32_t)size_of(root) + 1;
         w.instructions = hf__arena_alloc(arena, w.max * sizeof *w.instructions);
         regex = hf__arena_alloc(arena, sizeof *regex);

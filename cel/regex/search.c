@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches a text: all ways through the program advance together, one character at a time.
+ * Searches a text: all ways through the program advance together, one character at a time. So the
+ * time is in proportion to the sizes of the text and of the program, as RE2 promises; a search that
+ * tries one way after another can need exponentially many steps.
  *
  * Invariants: an instruction is in a list at most once, so a character costs at most the size of
  * the program, and loops of empty matches end. A list is in the order of preference: the first way
@@ -9,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/assert_costly.h"
 #include "base/utf8.h"
 #include "cel/regex/regex.h"
 #include "cel/regex/regex_program.h"
@@ -66,6 +69,7 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
 
         s->stack[n_stack++] = from;
         while (n_stack > 0) {
+                hf__assert_costly(n_stack <= 2 * s->regex->n + 2);
                 uint32_t i = s->stack[--n_stack];
                 const struct hf__cel_instruction *instruction = &s->regex->instructions[i];
 
@@ -75,6 +79,8 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
                 s->visited[i] = s->round;
                 switch (instruction->kind) {
                 case HF__CEL_DO_SPLIT:
+                        /* The preferred way is pushed last, so it is taken first and stands first
+                         * in the list. */
                         s->stack[n_stack++] = instruction->y;
                         s->stack[n_stack++] = instruction->x;
                         break;
@@ -85,13 +91,15 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
                         break;
                 case HF__CEL_DO_SET:
                 case HF__CEL_DO_MATCH:
+                        hf__assert_costly(ways->n < s->regex->n); /* each instruction once */
                         ways->items[ways->n++] = (struct way){.at = i, .start = start};
                         break;
                 }
         }
 }
 
-/* Divides the scratch memory of the run among the arrays. Later searches use it again. */
+/* Divides the scratch memory of the run among the arrays. Later searches use it again. findAll
+ * would else allocate for each match. */
 static bool prepare_search(struct search *s) {
         size_t n = s->regex->n;
         size_t need = n * sizeof *s->visited + 2 * n * sizeof *s->now.items +
@@ -158,13 +166,19 @@ bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *r
                         length = 1;
                         c = 0xfffd;
                 }
+                /* The leftmost match wins, so after the first match no way begins further to the
+                 * right. */
                 if (!found && (!regex->anchored || at == 0))
                         add_way(&s, &s.now, 0, at, at);
+                /* Eight instructions are one unit of work: they take about as long as other steps
+                 * do. */
                 if (!hf__cel_work(run, 1 + (s.steps + s.now.n) / 8))
                         return false;
                 s.steps = 0;
                 if (advance_ways(&s, c, at >= n, at, at + length, &start, &end))
                         found = true;
+                /* Without ret_start nobody asks where the match is, so the first one ends the
+                 * search. Otherwise a way that is preferred may still make it longer. */
                 if (at >= n || (found && (!ret_start || s.next.n == 0)) ||
                     (s.next.n == 0 && regex->anchored))
                         break;

@@ -100,6 +100,7 @@ bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char
 
         switch (name | 0x20) {
         case 'd': return add_class(arena, set, "09", negated, fold);
+        /* Without the vertical tab, which RE2 does not count. */
         case 's': return add_class(arena, set, "\t\n\f\r  ", negated, fold);
         default: return add_class(arena, set, "09AZ__az", negated, fold);
         }
@@ -144,6 +145,8 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
         return false;
 }
 
+/* Shell's method: most sets have a few ranges and are nearly sorted, and glibc's qsort may
+ * allocate. */
 static void sort_ranges(struct hf__cel_range *ranges, size_t n) {
         for (size_t gap = n / 2; gap > 0; gap /= 2)
                 for (size_t i = gap; i < n; i++) {
@@ -163,6 +166,7 @@ bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool n
         for (size_t i = 0; i < set->n; i++) {
                 struct hf__cel_range next = set->ranges[i];
 
+                /* Ranges that touch become one, too, so that the search has fewer of them. */
                 if (n > 0 && next.first <= set->ranges[n - 1].last + 1) {
                         if (next.last > set->ranges[n - 1].last)
                                 set->ranges[n - 1].last = next.last;
@@ -178,6 +182,7 @@ bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool n
                         return false;
                 *set = other;
         }
+        /* Most characters of texts are ASCII. A bit for each of them saves the search. */
         set->ascii[0] = set->ascii[1] = 0;
         for (size_t i = 0; i < set->n; i++)
                 for (uint32_t c = set->ranges[i].first; c <= set->ranges[i].last && c < 128; c++)

@@ -19,6 +19,8 @@
 #include "base/utf8.h"
 #include "cel/regex/unicode.h"
 
+/* Go allows 1000 levels. The functions here recurse on the stack of a worker, and no pattern of
+ * practice has more than a few. */
 #define DEPTH_MAX 100
 /* \pL alone names hundreds of ranges of characters, so a short pattern could need much memory. */
 #define RANGES_MAX 50000
@@ -104,6 +106,8 @@ static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_re
         return p->r == 0 ? node : NULL;
 }
 
+/* Each character is a set. So a pattern that ignores case needs no instruction of its own, and a
+ * set of one range is found as quickly as a character. */
 static struct hf__cel_regex_node *character(struct parser *p, uint32_t c) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
@@ -330,6 +334,7 @@ static bool parse_flags(struct parser *p, struct flags *flags) {
         return p->at < p->end || refuse_pattern(p, "missing closing )", p->start, p->end);
 }
 
+/* Names are checked and forgotten: no function of expressions returns what a group has matched. */
 static bool skip_group_name(struct parser *p) {
         const char *start = p->at - 2;
         const char *name;
@@ -354,6 +359,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         if (take_text(p, "?") && !skip_group_name(p)) {
                 if (p->r != 0)
                         return NULL;
+                /* RE2 has no look-around, since it could not be matched in linear time. */
                 if (peek_text(p, "=") || peek_text(p, "!") || peek_text(p, "<"))
                         return refuse_pattern(p, "invalid or unsupported Perl syntax", p->at - 2,
                                               p->at + 1);
@@ -402,6 +408,7 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         return take_escape(p, &c) ? character(p, c) : NULL;
 }
 
+/* A dot is all characters but a newline; with the flag s it is all of them. */
 static struct hf__cel_regex_node *parse_dot(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
@@ -441,7 +448,8 @@ static bool take_count(struct parser *p, uint32_t *ret_count) {
         return p->at > start;
 }
 
-/* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed. */
+/* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed. RE2
+ * takes x{ and x{,2} for the characters that they consist of. */
 static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         const char *start = p->at;
 
@@ -490,6 +498,7 @@ static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
                 repeat->child = node;
                 repeat->min = min;
                 repeat->max = max;
+                /* The flag U swaps the meaning of the question mark. */
                 repeat->lazy = take_text(p, "?") != p->flags.lazy;
                 node = repeat;
                 after = p->at;

@@ -81,6 +81,8 @@ static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const st
 
                 if (!belongs_to_class(class, class->runs[i]))
                         continue;
+                /* Neighbouring runs become one range: a class such as L consists of many short runs
+                 * of its parts. */
                 while (next < class->n && belongs_to_class(class, class->runs[next]))
                         next++;
                 if (!hf__cel_set_add(arena, set, first,
@@ -111,6 +113,7 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
                        hf__cel_set_add_set(arena, set, &other);
         if (strcmp(text, "Assigned") == 0) {
                 negated = !negated;
+                /* Assigned is everything but the class of characters that are not assigned. */
                 memcpy(text, "Cn", 3);
         }
         *ret_known = find_class(text, &class);

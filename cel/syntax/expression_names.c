@@ -9,6 +9,8 @@
 #include <string.h>
 
 bool hf__cel_name_is_reserved(const char *name) {
+        /* The language definition reserves them, so that CEL may grow without a change of the
+         * meaning of existing expressions. */
         static const char *const words[] = {
                 "as",        "break", "const",  "continue", "else", "false", "for",
                 "function",  "if",    "import", "in",       "let",  "loop",  "package",
@@ -24,6 +26,7 @@ bool hf__cel_name_is_reserved(const char *name) {
 size_t hf__cel_type_name_of(const struct hf__cel_node *node, char *out, size_t max) {
         size_t n;
 
+        /* The grammar wants a plain chain of names before the brace of an object. */
         if (node->in_parentheses || node->optional)
                 return 0;
         if (node->kind == HF__CEL_NODE_NAME) {

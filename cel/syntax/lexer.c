@@ -53,7 +53,8 @@ static size_t skip_space(const struct lexer *l, size_t i) {
 }
 
 /* The length of an escape sequence that begins at the backslash. 0: it is malformed, and *ret_bad
- * is the byte that does not fit. */
+ * is the byte that does not fit. An octal escape has three digits and begins with 0 to 3, so it
+ * fits into a byte. */
 static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
         char c = char_at(l, i + 1);
         size_t digits = 0;
@@ -87,6 +88,7 @@ static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
         bool triple = char_at(l, i + 1) == quote && char_at(l, i + 2) == quote;
         size_t k = i + (triple ? 3 : 1);
 
+        /* No further search: what follows is malformed anyway. */
         if (triple && l->failed_searches == SEARCHES_MAX)
                 return i + 2;
         while (k < l->n) {
@@ -127,9 +129,12 @@ static size_t exponent_end(const struct lexer *l, size_t i) {
                 return i;
         if (char_at(l, k) == '+' || char_at(l, k) == '-')
                 k++;
+        /* Without a digit the letter is no exponent, but begins the next token. */
         return hf__is_digit(char_at(l, k)) ? digits_end(l, k) : i;
 }
 
+/* A dot belongs to a number only if a digit follows it. Otherwise it selects a member: 1.size is no
+ * number. */
 static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t end = digits_end(l, i);
         size_t fraction;
@@ -170,6 +175,8 @@ static size_t string(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_b
         return string_end(l, k, raw, ret_bad);
 }
 
+/* Only these four words are tokens of the grammar. Other reserved words are names, which the parser
+ * refuses by their name. */
 static bool is_word(const char *text, size_t n) {
         static const char *const words[] = {"in", "true", "false", "null"};
 
@@ -188,6 +195,7 @@ static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         return end;
 }
 
+/* cel-go's quoted names: they select fields whose names are no identifiers, such as a.`x-y`. */
 static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
         size_t k = i + 1;
 
@@ -206,6 +214,8 @@ static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
                 return i + 2;
         if (c == '=' || c == '&' || c == '|') {
                 *ret_bad = i + 1;
+                /* CEL has no bit operators and no assignment, so these signs occur in pairs only.
+                 */
                 return next == c ? i + 2 : 0;
         }
         return c != 0 && strchr("<>[]{}().,-!?:+*/%", c) ? i + 1 : 0;
@@ -250,6 +260,8 @@ static size_t refuse_character(const struct lexer *l, size_t i, size_t bad) {
 
 const struct hf__cel_token *hf__cel_lex(struct hf__arena *arena, struct hf__cel_issues *issues) {
         struct lexer l = {.text = issues->text, .n = issues->n_text, .issues = issues};
+        /* One allocation for the most tokens that can occur, and one more for the end, where the
+         * parser stops. */
         size_t max = hf__utf8_count(l.text, l.n) + 1;
         struct hf__cel_token *tokens = hf__arena_alloc(arena, max * sizeof *tokens);
         size_t n = 0;

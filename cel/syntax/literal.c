@@ -57,12 +57,15 @@ static int read_double(struct hf__arena *arena, const char *text, size_t n, bool
         if (!copy)
                 return -ENOMEM;
         value = strtod(copy, NULL);
+        /* Go's ParseFloat reports such a number as out of range. A small one becomes 0, as there.
+         */
         if (isinf(value))
                 return HF_E_INVALID;
         *ret_value = hf__cel_double(negative ? -value : value);
         return 0;
 }
 
+/* The characters that are not in this list, such as quotes, stand for themselves. */
 static char simple_escape(char c) {
         static const char from[] = "abfnrtv";
         static const char to[] = "\a\b\f\n\r\t\v";
@@ -71,7 +74,8 @@ static char simple_escape(char c) {
         return at ? to[at - from] : c;
 }
 
-/* Appends one LF for a CR LF. Returns the length of the CR LF. */
+/* Appends one LF for a CR LF. Returns the length of the CR LF. So an expression has the same value
+ * whichever line ends the file has that it came from. */
 static size_t put_newline(char **out) {
         *(*out)++ = '\n';
         return 2;
@@ -99,6 +103,8 @@ static size_t put_escape(const char *text, bool bytes, char **out, const char **
         for (size_t i = first; i < first + digits; i++)
                 value = octal ? value * 8 + (uint32_t)(text[i] - '0')
                               : value * 16 + (uint32_t)hf__hex_digit(text[i]);
+        /* \x and octal escapes are bytes in a literal of bytes, and characters in a text. \u and \U
+         * always mean characters, so bytes cannot have them. */
         *reterr_message = "unable to unescape string";
         if (bytes && (c == 'u' || c == 'U'))
                 return 0;
@@ -107,6 +113,7 @@ static size_t put_escape(const char *text, bool bytes, char **out, const char **
                 return first + digits;
         }
         *reterr_message = "invalid unicode code point";
+        /* Halves of surrogate pairs are no characters, and have no form in UTF-8. */
         if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000))
                 return 0;
         *out += hf__utf8_encode(value, *out);
@@ -124,6 +131,7 @@ static int read_string(struct hf__arena *arena, const char *text, size_t n, bool
         n -= raw ? 1 : 0;
         quotes = n >= 6 && text[1] == text[0] && text[2] == text[0] ? 3 : 1;
         assert(n >= 2 * quotes);
+        /* A text gets no longer when its escapes are replaced. */
         start = out = hf__arena_alloc(arena, n);
         if (!out)
                 return -ENOMEM;

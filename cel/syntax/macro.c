@@ -12,6 +12,8 @@
 
 #include "cel/values/issues.h"
 
+/* The names of one variable come from the language definition. Those of two variables, optMap,
+ * optFlatMap and sortBy come from the libraries of cel-go that Kubernetes enables. */
 static const struct macro {
         const char *name;
         uint8_t n_args; /* without the target */
@@ -41,6 +43,8 @@ static const struct macro {
         {"sortBy", 2, 1, HF__CEL_FOLD_SORT, false, true},
 };
 
+/* has() asks whether a field is there, so its argument must be one. Only the operand of the field
+ * is evaluated. */
 static void expand_has(struct hf__cel_node *call, struct hf__cel_issues *issues) {
         struct hf__cel_node *arg = call->as.call.args[0];
 
@@ -53,7 +57,8 @@ static void expand_has(struct hf__cel_node *call, struct hf__cel_issues *issues)
         call->as.select.operand = arg->as.select.operand;
 }
 
-/* Whether the argument can be a variable; otherwise there is an issue. */
+/* Whether the argument can be a variable; otherwise there is an issue. A name with a dot in front
+ * means the root container, where a macro declares nothing. */
 static bool check_variable(const struct macro *macro, const struct hf__cel_node *arg,
                            struct hf__cel_issues *issues) {
         if (arg->kind != HF__CEL_NODE_NAME || arg->as.name.name.text[0] == '.') {
@@ -67,6 +72,8 @@ static bool check_variable(const struct macro *macro, const struct hf__cel_node 
                         hf__cel_issues_add(issues, arg->at, "argument must be a simple name");
                 return false;
         }
+        /* cel-go's expansion has a variable of this name. Here it would do no harm, but an
+         * expression must not be accepted here and refused there. */
         if (strcmp(arg->as.name.name.text, "__result__") == 0) {
                 hf__cel_issues_add(issues, arg->at,
                                    "iteration variable overwrites accumulator variable");
@@ -75,7 +82,8 @@ static bool check_variable(const struct macro *macro, const struct hf__cel_node 
         return true;
 }
 
-/* Whether sortBy takes this kind of target. */
+/* Whether sortBy takes this kind of target. cel-go decides by the form of the target, before its
+ * type is known. */
 static bool can_sort(const struct hf__cel_node *target) {
         return target->kind != HF__CEL_NODE_CONST && target->kind != HF__CEL_NODE_MAP &&
                target->kind != HF__CEL_NODE_OBJECT;
@@ -105,6 +113,7 @@ static void expand_fold(const struct macro *macro, struct hf__cel_node *call,
                                    variables[0].text);
                 return;
         }
+        /* A test stands before the result: map(x, test, result). */
         test = macro->has_test ? args[1 + i++] : NULL;
         result = macro->has_result ? args[1 + i] : NULL;
         call->kind = HF__CEL_NODE_FOLD;

@@ -56,6 +56,7 @@ static bool is_sign(const struct parser *p, const char *sign) {
                strlen(sign) == t->n && memcmp(p->text + t->at, sign, t->n) == 0;
 }
 
+/* Signs are compared with whole tokens, so '<' never takes the beginning of '<='. */
 static bool accept_sign(struct parser *p, const char *sign) {
         if (!is_sign(p, sign))
                 return false;
@@ -119,6 +120,7 @@ static struct hf__cel_node *new_node(struct parser *p, enum hf__cel_node_kind ki
         memset(node, 0, sizeof *node);
         node->kind = (uint8_t)kind;
         node->at = at;
+        /* Depths count from the leaves, because a chain such as a.b.c grows at its root. */
         node->depth = 1;
         return node;
 }
@@ -136,6 +138,8 @@ static void adopt_child(struct parser *p, struct hf__cel_node *node,
 
 /* Doubles an array in the arena if it is full. NULL: out of memory. */
 static void *grow_array(struct parser *p, void *items, uint32_t n, uint32_t *space, size_t size) {
+        /* The smaller arrays stay in the arena. Doubling limits them to the size of the last one.
+         */
         uint32_t more = *space > 0 ? *space * 2 : 4;
         void *moved;
 
@@ -179,6 +183,7 @@ static struct hf__cel_node *new_call(struct parser *p, const char *function, uin
 }
 
 static struct hf__cel_name token_name(struct parser *p, const struct hf__cel_token *t) {
+        /* The quotes only let a name contain characters such as '-'; they are no part of it. */
         uint32_t quote = t->kind == HF__CEL_TOKEN_QUOTED_NAME ? 1 : 0;
         uint32_t n = t->n - 2 * quote;
         const char *text = hf__arena_text(p->arena, p->text + t->at + quote, n);
@@ -203,6 +208,7 @@ static bool parse_args(struct parser *p, struct nodes *args) {
 
 /* Parses a list after its opening bracket. */
 static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
+        /* Most lists have no optional elements, and then need no array of marks. */
         struct hf__cel_node *node = new_node(p, HF__CEL_NODE_LIST, at);
         struct nodes items = {0};
         bool *optional = NULL;
@@ -318,10 +324,14 @@ static struct hf__cel_node *parse_name(struct parser *p, bool leading_dot) {
         name = token_name(p, t);
         if (!name.text)
                 return NULL;
+        /* The grammar allows reserved words as fields (a.package) but not as names. Parsing goes
+         * on, so that further mistakes are reported at once. */
         if (hf__cel_name_is_reserved(name.text))
                 hf__cel_issues_add(p->issues, t->at, "reserved identifier: %s", name.text);
         if (leading_dot) {
                 name.text = hf__arena_text(p->arena, p->text + t->at - 1, t->n + 1);
+                /* There is white space between the dot and the name, so the byte before the name is
+                 * no dot. */
                 if (!name.text || name.text[0] != '.')
                         return refuse_token(p, "mismatched", "IDENTIFIER");
                 name.n++;
@@ -383,6 +393,7 @@ static struct hf__cel_node *parse_primary(struct parser *p) {
         node = parse_expr(p);
         if (!node || !expect_sign(p, ")", "')'"))
                 return NULL;
+        /* (a.b){} must not become an object of the type a.b. */
         node->in_parentheses = true;
         return node;
 }
@@ -408,6 +419,7 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         name = token_name(p, p->token++);
         if (!name.text)
                 return NULL;
+        /* The grammar has no call behind a question mark or with a quoted name. */
         if (!optional && t->kind == HF__CEL_TOKEN_NAME && accept_sign(p, "(")) {
                 if (!push_node(p, &args, target) || !parse_args(p, &args))
                         return NULL;
@@ -480,7 +492,9 @@ static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node 
         return NULL;
 }
 
-/* Parses an operand with the operators in front of it. Two equal ones cancel each other out. */
+/* Parses an operand with the operators in front of it. Two equal ones cancel each other out. A
+ * minus directly before a number belongs to the number: -9223372036854775808 has no positive
+ * counterpart that could be negated. */
 static struct hf__cel_node *parse_unary(struct parser *p) {
         const char *sign = is_sign(p, "-") ? "-" : "!";
         uint32_t at = p->token->at;
@@ -515,6 +529,9 @@ static struct hf__cel_node *parse_unary(struct parser *p) {
         return new_call(p, *sign == '-' ? "-_" : "!_", at, false, args);
 }
 
+/* The levels are those of the grammar in the language definition: all relations have one, so that
+ * a < b == c is (a < b) == c. The names of the functions are those of cel-go, because messages show
+ * them. */
 static const struct binary {
         const char *sign;
         const char *function;
@@ -552,6 +569,7 @@ static struct hf__cel_node *parse_binary(struct parser *p, int level) {
                         return NULL;
                 do {
                         p->token++;
+                        /* One level more, because all these operators associate to the left. */
                         if (!push_node(p, &args, parse_binary(p, op->level + 1)))
                                 return NULL;
                 } while (chain && next_binary(p) == op);
@@ -569,6 +587,8 @@ static struct hf__cel_node *parse_condition(struct parser *p) {
 
         if (!node || !accept_sign(p, "?"))
                 return node;
+        /* By the grammar the second operand has no ?: without parentheses, and the third one may: a
+         * chain of conditions associates to the right. */
         if (!push_node(p, &args, node) || !push_node(p, &args, parse_binary(p, 1)) ||
             !expect_sign(p, ":", "':'") || !push_node(p, &args, parse_expr(p)))
                 return NULL;
@@ -600,6 +620,7 @@ struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_d
         size_t n_characters = hf__utf8_count(issues->text, issues->n_text);
         struct hf__cel_node *node;
 
+        /* Kubernetes counts characters, and refuses the text before it looks at a token. */
         if (n_characters > HF__CEL_TEXT_MAX) {
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE,
                                    "expression code point size exceeds limit: size: %zu, limit %d",

@@ -15,9 +15,10 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
+/* The limits of cel-go: more issues are only counted, and a longer line is not shown. */
 #define ISSUES_MAX  100
-#define MESSAGE_MAX 1024
 #define SNIPPET_MAX 16384
+#define MESSAGE_MAX 1024
 
 struct hf__cel_issue {
         struct hf__cel_issue *next;
@@ -55,7 +56,8 @@ static size_t character_length(const char *text, size_t n) {
         return length > 0 ? length : 1;
 }
 
-/* Prints the line, and below it the mark at byte `at`. */
+/* Prints the line, and below it the mark at byte `at`. As in cel-go, a character of several bytes
+ * gets a dot of double width, so that the mark stands below its place in most terminals. */
 static void print_snippet(struct hf__strbuf *out, const char *line, size_t n, size_t at) {
         size_t i = 0;
 

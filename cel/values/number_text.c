@@ -14,7 +14,7 @@
 
 #include "base/strbuf.h"
 
-#define DIGITS_MAX 17
+#define DIGITS_MAX 17 /* with so many, every double is read back as itself */
 
 void hf__cel_double_print(struct hf__strbuf *out, double value) {
         char text[40];
@@ -33,6 +33,8 @@ void hf__cel_double_print(struct hf__strbuf *out, double value) {
                 snprintf(text, sizeof text, "%.*e", n++, value);
         } while (n < DIGITS_MAX && strtod(text, NULL) != value);
         exponent = atoi(strchr(text, 'e') + 1);
+        /* The rule of Go's %g, with which cel-go prints doubles: it uses 6 as the precision if the
+         * shortest text is asked for. */
         if (exponent < -4 || exponent >= 6)
                 hf__strbuf_puts(out, text);
         else
@@ -67,6 +69,7 @@ bool hf__cel_int_parse(const char *text, size_t n, int64_t *ret_value) {
         return true;
 }
 
+/* strtod also takes white space in front and nan(...), which Go does not. */
 static bool is_number_text(const char *text) {
         static const char *const words[] = {"inf", "infinity", "nan"};
 
@@ -78,6 +81,7 @@ static bool is_number_text(const char *text) {
 }
 
 bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
+        /* strtod needs a NUL at the end. A longer text is refused, so its work is limited. */
         char copy[400];
         char *end;
 
@@ -88,5 +92,6 @@ bool hf__cel_double_parse(const char *text, size_t n, double *ret_value) {
         if (!is_number_text(copy))
                 return false;
         *ret_value = strtod(copy, &end);
+        /* Go refuses a number that is too large for a double, but takes the word inf. */
         return !*end && (!isinf(*ret_value) || strpbrk(copy, "iI"));
 }

@@ -23,11 +23,14 @@
 
 /* An expression may put an object that is nested as deep as JSON into lists of its own. */
 #define EQUAL_DEPTH_MAX (HF__JSON_DEPTH_MAX + 100)
-#define INDEX_MIN       8 /* entries from which a map gets an index */
+/* Entries from which a map gets an index. Fewer are searched faster one after another, and most
+ * literal maps have only a few. */
+#define INDEX_MIN 8
 
 /* Each block counts with 16 bytes more, so that many tiny values cannot use more than the limit by
  * the overhead of each. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
+        /* The first failure stays: it says why the evaluation ended. */
         if (run->failed == 0 && (n > run->bytes_limit || run->n_bytes > run->bytes_limit - n))
                 run->failed = HF_E_TOO_LARGE;
         if (run->failed == 0)
@@ -58,6 +61,8 @@ struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run) {
         return hf__cel_error_text("operation cancelled: memory limit exceeded");
 }
 
+/* The text is copied into the run, because an error is a value, and may outlive the values that its
+ * text shows. */
 struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format, ...) {
         char text[512];
         va_list args;
@@ -70,6 +75,7 @@ struct hf__cel_value hf__cel_errorf(struct hf__cel_run *run, const char *format,
         return hf__cel_is_error(copy) ? copy : hf__cel_error_text(copy.as.text);
 }
 
+/* The sum saturates, so that a huge charge cannot wrap around to a small one. */
 bool hf__cel_spend(struct hf__cel_run *run, uint64_t cost) {
         run->cost = cost > UINT64_MAX - run->cost ? UINT64_MAX : run->cost + cost;
         if (run->cost > run->cost_limit && run->failed == 0)
@@ -118,6 +124,8 @@ struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__c
         return value;
 }
 
+/* The entries are shared. Only the type is new, which makes a value of the kind OBJECT of the map.
+ */
 struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
                                     const struct hf__cel_type *type) {
         struct hf__cel_map *object = hf__cel_alloc(run, sizeof *object);
@@ -159,7 +167,8 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
         return n_kept;
 }
 
-/* The number of steps that sorting the keys takes. */
+/* The number of steps that sorting the keys takes. A comparison reads at most the keys' bytes, and
+ * each key takes part in about log n of them. */
 static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
         uint64_t bytes = 0;
         uint64_t rounds = 1;
@@ -186,6 +195,7 @@ static const struct hf__cel_map *index_entries(struct hf__cel_run *run,
                 return NULL;
         if (order)
                 equal = hf__cel_map_index(entries, n, order);
+        /* Few entries have no index, so that their keys are compared in pairs: 21 times at most. */
         for (size_t i = 1; !order && i < n; i++)
                 for (size_t k = 0; k < i; k++)
                         equal = equal || hf__cel_key_compare(entries[i].key, entries[k].key) == 0;
@@ -278,6 +288,7 @@ struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel
 struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n) {
         char *copy;
 
+        /* A unit of work stands for some 16 bytes that are copied or compared. */
         if (!hf__cel_work(run, n / 16))
                 return hf__cel_failure(run);
         copy = hf__cel_alloc(run, n + 1);
@@ -294,6 +305,8 @@ struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel
 
         if (hf__cel_is_error(value))
                 return value;
+        /* A value has 16 bytes and no room for another one, so an optional points to what it holds.
+         */
         held = hf__cel_alloc(run, sizeof *held);
         if (!held)
                 return hf__cel_failure(run);
@@ -342,6 +355,7 @@ static bool maps_equal(struct hf__cel_run *run, const struct hf__cel_map *a,
                 struct hf__cel_entry entry = hf__cel_map_at(a, i);
                 struct hf__cel_value other;
 
+                /* A look-up may compare the whole key, and keys are chosen by clients. */
                 if (entry.key.kind == HF__CEL_STRING && !hf__cel_work(run, entry.key.n / 16))
                         return false;
                 if (!hf__cel_map_find(b, entry.key, &other) ||
@@ -378,6 +392,7 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
         case HF__CEL_BOOL: return a.as.boolean == b.as.boolean;
         case HF__CEL_STRING:
         case HF__CEL_BYTES: return texts_equal(run, a, b);
+        /* Seconds and nanoseconds; n is the length of a text otherwise. */
         case HF__CEL_TIMESTAMP: return a.as.i == b.as.i && a.n == b.n;
         case HF__CEL_DURATION: return a.as.i == b.as.i;
         case HF__CEL_LIST: return lists_equal(run, a.as.list, b.as.list, depth + 1);
@@ -412,6 +427,8 @@ static int compare_bytes(struct hf__cel_value a, struct hf__cel_value b) {
         return (a.n > b.n) - (a.n < b.n);
 }
 
+/* Numbers of all types have one order, as the language definition demands. NaN has none, and values
+ * of different types have none either: that is an error, other than for ==. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error) {
         *ret_error = hf__cel_error_text("no such overload");
@@ -442,6 +459,8 @@ bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__c
         }
 }
 
+/* The size that costs depend on. Kubernetes counts the characters of texts, so they must be read.
+ */
 uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value) {
         switch (value.kind) {
         case HF__CEL_STRING:

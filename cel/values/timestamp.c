@@ -17,6 +17,7 @@
 
 #include "base/strbuf.h"
 
+/* The language definition takes the range of google.protobuf.Timestamp: the years 1 to 9999. */
 #define SECONDS_MIN  INT64_C(-62135596800) /* 0001-01-01T00:00:00Z */
 #define SECONDS_MAX  INT64_C(253402300799) /* 9999-12-31T23:59:59Z */
 #define NANOSECONDS  INT64_C(1000000000)
@@ -42,6 +43,8 @@ static int64_t floor_divide(int64_t a, int64_t b) {
         return a % b < 0 ? quotient - 1 : quotient;
 }
 
+/* Within the range of timestamps the seconds of any duration can be added without an overflow;
+ * hf__cel_timestamp() then checks the result. */
 struct hf__cel_value hf__cel_timestamp_add(struct hf__cel_value timestamp, int64_t nanoseconds) {
         int64_t seconds = floor_divide(nanoseconds, NANOSECONDS);
         int64_t rest = nanoseconds % NANOSECONDS;
@@ -67,7 +70,9 @@ struct hf__cel_value hf__cel_timestamp_difference(struct hf__cel_value a, struct
         return hf__cel_duration(seconds);
 }
 
-/* Days from 1970-01-01 to a date; month 1 to 12. */
+/* Days from 1970-01-01 to a date; month 1 to 12. The year is taken to begin in March, so the leap
+ * day is its last day, and the months before it have a fixed pattern of lengths: 153 days in five
+ * months. */
 static int64_t days_of(int64_t year, int64_t month, int64_t day) {
         int64_t shifted = month > 2 ? month - 3 : month + 9; /* March is the first */
         int64_t era;
@@ -123,7 +128,8 @@ static bool take_char(const char **text, const char *end, char c) {
         return true;
 }
 
-/* A fraction after its dot, as nanoseconds; further digits are dropped. */
+/* A fraction after its dot, as nanoseconds; further digits are dropped. Go reads nanoseconds, too,
+ * and drops what is finer. */
 static bool take_fraction(const char **text, const char *end, uint32_t *ret_nanoseconds) {
         uint32_t unit = NANOSECONDS / 10;
         const char *start = *text;
@@ -180,6 +186,7 @@ bool hf__cel_timestamp_parse(const char *text, size_t n, struct hf__cel_value *r
         hour = take_digits(&text, end, 2);
         minute = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
         second = take_char(&text, end, ':') ? take_digits(&text, end, 2) : -1;
+        /* Go's parser has no leap seconds, so 60 is refused. */
         if (year < 0 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) ||
             hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59)
                 return false;
@@ -235,7 +242,8 @@ static uint64_t take_unit(const char **text, const char *end) {
         return 0;
 }
 
-/* A number with its unit, as nanoseconds. */
+/* A number with its unit, as nanoseconds. The fraction is a double, as in Go's time.ParseDuration,
+ * so both round in the same way. */
 static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseconds) {
         uint64_t whole = 0;
         double fraction = 0;
@@ -247,6 +255,7 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, (uint64_t)(**text - '0'), &whole))
                         return false;
+        /* Digits beyond the 17th do not change the double. */
         if (take_char(text, end, '.'))
                 for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
                         if (scale <
@@ -270,6 +279,7 @@ bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds
         if (!negative)
                 take_char(&text, end, '+');
         *ret_nanoseconds = 0;
+        /* 0 is the only number that needs no unit. */
         if (end - text == 1 && *text == '0')
                 return true;
         if (text == end)
@@ -281,6 +291,7 @@ bool hf__cel_duration_parse(const char *text, size_t n, int64_t *ret_nanoseconds
                     sum > (uint64_t)INT64_MAX + 1)
                         return false;
         }
+        /* The smallest duration has no positive counterpart, so its sum is one larger. */
         if (sum > INT64_MAX && !negative)
                 return false;
         if (sum > INT64_MAX)

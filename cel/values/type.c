@@ -67,6 +67,7 @@ const struct hf__cel_type *hf__cel_type_of(enum hf__cel_kind kind) {
         return &plain[kind];
 }
 
+/* Types of declarations are written as constants, and need not state the weight 1. */
 static uint32_t weight_of(const struct hf__cel_type *type) {
         return type->weight > 0 ? type->weight : 1;
 }
@@ -106,6 +107,8 @@ static struct hf__cel_type *named_type(struct hf__arena *arena, const char *word
         if (!type)
                 return NULL;
         *type = (struct hf__cel_type){.weight = 1};
+        /* One capital letter is a variable, as in the language definition: list(A). All other names
+         * that are not built in are opaque types. */
         if (n == 1 && word[0] >= 'A' && word[0] <= 'Z') {
                 type->kind = HF__CEL_VAR;
                 type->var = (uint32_t)(word[0] - 'A');
@@ -148,6 +151,7 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
         return hf__cel_type_new(arena, kind, a, b);
 }
 
+/* Types are not unique objects, so equal ones are often at different addresses. */
 bool hf__cel_type_same(const struct hf__cel_type *a, const struct hf__cel_type *b) {
         if (a == b)
                 return true;
@@ -180,7 +184,8 @@ const char *hf__cel_type_name(const struct hf__cel_type *type) {
         return type->name ? type->name : names[type->kind].name;
 }
 
-/* Compares a name with a text of n bytes, as strcmp does. */
+/* Compares a name with a text of n bytes, as strcmp does. Names of fields come from expressions
+ * and need no NUL at their end. */
 static int compare_name(const char *name, const char *text, size_t n) {
         int r = strncmp(name, text, n);
 

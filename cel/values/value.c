@@ -33,6 +33,8 @@ struct hf__cel_value hf__cel_double(double value) {
         return (struct hf__cel_value){.kind = HF__CEL_DOUBLE, .as.d = value};
 }
 
+/* A value borrows its text. The text lives in the program, in the inputs or in the arena of the
+ * run, and all of them live as long as the result. */
 struct hf__cel_value hf__cel_string(const char *text, size_t n) {
         assert(n <= UINT32_MAX);
         return (struct hf__cel_value){.kind = HF__CEL_STRING, .n = (uint32_t)n, .as.text = text};
@@ -104,6 +106,7 @@ static int compare_uint_double(uint64_t u, double d, bool exact) {
         return compare_doubles(whole, d);
 }
 
+/* A conversion of either side to the other's type would change some values. */
 static int compare_int_uint(int64_t i, uint64_t u) {
         if (i < 0)
                 return -1;
@@ -129,6 +132,8 @@ int hf__cel_number_compare(struct hf__cel_value a, struct hf__cel_value b) {
         return compare_numbers(a, b, false);
 }
 
+/* A list of JSON makes each element when it is read, so an expression that looks at a few fields of
+ * a large object does not convert the rest. */
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i) {
         assert(i < list->n);
         return list->items ? list->items[i] : list->at(list, i);
@@ -139,6 +144,7 @@ struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i) {
         return map->entries ? map->entries[i] : map->at(map, i);
 }
 
+/* Keys of different types are never equal, apart from numbers. */
 static int key_rank(struct hf__cel_value key) {
         if (key.kind == HF__CEL_BOOL)
                 return 0;
@@ -168,6 +174,8 @@ bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
         size_t low = 0;
         size_t high = map->n;
 
+        /* NaN equals nothing. The comparison of keys must be total, so it would take NaN for equal
+         * to something. */
         if (key.kind == HF__CEL_DOUBLE && isnan(key.as.d))
                 return false;
         if (!map->entries)

@@ -96,13 +96,13 @@ static int append_theirs(struct lists *l, size_t i) {
  * freed at the end, because steps borrow texts from them.
  */
 static int append_ours(struct lists *l, size_t i) {
+        assert(i < l->ours.n);
         const struct hfd_schema *schema = l->schema->items;
         const struct hfd_element *our = &l->ours.in_order[i];
         const struct hfd_element *their = hfd_shape_find(&l->theirs, &our->step);
         bool divided = hfd_shape_of(schema, our->value, l->depth + 1) != HFD_SHAPE_LEAF;
         int r;
 
-        assert(i < l->ours.n);
         l->done[i] = true;
         if (!their || !their->single || (!divided && !hf__json_equal(their->value, our->value)))
                 return hf__json_append(l->list, hf__json_dup(our->value));

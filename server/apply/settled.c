@@ -175,9 +175,9 @@ bool hfd_settled_follows(const struct hfd_settled *settled, size_t i) {
 
 const struct hfd_settled_name *hfd_settled_find(const struct hfd_settled *settled, size_t i,
                                                 const char *const *path, size_t n_path) {
+        assert(i < settled->n);
         const struct hfd_settled_name *at = settled->sets[i];
 
-        assert(i < settled->n);
         for (size_t k = 0; k < n_path && at; k++) {
                 const struct hfd_settled_name *name = at + 1, *end = name + at->n_below;
                 while (name < end && (name->key[0] != 'f' || strcmp(name->key + 2, path[k]) != 0))

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of levels and stages, which are wire format. */
+/*
+ * The names of levels and stages, which are wire format.
+ *
+ * Invariant: each table has a name for every member of its enum, in the enum's order, because it is
+ * indexed by the member.
+ */
 #include "server/audit/level.h"
 
 #include <assert.h>

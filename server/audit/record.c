@@ -169,12 +169,14 @@ static void set_texts(struct hfd_audit_record *record, const struct hfd_audit_he
         record->subresource = store_text(&at, a->subresource);
         record->ns = store_text(&at, a->ns);
         record->name = store_text(&at, a->name);
+        hf__assert_costly((size_t)(at - record->text) <= text_size(head));
 }
 
 HF__CLEANUP_DEFINE(record_cleanup, struct hfd_audit_record *, hfd_audit_record_unref)
 
 int hfd_audit_record_new(struct hfd_audit_budget *budget, const struct hfd_audit_head *head,
                          struct hfd_audit_record **ret_record) {
+        assert(budget && head->attributes);
         size_t n_text = text_size(head);
         HF__CLEANUP(hf__free_cleanup)
         struct hfd_audit_record *memory = calloc(1, sizeof *memory + n_text);

@@ -97,6 +97,7 @@ static void set_anonymous(struct hfd_user *user) {
         user->n_groups = 0;
         (void)hfd_user_set_name(user, HFD_USER_ANONYMOUS);
         (void)hfd_user_add_group(user, HFD_GROUP_UNAUTHENTICATED);
+        assert(user->n_groups == 1); /* without its group it could pass for somebody */
 }
 
 /* The common name is the user, and every O of the subject is a group. Adds system:authenticated. */
@@ -113,6 +114,7 @@ static int authenticate_cert(const char *common_name, const char *const *organis
 
 void hfd_auth_use(struct hfd_auth *auth, const struct hfd_token_authenticator *other) {
         assert(auth->n_others < HFD_AUTHENTICATORS_MAX);
+        assert(other->authenticate);
         auth->others[auth->n_others++] = other;
         if (!auth->audiences)
                 auth->audiences = other->audiences;

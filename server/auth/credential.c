@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies credentials. A watch keeps a credential for hours, so a copy takes no more memory than its
- * texts need. */
+/*
+ * Copies credentials.
+ *
+ * Invariant: a credential is one block with all its texts, which one call of free releases. A watch
+ * keeps a credential for hours, so the block has no more room than the texts need.
+ */
 #include "server/auth/credential.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,5 +39,6 @@ struct hfd_credential *hfd_credential_new(const struct hfd_credential *from) {
         credential->account_uid = store_text(&at, from->account_uid);
         credential->secret = store_text(&at, from->secret);
         credential->secret_uid = store_text(&at, from->secret_uid);
+        assert(at == credential->text + n);
         return credential;
 }

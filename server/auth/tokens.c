@@ -231,6 +231,7 @@ struct hfd_tokens *hfd_tokens_free(struct hfd_tokens *tokens) {
 
 bool hfd_tokens_find(const struct hfd_tokens *tokens, const char *token,
                      struct hfd_user *ret_user) {
+        assert(tokens->n_buckets > 0 && (tokens->n_buckets & (tokens->n_buckets - 1)) == 0);
         const struct entry *entry =
                 tokens->buckets[hash_token(tokens->seed, token) & (tokens->n_buckets - 1)];
         while (entry && !equal_in_constant_time(entry->token, token))

@@ -37,6 +37,7 @@ bool hfd_user_add_group(struct hfd_user *user, const char *group) {
 }
 
 bool hfd_user_add_extra(struct hfd_user *user, const char *key, const char *value) {
+        assert(user->n_extra <= sizeof user->extra);
         size_t n_key = strlen(key) + 1, n_value = strlen(value) + 1;
 
         if (n_key + n_value > sizeof user->extra - user->n_extra)
@@ -49,6 +50,7 @@ bool hfd_user_add_extra(struct hfd_user *user, const char *key, const char *valu
 
 struct hfd_subject hfd_user_subject(const struct hfd_user *user,
                                     const char *groups[HFD_MAX_GROUPS]) {
+        assert(user->n_groups <= HFD_MAX_GROUPS);
         for (size_t i = 0; i < user->n_groups; i++)
                 groups[i] = user->groups[i];
         return (struct hfd_subject){.name = user->name,
@@ -65,6 +67,7 @@ static const char *store_bytes(char **at, const char *bytes, size_t n) {
 }
 
 struct hfd_requester *hfd_requester_new(const struct hfd_user *user) {
+        assert(user->n_groups <= HFD_MAX_GROUPS && user->n_extra <= sizeof user->extra);
         size_t n_text = strlen(user->name) + 1 + strlen(user->uid) + 1 + user->n_extra;
 
         for (size_t i = 0; i < user->n_groups; i++)
@@ -85,5 +88,6 @@ struct hfd_requester *hfd_requester_new(const struct hfd_user *user) {
                                        .uid = store_bytes(&at, user->uid, strlen(user->uid) + 1),
                                        .extra = store_bytes(&at, user->extra, user->n_extra),
                                        .n_extra = user->n_extra};
+        assert(at == (char *)(groups + user->n_groups) + n_text);
         return requester;
 }

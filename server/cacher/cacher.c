@@ -322,11 +322,11 @@ size_t hfd_cacher_newest_in(struct hfd_cacher *cacher, const struct hfd_resource
 }
 
 void hfd_cacher_record_write(struct hfd_cacher *cacher, struct hfd_object *object) {
+        assert(object->resource);
         size_t index = hfd_resource_index(object->resource);
         struct hfd_object *old = NULL;
 
         pthread_mutex_lock(&cacher->mu);
-        assert(object->resource);
         const struct hfd_object *seen = hfd_object_tree_find(&cacher->trees[index], object->path);
         const struct hfd_object *newer = hfd_object_tree_find(&cacher->newer[index], object->path);
         /*

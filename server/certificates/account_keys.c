@@ -20,10 +20,10 @@
 
 static int add_file(struct hfd_jwt_key_set *keys, const char *flag, const char *path, bool signs,
                     struct hf_status *reterr_status) {
+        assert(keys && path[0]);
         char *pem = NULL;
         int r = hfd_read_file(path, &pem, reterr_status);
 
-        assert(keys && path[0]);
         if (r == 0)
                 r = hfd_jwt_key_set_add(keys, path, pem, signs, reterr_status);
         hfd_secret_free(pem);

@@ -77,9 +77,9 @@ hf_nsec hfd_certificate_expiry_next(struct hfd_server *server, hf_nsec now, hf_n
 }
 
 bool hfd_certificate_expiry_is_due(struct hfd_server *server, hf_nsec now, hf_nsec *next_try) {
+        assert(next_try);
         if (now < hfd_certificate_expiry_next(server, now, *next_try))
                 return false;
-        assert(next_try);
         *next_try = now + RETRY_INTERVAL;
         return true;
 }

@@ -94,6 +94,7 @@ static int copy_own(const char *cert, const char *key, struct hfd_pki_ca *ret_ca
 
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca) {
+        assert(own->ca_pem && own->server_cert_pem);
         char *root = strdup(find_root(own, serving, client_ca));
         struct hfd_pki_ca new_own;
 
@@ -103,6 +104,7 @@ int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
         }
         pthread_mutex_lock(&ca->mu);
         char *old = ca->root;
+        assert(!ca->own.cert_pem == !ca->own.key_pem);
         struct hfd_pki_ca old_own = ca->own;
         ca->root = root;
         ca->own = new_own;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Issues the tokens that Secrets hold: they do not expire, so they end with their Secret. */
+/*
+ * Issues the tokens that Secrets hold.
+ *
+ * Invariant: the claims name the Secret. Such a token does not expire, so it ends with its Secret,
+ * and without the name it would never end.
+ */
 #include "server/certificates/secret_tokens.h"
 
 #include <errno.h>

@@ -310,6 +310,7 @@ static uint64_t encrypted_iterations(struct hfd_store *store) {
 static void encrypted_free(struct hfd_store *store) {
         struct encrypted *e = encrypted_of(store);
 
+        assert(e->inner);
         e->inner->ops->free(e->inner); /* every callback has returned then */
         (void)hfd_encryption_unref(e->encryption);
         (void)pthread_mutex_destroy(&e->mu);
@@ -336,6 +337,7 @@ int hfd_encrypted_store_new(struct hfd_store *inner, const char *prefix,
 
         if (!e)
                 return -ENOMEM;
+        assert(inner->ops && random);
         e->store = (struct hfd_store){.ops = &ops, .host = inner->host};
         e->inner = inner;
         e->random = random;

@@ -34,12 +34,12 @@ static void context_free(void *ctx) {
 
 int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request *request,
                             const char *user, struct hfd_request_context **ret_context) {
+        assert(request && user);
         struct hfd_request_path path;
         const char *name = NULL;
         size_t n_text = hfd_request_memo_find(request, &name), n_user = strlen(user) + 1;
         bool valid = false;
 
-        assert(request && user);
         if (!name) {
                 valid = hfd_request_path_parse(hfd_http_request_path(request), &path) == 0;
                 n_text = hfd_request_info_text_size(&path);

@@ -7,6 +7,7 @@
  */
 #include "server/flow/flow_control.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -89,6 +90,7 @@ struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow) {
         if (!flow)
                 return NULL;
         hfd_flow_control_stop(flow);
+        assert(!atomic_load(&flow->cacher));
         flow->feed = hfd_feed_free(flow->feed);
         hfd_flow_index_unref(flow->index);
         hfd_flow_levels_free(flow->levels);
@@ -148,6 +150,7 @@ int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cac
 
         if (!flow)
                 return 0;
+        assert(cacher && !flow->feed);
         atomic_store(&flow->cacher, cacher);
         int r = hfd_flow_levels_start(flow->levels);
         return r == 0 ? hfd_feed_new(flow->host, &config, &flow->feed) : r;
@@ -168,6 +171,7 @@ struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow) {
         if (!flow)
                 return NULL;
         pthread_mutex_lock(&flow->mu);
+        assert(flow->index); /* there is one from hfd_flow_control_new on */
         struct hfd_flow_index *index = hfd_flow_index_ref(flow->index);
         pthread_mutex_unlock(&flow->mu);
         return index;

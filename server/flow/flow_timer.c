@@ -7,12 +7,15 @@
  */
 #include "server/flow/flow_timer.h"
 
+#include <assert.h>
+
 #include <holdfast/error.h>
 
 #include "base/thread.h"
 
 int hfd_flow_timer_init(struct hfd_flow_timer *timer, const struct hf_host *host,
                         hf_nsec (*look)(void *ctx, hf_nsec now), void *ctx) {
+        assert(look);
         *timer = (struct hfd_flow_timer){.host = host,
                                          .look = look,
                                          .ctx = ctx,
@@ -22,6 +25,7 @@ int hfd_flow_timer_init(struct hfd_flow_timer *timer, const struct hf_host *host
 
 void hfd_flow_timer_done(struct hfd_flow_timer *timer) {
         hfd_flow_timer_stop(timer);
+        assert(!timer->running); /* its thread is joined */
         pthread_cond_destroy(&timer->wake);
         pthread_mutex_destroy(&timer->mu);
 }
@@ -47,6 +51,7 @@ static void *run_timer(void *ctx) {
 }
 
 int hfd_flow_timer_start(struct hfd_flow_timer *timer) {
+        assert(!timer->running && !timer->stopping);
         int r = hf__thread_start(timer->host, "hf-flow-timer", run_timer, timer, &timer->thread);
 
         timer->running = r == 0;

@@ -4,36 +4,19 @@
 #include "server/outbound/loader.h"
 
 #include <dlfcn.h>
-#include <limits.h>
-#include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/program_file.h"
 #include "server/tls/reasons.h"
 
 #define INSTALLED HFD_LIBEXECDIR "/" HFD_OUTBOUND_MODULE_FILE
-
-/* Makes the path of the module in the directory of the running program. False: unknown. */
-static bool find_beside(char path[PATH_MAX]) {
-        ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof HFD_OUTBOUND_MODULE_FILE);
-        char *slash;
-
-        if (n <= 0)
-                return false;
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        if (!slash)
-                return false;
-        memcpy(slash + 1, HFD_OUTBOUND_MODULE_FILE, sizeof HFD_OUTBOUND_MODULE_FILE);
-        return access(path, F_OK) == 0;
-}
 
 int hfd_outbound_load(const char *path, const struct hfd_outbound_module **ret_module,
                       struct hf_status *reterr_status) {
         char beside[PATH_MAX];
 
         if (!path)
-                path = find_beside(beside) ? beside : INSTALLED;
+                path = hf__program_file_find(HFD_OUTBOUND_MODULE_FILE, beside) ? beside : INSTALLED;
         hfd_tls_reasons_load(); /* libcurl reports OpenSSL's errors by itself */
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         if (!library) {

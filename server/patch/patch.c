@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The outcome of a patch: its steps, and the reason of a refusal. */
+/*
+ * The outcome of a patch: its steps, and the reason of a refusal.
+ *
+ * Invariant: the steps of a patch only grow, and beyond HFD_PATCH_STEPS_MAX the patch ends. Each
+ * kind of patch counts the parts of the document that it visits, because a few bytes of a patch can
+ * make it visit a large document again and again.
+ */
 #include "server/patch/patch.h"
 
 #include <stdarg.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads and checks the files that flags name, and decides which failures are a user's mistake. */
+/*
+ * Reads and checks the files that flags name, and decides which failures are a user's mistake.
+ *
+ * Invariants: the text of a file may be a key, so it is wiped wherever the caller does not get it.
+ * A message names a flag once, however many functions it passes through.
+ */
 #include "server/process/flag_files.h"
 
 #include <assert.h>

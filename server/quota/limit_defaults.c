@@ -2,6 +2,9 @@
 /*
  * The defaults of a LimitRange. Those of its elements of the type Container go into each container
  * that does not name the resource.
+ *
+ * Invariant: an amount that a container names is never changed. The work is the product of two
+ * sizes that clients choose, so callers ask hfd_limit_range_is_too_much first.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,6 +2,9 @@
 /*
  * Finds the containers that do not say how much processor time or memory they need. A pod that has
  * resources of its own need not say more.
+ *
+ * Invariant: only names in `places` are collected, so every collected name has its place when it is
+ * printed.
  */
 #include "server/quota/must_specify.h"
 

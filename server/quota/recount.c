@@ -171,11 +171,11 @@ static struct hf__json *make_status(const struct recount *recount) {
 
 int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *source,
                       bool *ret_changed) {
+        assert(source->count && source->visit && ret_changed);
         struct recount recount = {.quota = quota, .source = source};
         struct hf__json *status;
         int r = init_totals(&recount);
 
-        assert(source->count && source->visit && ret_changed);
         if (r == 0)
                 r = count_usage(&recount);
         status = r == 0 ? make_status(&recount) : NULL;

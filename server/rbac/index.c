@@ -59,9 +59,9 @@ static uint32_t find_subject(const struct hfd_rbac_index *index, char prefix, co
 
 void hfd_rbac_grants_init(struct hfd_rbac_grants *grants, const struct hfd_rbac_index *index,
                           const struct hfd_subject *subject, const char *ns) {
+        assert(index && subject && subject->name);
         uint32_t number = find_subject(index, 'u', subject->name);
 
-        assert(index && subject && subject->name);
         grants->index = index;
         grants->n_subjects = grants->subject = grants->at = grants->end = 0;
         grants->namespaced = false;

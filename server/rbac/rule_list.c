@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as JSON, in the order in which the roles have them. */
+/*
+ * Rules as JSON, in the order in which the roles have them.
+ *
+ * Invariant: the JSON has copies of all texts, because the caller may drop its reference to the
+ * index before it prints the JSON.
+ */
 #include "server/rbac/rule_list.h"
 
 #include <assert.h>

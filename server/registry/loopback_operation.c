@@ -105,6 +105,7 @@ bool hfd_operation_unlist(struct hfd_operation *op) {
         pthread_mutex_lock(&client->mu);
         bool listed = op->link != NULL;
         if (listed) {
+                assert(*op->link == op);
                 *op->link = op->next;
                 if (op->next)
                         op->next->link = op->link;

@@ -136,6 +136,7 @@ static void start_watcher(struct hfd_operation *op, struct hfd_watcher *watcher)
         assert(atomic_load_explicit(&op->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&op->refs, 1);
         pthread_mutex_lock(&client->mu);
+        assert(watcher && !op->watcher);
         op->watcher = watcher;
         bool closing = client->closing;
         pthread_mutex_unlock(&client->mu);

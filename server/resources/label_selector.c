@@ -2,6 +2,9 @@
 /*
  * LabelSelectors of objects. An operator that Kubernetes does not know selects as In does; the
  * validation of the kind refuses it.
+ *
+ * Invariant: labels are found in the same way with and without an index. The index only makes many
+ * labels cheap, so a look-up goes on without it when memory runs out.
  */
 #include "server/resources/label_selector.h"
 

@@ -2,6 +2,9 @@
 /*
  * Prints the path to a place in a value, for messages. The recursion is as deep as the value is
  * nested, which the JSON parser limits.
+ *
+ * Invariant: of a key that a client has chosen only printable ASCII is written, because a path may
+ * become part of a header.
  */
 #include "server/schema/place.h"
 

@@ -218,13 +218,13 @@ static void on_watch_end(void *ctx, int error, const struct hf_status *status) {
 void hfd_status_collector_watch(struct hfd_status_collector *collector,
                                 const struct hfd_status_model *model, void (*changed)(void *ctx),
                                 void *ctx) {
+        assert(changed && model);
         struct hf_watch_spec spec = {.size = sizeof spec,
                                      .resource = lease_resource,
                                      .resource_version = model->resource_version,
                                      .bookmarks = true,
                                      .lane = HF_LANE_WATCH};
 
-        assert(changed && model);
         (void)pthread_mutex_lock(&collector->mu);
         bool open = collector->watching;
         collector->watching = true;
@@ -251,12 +251,12 @@ static void on_response(void *ctx, const struct hf__http_result *result) {
         if (result->outcome == 0)
                 code = result->code;
         (void)pthread_mutex_lock(&collector->mu);
+        assert(collector->n_pending > 0); /* the caller waits, so its model is still there */
         hfd_status_model_set_response(query->instance, code, result->body ? result->body : "",
                                       result->body ? result->n_body : 0);
         /* An instance that does not respond costs a timeout each time, so it is skipped for some
          * refreshes. */
         query->instance->n_skipped = code == 0 ? 1 : 0;
-        assert(collector->n_pending > 0);
         collector->n_pending--;
         (void)pthread_cond_signal(&collector->all_done);
         (void)pthread_mutex_unlock(&collector->mu);

@@ -56,6 +56,7 @@ static void compactor_unref(struct hfd_compactor *compactor) {
         pthread_mutex_lock(&compactor->mu);
         assert(compactor->refs > 0);
         left = --compactor->refs;
+        assert(left > 0 || (compactor->closed && !compactor->busy));
         pthread_mutex_unlock(&compactor->mu);
         if (left == 0) {
                 pthread_mutex_destroy(&compactor->mu);
@@ -210,6 +211,7 @@ void hfd_compactor_tick(struct hfd_compactor *compactor, hf_nsec now) {
                 return;
         compactor->due = now + compactor->step;
         pthread_mutex_lock(&compactor->mu);
+        assert(!compactor->closed);
         start = !compactor->busy;
         if (start) {
                 compactor->busy = true;

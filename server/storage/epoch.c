@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes values of the epoch key (keys.h). The time in the value is for people who read it; the
- * random number makes the value unique. */
+/*
+ * Makes values of the epoch key (keys.h). The time in the value is for people who read it; the
+ * random number makes the value unique.
+ *
+ * Invariant: no two epochs are equal. So without a random number none is made: a restored store
+ * with the epoch of the old one would pass for it.
+ */
 #include "server/storage/epoch.h"
 
 #include <errno.h>

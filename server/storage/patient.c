@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repeats operations that a store cannot do at the moment (patient.h). */
+/*
+ * Repeats operations that a store cannot do at the moment (patient.h).
+ *
+ * Invariant: an operation is repeated only after HF_E_UNAVAILABLE or HF_E_TIMEOUT, and for
+ * HFD_PATIENCE at most. After a timeout it may have been done: a caller that repeats a write finds
+ * out whether it was.
+ */
 #include "server/storage/patient.h"
 
 #define RETRY_PAUSE (200 * HF_NSEC_PER_MSEC)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses and opens locations of stores. The store itself parses the URLs. */
+/*
+ * Parses and opens locations of stores. The store itself parses the URLs.
+ *
+ * Invariant: a location that was parsed has either a file or URLs, never both. A message never
+ * shows a password.
+ */
 #include "server/store/location.h"
 
 #include <assert.h>

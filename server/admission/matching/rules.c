@@ -3,7 +3,8 @@
  * Compiles the rules of a webhook or a policy, and finds the rule that names a request. As in
  * Kubernetes, a group, version, resource or subresource matches "*" or its name.
  *
- * Invariant: hfd_rules_may_match is true for each request that hfd_rules_match finds a rule for.
+ * Invariant: hfd_rules_may_match is true for each request that hfd_rules_match finds a rule for. A
+ * request for which it is false passes without a look at the webhook or the policy.
  */
 #include "server/admission/matching/rules.h"
 

@@ -91,6 +91,7 @@ static int pay_cost(const struct search *search, uint64_t cost) {
 static int add_object(struct search *search, struct hfd_object *object) {
         int r;
 
+        assert(search->row && object->bytes);
         if (search->n_found == HFD_POLICY_PARAMS_MAX) {
                 hf__strbuf_printf(search->message, "paramRef selects more than %d objects",
                                   HFD_POLICY_PARAMS_MAX);
@@ -100,7 +101,6 @@ static int add_object(struct search *search, struct hfd_object *object) {
         if (r != 0)
                 return r;
         search->needs_webhook |= hfd_conversion_is_pending(search->row, object);
-        assert(search->row && object->bytes);
         search->found[search->n_found++] = hfd_object_ref(object);
         return 0;
 }

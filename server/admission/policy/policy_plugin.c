@@ -226,6 +226,7 @@ static int refresh_index(void *ctx) {
         if (r != 0)
                 return r;
         pthread_mutex_lock(&plugin->mu);
+        assert(index);
         old = plugin->index;
         plugin->index = index;
         atomic_store(&plugin->has_hooks, index->n_hooks > 0);

@@ -58,11 +58,11 @@ static void deny_request(struct validating *v, const char *reason, const char *m
 static void add_warning(struct validating *v, const char *message) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
+        assert(v->policy && v->binding);
         hf__strbuf_printf(&text,
                           "Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': "
                           "%s",
                           v->policy->name, v->binding->name, message);
-        assert(v->policy && v->binding);
         if (text.error == 0)
                 hfd_admission_warn(v->notes, text.data);
         hf__strbuf_done(&text);

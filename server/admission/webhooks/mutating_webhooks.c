@@ -14,6 +14,7 @@
  * conditions. If the webhook of a kind must first convert an object for a webhook, or its changes
  * back, the run goes on after the conversion (hfd_admission_form).
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,6 +210,7 @@ static bool handle_response(struct run *run) {
         if (!refuses && call->outcome == HFD_WEBHOOK_FAILED)
                 annotate_audit(run, "failed-open.mutation.webhook.admission.k8s.io/",
                                call->hook->name);
+        assert(run->i < run->index->n);
         hfd_reinvocation_called(&run->reinvocation, run->i, call->hook->is_reinvocable, changed);
         if (changed)
                 hfd_admission_reinvoke(a);
@@ -239,6 +241,7 @@ static void on_called(struct hfd_webhook_call *call) {
 /* Describes the call of the webhook at run->i, if its rules name the request. False: response is
  * the error, or a conversion is wanted. */
 static bool describe_change(struct run *run, struct hfd_response *response) {
+        assert(run->index && run->i < run->index->n && !run->is_described && !run->converted);
         const struct hfd_webhook *hook = run->index->items[run->i];
         struct hfd_admission *a = run->a;
         const struct hfd_resource *as;

@@ -9,6 +9,7 @@
  */
 #include "server/admission/webhooks/webhook_call.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -30,8 +31,12 @@ static const char *type_of(const struct hfd_webhook_call *call) {
 /* ---- results ---- */
 
 static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
-        if (call->counted)
-                atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1, memory_order_relaxed);
+        if (call->counted) {
+                size_t before = atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1,
+                                                          memory_order_relaxed);
+                assert(before > 0);
+                (void)before;
+        }
         call->counted = false;
         if (call->watches_client)
                 hf_cancel_remove_waker(&call->waker);
@@ -195,6 +200,7 @@ static int watch_client(struct hfd_webhook_call *call) {
                 return 0;
         if (!token)
                 return -ENOMEM;
+        assert(!call->watches_client);
         call->watches_client = true;
         hf_cancel_add_waker(token, &call->waker, on_client_left, call);
         return 0;
@@ -202,6 +208,7 @@ static int watch_client(struct hfd_webhook_call *call) {
 
 /* The review was sent, and the call may have ended already. */
 static void set_outbound_id(struct hfd_webhook_call *call, uint64_t id) {
+        assert(id != 0); /* 0 = not known yet */
         atomic_store(&call->outbound_id, id);
         if (atomic_load(&call->client_left))
                 hfd_outbound_cancel(call->webhooks->config.outbound, id);
@@ -262,6 +269,7 @@ static void refuse_busy(struct hfd_webhook_call *call) {
 
 /* Counts the call in the load of the webhook. False: the webhook has max_calls already. */
 static bool take_place(struct hfd_webhook_call *call) {
+        assert(!call->counted);
         struct hfd_webhook_load *load = call->hook->load;
         size_t n = atomic_fetch_add_explicit(&load->n_calls, 1, memory_order_relaxed);
 
@@ -272,6 +280,7 @@ static bool take_place(struct hfd_webhook_call *call) {
 }
 
 void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
+        assert(call->done && call->a && call->as);
         const struct hfd_webhook *hook = call->hook;
 
         call->began = now(call);
@@ -311,6 +320,7 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
 }
 
 void hfd_webhook_call_done(struct hfd_webhook_call *call) {
+        assert(!call->counted); /* it has finished, or never began */
         call->old = hf__json_free(call->old);
         hfd_match_progress_done(&call->progress);
         hfd_admission_review_response_done(&call->review);

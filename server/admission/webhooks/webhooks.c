@@ -55,6 +55,7 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
             hfd_admission_is_configuration(of))
                 return false;
         struct hfd_webhook_index *index = hfd_webhooks_index(webhooks);
+        assert(index); /* `any` was set after it */
         bool wanted = hfd_webhook_index_wants(index, of);
         hfd_webhook_index_unref(index);
         return wanted;
@@ -70,6 +71,7 @@ static int refresh_index(void *ctx) {
 
         if (r == 0) {
                 pthread_mutex_lock(&webhooks->mu);
+                assert(index);
                 hfd_webhook_index_unref(webhooks->index);
                 webhooks->index = index;
                 pthread_mutex_unlock(&webhooks->mu);

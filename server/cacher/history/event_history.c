@@ -189,10 +189,10 @@ static void count_copied_nodes(struct hfd_event_histories *histories,
 void hfd_event_history_add(struct hfd_event_histories *histories, struct hfd_change change,
                            const struct hfd_object_tree *tree, hf_nsec now,
                            struct hfd_history_garbage *garbage) {
+        assert(change.object && change.type != HF_EVENT_BOOKMARK);
         struct hfd_event_history *history =
                 hfd_event_history_of(histories, hfd_resource_index(change.object->resource));
 
-        assert(change.object && change.type != HF_EVENT_BOOKMARK);
         count_copied_nodes(histories, history, tree);
         if (history->n == history->space &&
             !resize_ring(history, history->space ? 2 * history->space : RING_MIN)) {

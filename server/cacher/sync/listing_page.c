@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a page of the store's reply in one block, because the reply ends with its callback. */
+/*
+ * Copies a page of the store's reply, because the reply ends with its callback.
+ *
+ * Invariant: the page holds a reference to each value from n_built on. The code that builds an
+ * object of a value takes that reference over and counts n_built up.
+ */
 #include "server/cacher/sync/listing_page.h"
 
 #include <assert.h>
@@ -23,6 +28,7 @@ struct hfd_listing_page *hfd_listing_page_new(const struct hfd_store_reply *repl
                 page->kvs[i].key = key;
                 key = stpcpy(key, reply->kvs[i].key) + 1;
         }
+        assert(key == (char *)&page->kvs[page->n] + n_keys);
         return page;
 }
 

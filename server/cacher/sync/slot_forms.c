@@ -109,6 +109,7 @@ static int replace_batch(struct hfd_cacher *cacher, size_t slot, struct batch *b
         struct hfd_object *replaced[BATCH] = {0};
         int r = 0;
 
+        assert(batch->n <= BATCH);
         pthread_mutex_lock(&cacher->mu);
         struct hfd_object_tree *tree = &cacher->trees[slot];
         for (size_t i = 0; i < batch->n && r == 0; i++) {

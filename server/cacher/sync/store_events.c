@@ -193,6 +193,7 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
         bool was_sealed = hfd_stored_value_is_sealed_locked(cacher, event->kv.key);
 
         hf__mutex_assert_held(&cacher->mu);
+        assert(!object || !placeholder);                 /* a value is valid or not */
         prepared->object = prepared->placeholder = NULL; /* consumed */
         if (object)
                 object = hfd_slot_form_apply_locked(cacher->forms, object);

@@ -2,6 +2,10 @@
 /*
  * The decisions of the controller api-services. Labels, reasons and texts are those of
  * kube-apiserver, which clients read.
+ *
+ * Invariants: a function finds nothing to change in an object that it has just changed; otherwise
+ * the controller would write for ever. The spec of an APIService without the label automanaged
+ * stays, because a user has made that one.
  */
 #include "server/controllers/api_services/api_service_core.h"
 

@@ -2,6 +2,10 @@
 /*
  * The decisions of the controller flow-control. Reasons and texts are those of kube-apiserver,
  * which clients read.
+ *
+ * Invariants: a function finds nothing to change in an object that it has just changed; otherwise
+ * the controller would write for ever. A spec that a user has changed stays, unless the object is
+ * mandatory or its annotation asks for updates.
  */
 #include "server/controllers/flow/flow_core.h"
 

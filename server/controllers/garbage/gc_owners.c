@@ -40,6 +40,7 @@ void hfd_gc_owners_done(struct hfd_gc_owners *owners) {
 
 static void format_owner_key(const struct hfd_kind *kind, const char *ns, const char *name,
                              const char *uid, char text[OWNER_KEY_MAX]) {
+        assert(strlen(uid) < HFD_GC_UID_MAX); /* a key that is cut could name another owner */
         char key[HFD_GC_KEY_MAX];
 
         hfd_gc_graph_key(kind, ns, name, key);
@@ -87,6 +88,7 @@ static enum hfd_gc_owner classify_owner(const struct hf__json *owner, const char
  */
 static int find_custom_owner(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                              const char *name, struct hf__json **ret_owner) {
+        assert(kind->is_custom);
         struct hf__strbuf query = {0};
         struct hf__json *list = NULL;
 

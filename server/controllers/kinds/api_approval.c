@@ -2,6 +2,9 @@
 /*
  * The approval of an API by the Kubernetes community. Reasons and messages are those of
  * kube-apiserver, which clients read.
+ *
+ * Invariant: a protected group counts as approved only by an annotation that is a URL. Every other
+ * annotation gives a reason why it does not.
  */
 #include "server/controllers/kinds/api_approval.h"
 

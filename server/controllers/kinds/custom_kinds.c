@@ -185,6 +185,7 @@ static int copy_row(struct hfd_kind *kind, const struct hfd_kind_row *row) {
                 *places[i] = at;
                 at = stpcpy(at, texts[i]) + 1;
         }
+        assert(at == kind->texts + n);
         return 0;
 }
 
@@ -231,6 +232,7 @@ static bool is_built_in(const struct hfd_custom_kinds *custom, const struct hfd_
 /* Makes the kind of a definition whose text has changed. -ENOMEM: the next iteration tries again.
  */
 static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
+        assert(entry->text);
         struct hfd_kind_row row;
         struct hf__json *definition = NULL;
         struct hfd_kind *kind = NULL;

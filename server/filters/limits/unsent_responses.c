@@ -33,6 +33,7 @@ static void append_locked(struct hfd_unsent_account *account, struct hfd_unsent_
 
 static void unlink_locked(struct hfd_unsent_account *account, struct hfd_unsent_entry *entry) {
         assert(entry->older ? entry->older->newer == entry : account->oldest == entry);
+        assert(entry->newer ? entry->newer->older == entry : account->newest == entry);
         if (entry->older)
                 entry->older->newer = entry->newer;
         else

@@ -28,6 +28,7 @@
 
 static void append_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         assert(!watch->by_bytes.queued);
         watch->older = account->last_behind;
         watch->newer = NULL;
@@ -40,7 +41,9 @@ static void append_watch_locked(struct hfd_unsent_account *account,
 
 static void unlink_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
+        hf__mutex_assert_held(&watch->unsent->mu);
         assert(watch->older ? watch->older->newer == watch : account->first_behind == watch);
+        assert(watch->newer ? watch->newer->older == watch : account->last_behind == watch);
         if (watch->older)
                 watch->older->newer = watch->newer;
         else
@@ -54,6 +57,7 @@ static void unlink_watch_locked(struct hfd_unsent_account *account,
 /* Puts the watch into the list of those that have just fallen behind. */
 static void make_young_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
         hf__mutex_assert_held(&watch->unsent->mu);
+        assert(watch->account);
         hf__timer_heap_remove(&watch->account->late, &watch->by_bytes);
         watch->since = now;
         append_watch_locked(watch->account, watch);
@@ -81,6 +85,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
         }
         struct hfd_unsent_account *account = watch->account;
         if (account) {
+                assert(account->watch_bytes >= watch->bytes && unsent->watch_bytes >= watch->bytes);
                 if (bytes == 0)
                         unlink_locked(watch);
                 else if (watch->by_bytes.queued)

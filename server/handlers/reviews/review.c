@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses a review, passes it to the file for its kind, and prints the response. */
+/*
+ * Parses a review, passes it to the file for its kind, and prints the response.
+ *
+ * Invariant: the status that a client sends is dropped before the review is decided. So the status
+ * in the response is the server's.
+ */
 #include "server/handlers/reviews/review.h"
 
 #include <assert.h>

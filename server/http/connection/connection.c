@@ -71,6 +71,7 @@ static SSL_CTX *ref_tls(struct hfd_http *http) {
 
         pthread_mutex_lock(&http->mu);
         tls = http->tls;
+        assert(tls); /* the server listens, so it has settings */
         SSL_CTX_up_ref(tls);
         pthread_mutex_unlock(&http->mu);
         return tls;
@@ -84,6 +85,8 @@ static void link_connection(struct hfd_worker *worker, struct hfd_connection *co
 }
 
 static void unlink_connection(struct hfd_worker *worker, struct hfd_connection *connection) {
+        assert(connection->prev ? connection->prev->next == connection
+                                : worker->connections == connection);
         if (connection->next)
                 connection->next->prev = connection->prev;
         if (connection->prev)
@@ -204,8 +207,10 @@ static void close_protocol(struct hfd_connection *connection) {
 static void unmark_dirty(struct hfd_worker *worker, struct hfd_connection *connection) {
         struct hfd_connection **at = &worker->dirty;
 
-        while (*at != connection)
+        while (*at != connection) {
+                assert(*at); /* it is marked, so the list has it */
                 at = &(*at)->dirty_next;
+        }
         *at = connection->dirty_next;
         if (!*at)
                 worker->dirty_tail = at;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts the connections that were closed because of a limit, and logs their number. */
+/*
+ * Counts the connections that were closed because of a limit, and logs their number.
+ *
+ * Invariant: a log line resets only the count that it reports, in one atomic step. So a refusal
+ * that another worker counts meanwhile is in the next line.
+ */
 #include "server/http/limits/refusals.h"
 
 #include <assert.h>

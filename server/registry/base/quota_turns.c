@@ -57,8 +57,10 @@ struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
                 assert(*at); /* the turn is held, so it is in the list */
                 at = &(*at)->other;
         }
+        assert(turn->last); /* it is the holder */
         next = turn->next;
         if (next) {
+                assert(strcmp(next->ns, turn->ns) == 0);
                 next->last = turn->last;
                 next->other = turn->other;
         }

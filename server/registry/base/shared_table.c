@@ -50,8 +50,10 @@ void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_co
         struct hfd_shared_conversion **link = bucket_of(table, c->source);
 
         hf__mutex_assert_held(&table->mu);
-        while (*link != c)
+        while (*link != c) {
+                assert(*link); /* the table has it */
                 link = &(*link)->next;
+        }
         *link = c->next;
         if (c->result) {
                 *(c->newer ? &c->newer->older : &table->newest) = c->older;
@@ -66,6 +68,7 @@ void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_co
 void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_object *result, struct hfd_shared_conversion **garbage) {
         hf__mutex_assert_held(&table->mu);
+        assert(!c->result); /* it is not in the list by age */
         c->result = result;
         c->bytes = hfd_object_memory(result) + hfd_object_memory(c->source);
         c->older = table->newest;
@@ -108,6 +111,7 @@ void hfd_shared_table_done(struct hfd_shared_table *table) {
         assert(table->n_watches == 0);
         pthread_mutex_lock(&table->mu);
         drop_all_locked(table, &garbage);
+        assert(table->n == 0 && table->bytes == 0 && !table->newest);
         pthread_mutex_unlock(&table->mu);
         hfd_shared_free_garbage(garbage);
         pthread_mutex_destroy(&table->mu);

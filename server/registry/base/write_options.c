@@ -2,6 +2,10 @@
 /*
  * Validates the options of writes. The texts, and the order of the causes, are those of Kubernetes'
  * validation of CreateOptions, UpdateOptions, PatchOptions and DeleteOptions.
+ *
+ * Invariant: the first value of a repeated option counts, as in Kubernetes. Of dryRun all values
+ * count: more of them than are kept is a refusal, so that no unchecked value turns a dry run into a
+ * write.
  */
 #include "server/registry/base/write_options.h"
 

@@ -8,6 +8,7 @@
  */
 #include "server/registry/list/stored_page.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ static void stored_page_free(struct stored_page *stored) {
 
 /* Makes objects of the next values. True: the page is complete. */
 static bool collect_some(struct stored_page *stored) {
+        assert(stored->at <= stored->reply.n_kvs);
         struct hfd_store_reply part = stored->reply;
         uint64_t limit = stored->read->request->options.limit;
         size_t left = stored->reply.n_kvs - stored->at;
@@ -91,6 +93,7 @@ static struct stored_page *copy_reply(const struct hfd_store_reply *reply) {
                 hf__buf_ref(stored->kvs[i].value);
                 key = stpcpy(key, reply->kvs[i].key) + 1;
         }
+        assert(key == stored->keys + n_keys);
         return stored;
 }
 

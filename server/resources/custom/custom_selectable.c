@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the fields of custom resources that field selectors may name. Their paths have the form
- * ".spec.color": validation refuses others. */
+/*
+ * Reads the fields of custom resources that field selectors may name. Their paths have the form
+ * ".spec.color": validation refuses others.
+ *
+ * Invariant: an object keeps the values of the fields of all versions, because a request in any
+ * version may name the fields of that version.
+ */
 #include "server/resources/custom/custom_selectable.h"
 
 #include <errno.h>

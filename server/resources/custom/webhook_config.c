@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the webhook of a definition, see webhook_config.h. It was validated when it was written. */
+/*
+ * Reads the webhook of a definition, see webhook_config.h. It was validated when it was written.
+ *
+ * Invariant: a bundle that cannot be decoded is a failure, never an absent bundle. Otherwise the
+ * system's CAs would be trusted instead of the one that the definition names.
+ */
 #include "server/resources/custom/webhook_config.h"
 
 #include <assert.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects of custom resources in the form of their definition (custom_object.h). */
+/*
+ * Objects of custom resources in the form of their definition (custom_object.h).
+ *
+ * Invariants: bytes that have the form already are shared and not copied, because nearly all of
+ * them have it. If a webhook converts the kind, an object keeps the version in which it is stored:
+ * only the webhook can give it another one.
+ */
 #include "server/resources/objects/custom_object.h"
 
 #include <assert.h>

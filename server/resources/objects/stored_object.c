@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes objects of the values that the store delivers (stored_object.h). */
+/*
+ * Makes objects of the values that the store delivers (stored_object.h).
+ *
+ * Invariant: the object is stale if the value is. A write that changes nothing is left out
+ * otherwise, so an object that loses the mark would never be encrypted with the new key.
+ */
 #include "server/resources/objects/stored_object.h"
 
 #include "server/resources/objects/custom_object.h"

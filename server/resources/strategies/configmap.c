@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strategy of ConfigMaps. They have text in data, and bytes as base64 in binaryData, at most
- * 1 MiB together.
+ * The strategy of ConfigMaps. They have text in data, and bytes as base64 in binaryData.
+ *
+ * Invariants: both together have at most 1 MiB, and bytes count as they are decoded. No key is in
+ * both, because a pod that mounts the ConfigMap sees them as one directory.
  */
 #include <stdio.h>
 #include <string.h>

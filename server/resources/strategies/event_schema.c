@@ -2,6 +2,9 @@
 /*
  * The fields of Events in both versions. Events are stored as v1; events.k8s.io/v1 has other names
  * for some fields. event.c has their rules.
+ *
+ * Invariant: names and numbers of protobuf are those of k8s.io/api; they never change. Each table
+ * is sorted by name.
  */
 #include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"

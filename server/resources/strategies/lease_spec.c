@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validates the strategy of a coordinated election, which both kinds of coordination.k8s.io have.
+ *
+ * Invariant: a strategy without a slash is one that Kubernetes defines. Others have a domain, so
+ * that they never clash with one that Kubernetes adds later.
  */
 #include "server/resources/strategies/lease_spec.h"
 

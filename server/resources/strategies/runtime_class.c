@@ -3,6 +3,8 @@
  * RuntimeClasses. They are for the programs that run pods. If the workload kinds are served, a new
  * pod gets the overhead and the scheduling of its class (registry/write/checks/pod_runtime.c). The
  * rules are those of kube-apiserver.
+ *
+ * Invariant: the handler never changes, because the pods of the class were started by it.
  */
 #include <stdio.h>
 #include <string.h>

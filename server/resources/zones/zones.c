@@ -8,6 +8,7 @@
  */
 #include "server/resources/zones/zones.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -83,6 +84,7 @@ static bool keep_zone(const char *name, struct hfd_zone *zone) {
 
         if (!entry)
                 return false;
+        assert(zone && strlen(name) <= NAME_MAX_BYTES);
         entry->zone = zone;
         memcpy(entry->name, name, strlen(name) + 1);
         pthread_mutex_lock(&zones_mu);

@@ -2,6 +2,9 @@
 /*
  * Reads the URLs of gRPC servers. A URL has no path, query or user, so one that has them is a
  * mistake and is refused.
+ *
+ * Invariants: `authority` points into the struct's own `url`, so nobody copies the struct. A
+ * message never shows a password.
  */
 #include "server/storage/grpc/endpoint.h"
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encodes and decodes gRPC's message prefix. The length in it is big-endian. */
+/*
+ * Encodes and decodes gRPC's message prefix. The length in it is big-endian.
+ *
+ * Invariant: a compressed message is refused. The client offers no compression, so a server that
+ * sends one is broken.
+ */
 #include "server/storage/grpc/prefix.h"
 
 #include <errno.h>

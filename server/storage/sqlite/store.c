@@ -33,6 +33,7 @@ void hfd_sqlite_wake_watcher(struct hfd_sqlite *sqlite) {
 }
 
 void hfd_sqlite_set_busy(struct hfd_sqlite *sqlite, int queue, bool busy) {
+        assert(queue >= 0 && queue < HFD_SQLITE_QUEUES);
         atomic_store(&sqlite->queues[queue].busy_since,
                      busy ? hf_now(hf_host_clock(sqlite->store.host)) : 0);
 }
@@ -179,6 +180,7 @@ static pthread_t *thread_of(struct hfd_sqlite *sqlite, size_t i) {
 
 /* Joins the first n threads, the watcher last. */
 static void join_threads(struct hfd_sqlite *sqlite, size_t n) {
+        assert(n <= N_THREADS);
         sqlite_stop(&sqlite->store);
         for (size_t i = n; i-- > 1;)
                 (void)hf__thread_join(*thread_of(sqlite, i));
@@ -209,6 +211,8 @@ static void sqlite_free(struct hfd_store *store) {
 
         join_threads(sqlite, N_THREADS);
         assert(!sqlite->watches && !sqlite->deadlines.first);
+        for (int i = 0; i < HFD_SQLITE_QUEUES; i++)
+                assert(!sqlite->queues[i].first && !sqlite->queues[i].first_urgent);
         hfd_sqlite_commits_deinit(&sqlite->commits);
         destroy_locks(sqlite);
         free_store(sqlite);

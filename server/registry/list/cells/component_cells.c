@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The condition Healthy of a ComponentStatus, in the words of kubectl's columns. */
+/*
+ * The condition Healthy of a ComponentStatus, in the words of kubectl's columns.
+ *
+ * Invariant: each call writes exactly one JSON value, whatever the object has, because a row has
+ * one value for each column.
+ */
 #include "server/registry/list/cells/component_cells.h"
 
 #include <string.h>

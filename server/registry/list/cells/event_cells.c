@@ -3,6 +3,9 @@
  * Cells of Events, as kube-apiserver shows them. Older and newer Events keep the same facts in
  * different members: firstTimestamp, lastTimestamp, count and source, or eventTime, series and
  * reportingComponent.
+ *
+ * Invariant: each call writes exactly one JSON value, also for an Event that has neither form,
+ * because a row has one value for each column.
  */
 #include "server/registry/list/cells/event_cells.h"
 

@@ -2,6 +2,9 @@
 /*
  * Cells of Pods and Jobs, as kube-apiserver shows them. The cell STATUS of a pod shows its phase,
  * unless a container or the deletion of the pod has something more specific to report.
+ *
+ * Invariant: a status that no kubelet would write still gives a text. What is missing counts as
+ * empty or 0, and long texts are cut. Otherwise one pod would make the list of all pods fail.
  */
 #include "server/registry/list/cells/pod_cells.h"
 

@@ -50,11 +50,11 @@ static void check_compiled(struct hfd_structure *structure, const struct hf__jso
 
 void hfd_structural_validate(const struct hf__json *props, const char *path,
                              struct hfd_causes *causes) {
+        assert(path && causes);
         const struct hfd_structure_path root = {.child = path};
         const size_t n_before = causes->n;
         struct hfd_structure structure;
 
-        assert(path && causes);
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);

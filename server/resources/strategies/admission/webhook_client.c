@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validates the address of a webhook: a URL or a service. */
+/*
+ * Validates the address of a webhook: a URL or a service.
+ *
+ * Invariant: only https without a user is accepted, so objects never leave the server in plain text
+ * and no password is stored in a configuration that many may read. The texts are those of
+ * kube-apiserver.
+ */
 #include "server/resources/strategies/admission/webhook_client.h"
 
 #include <stdint.h>

@@ -2,6 +2,9 @@
 /*
  * The parser of URLs. It finds the mistakes that occur in practice; what Go refuses beyond them
  * (such as the inner syntax of an IPv6 address) is accepted here.
+ *
+ * Invariant: every part lies within the text, and has no NUL at its end. An absent part has no
+ * bytes.
  */
 #include "server/resources/strategies/admission/webhook_url.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the parts of a version: its warning, its subresources and its columns.
+ *
+ * Invariant: a warning that is accepted is short and printable, because it becomes a header of
+ * responses.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -2,6 +2,9 @@
 /*
  * The schema and the defaults of FlowSchemas. A FlowSchema assigns requests to a priority level.
  * server/flow/ matches requests with them.
+ *
+ * Invariant: names and numbers of protobuf are those of k8s.io/api; they never change. Each table
+ * is sorted by name.
  */
 #include "base/json.h"
 #include "server/resources/strategies/flow/flow_fields.h"

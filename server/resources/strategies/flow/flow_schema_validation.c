@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of FlowSchemas. Texts and their order are those of kube-apiserver. */
+/*
+ * The rules of FlowSchemas. Texts and their order are those of kube-apiserver.
+ *
+ * Invariants: only `exempt` has the precedence 1, so no other schema takes requests from it. The
+ * spec of a mandatory schema is the one that the server gives it.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

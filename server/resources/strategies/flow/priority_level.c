@@ -2,6 +2,9 @@
 /*
  * PriorityLevelConfigurations: how many requests of a priority level may run at a time. Texts and
  * defaults are those of kube-apiserver. server/flow/ says what a level means here.
+ *
+ * Invariants: the only level without a limit is `exempt`, and it has that name and that type. The
+ * mandatory levels keep the spec that the server gives them, except spec.exempt of `exempt`.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,6 +3,9 @@
  * ResourceQuotas. spec.hard says how much a namespace may have of each resource. The server
  * compares creates with status.hard and status.used, which it keeps up to date itself
  * (server/quota/).
+ *
+ * Invariants: the scopes never change, because status.used counts only objects within them. The
+ * checks of scopes work on sets, so their cost does not grow with the number that a client repeats.
  */
 #include <stdio.h>
 #include <string.h>

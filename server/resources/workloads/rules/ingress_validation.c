@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of Ingresses and their classes. The texts, and the order of the rules, are those of
- * kube-apiserver.
+ * The rules of Ingresses and their classes.
+ *
+ * Invariant: the texts, and the order of the rules, are those of kube-apiserver, because clients
+ * read them. An update that keeps the spec is not checked, so an object that an older server
+ * accepted can still be labelled and deleted.
  */
 #include <string.h>
 

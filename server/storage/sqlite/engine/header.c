@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks the place and the header of a file, without SQLite. */
+/*
+ * Checks the place and the header of a file, without SQLite.
+ *
+ * Invariants: nothing is created or changed, because the file may belong to another program. This
+ * process must have no connection of SQLite to the file: the close() here would drop the locks of
+ * that connection, as POSIX demands.
+ */
 #include "server/storage/sqlite/engine/header.h"
 
 #include <assert.h>

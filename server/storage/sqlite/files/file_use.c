@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks the kernel which process holds SQLite's locks on a file. */
+/*
+ * Asks the kernel which process holds SQLite's locks on a file.
+ *
+ * Invariant: the process that asks has no connection of SQLite to the file. POSIX drops all locks
+ * of a process on a file when it closes any descriptor of the file, and SQLite would go on without
+ * them.
+ */
 #include "server/storage/sqlite/files/file_use.h"
 
 #include <errno.h>

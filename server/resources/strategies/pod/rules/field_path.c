@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paths of fields, and rules that many fields of a pod have. The texts are wire format.
+ *
+ * Invariant: a path that does not fit is cut, and the rule is checked all the same. A client
+ * chooses the names in a path, so a long one must not spare its object a rule.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,6 +2,9 @@
 /*
  * The rules of a container's probes and lifecycle hooks (postStart, preStop). The texts are wire
  * format.
+ *
+ * Invariant: an object has its defaults before it is checked. The rule that successThreshold is 1
+ * relies on the default.
  */
 #include <inttypes.h>
 #include <stdio.h>

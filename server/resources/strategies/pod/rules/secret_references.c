@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Secrets that a pod names. The texts are wire format.
+ *
+ * Invariant: has_secrets knows every place in which a pod can name a Secret. A place that it lacks
+ * would let a mirror pod, which a kubelet creates for itself, use any Secret of the namespace.
  */
 #include "server/resources/strategies/pod/rules/secret_references.h"
 

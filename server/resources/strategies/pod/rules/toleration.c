@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a toleration. The texts are wire format.
+ * The rules of a toleration, in pods and in RuntimeClasses. The texts are wire format.
+ *
+ * Invariant: texts, values and their order are those of kube-apiserver, which shows the names of
+ * its internal type.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a container's environment variables. The texts, and the order of the rules, are
- * those of kube-apiserver.
+ * The rules of a container's environment variables.
+ *
+ * Invariant: the texts, and the order of the rules, are those of kube-apiserver, also where it
+ * names the list in place of the element: clients read them.
  */
 #include <string.h>
 
