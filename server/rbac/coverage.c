@@ -7,7 +7,8 @@
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
  * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
  * limit TAKEN_MAX is exceeded. Such a rule is covered only if one rule of the user grants
- * everything (for resources, and for URLs if it names any).
+ * everything (for resources, and for URLs if it names any). A user may hold very many rules, too:
+ * after COMPARED_MAX comparisons, the rights that are left count as missing.
  */
 #include "server/rbac/coverage.h"
 
@@ -21,17 +22,29 @@
 #include "server/rbac/decision.h"
 #include "server/rbac/index_private.h"
 
-#define RIGHTS_MAX  5000  /* of one rule that is taken apart */
-#define TAKEN_MAX   50000 /* of all rules that are taken apart */
-#define MISSING_MAX 200   /* lines */
-#define TEXT_MAX    256   /* bytes of a text that are shown: no name is longer */
-#define VERBS_MAX   2048  /* bytes of the verbs of a line */
+#define RIGHTS_MAX 5000  /* of one rule that is taken apart */
+#define TAKEN_MAX  50000 /* of all rules that are taken apart */
+/* Texts of the user's rules that are compared with rights; some 50 ms. */
+#define COMPARED_MAX  20000000
+#define LOOKED_UP_MAX 1024 /* bytes of a text; names of the API are shorter */
+#define URL_UNIT      64   /* bytes of a URL that count as one text */
+#define MISSING_MAX   200  /* lines */
+#define TEXT_MAX      256  /* bytes of a text that are shown: no name is longer */
+#define VERBS_MAX     2048 /* bytes of the verbs of a line */
 
 /* One right. verb is never NULL; group and resource are NULL in a right for a URL. */
 struct right {
         const char *verb, *group, *resource;
         const char *name; /* NULL = any name */
         const char *url;  /* NULL = a right for resources */
+};
+
+/* A right as numbers of the index. HFD_TEXT_NONE = no rule of the index names this text. */
+struct numbers {
+        uint32_t verb, group, resource;
+        uint32_t any_with_subresource; /* "*" and the part of the resource from its slash on */
+        uint32_t name;
+        uint64_t bits; /* of the resources that match */
 };
 
 /* Missing rights that differ only in their verb. */
@@ -44,7 +57,10 @@ struct check {
         const struct hfd_rbac_index *index;
         const struct hfd_rbac_rule **held; /* owned; the rules of the user */
         size_t n_held;
-        struct line *lines; /* owned; room for MISSING_MAX, of which n_lines are used */
+        size_t next_held; /* where the search for the next right begins */
+        size_t n_compared;
+        bool all_resources, all_urls; /* one rule of the user grants everything */
+        struct line *lines;           /* owned; room for MISSING_MAX, of which n_lines are used */
         size_t n_lines;
         size_t n_taken; /* rights of the rules that were taken apart */
         bool covered;
@@ -83,53 +99,95 @@ static const char *text_at(const struct check *check, const struct hfd_rbac_list
         return hfd_texts_at(&check->index->texts, check->index->numbers[list->at + i]);
 }
 
-static bool list_has(const struct check *check, const struct hfd_rbac_list *list,
-                     const char *text) {
-        for (uint32_t i = 0; i < list->n; i++)
-                if (strcmp(text_at(check, list, i), text) == 0)
+/* A text of more than LOOKED_UP_MAX bytes counts as unknown, because a rule can have thousands of
+ * rights with the same text. */
+static uint32_t find_text(const struct check *check, const char *text) {
+        size_t n = text ? strnlen(text, LOOKED_UP_MAX + 1) : 0;
+
+        if (!text || n > LOOKED_UP_MAX)
+                return HFD_TEXT_NONE;
+        return hfd_texts_find(&check->index->texts, text, n);
+}
+
+/* A rule covers "pods/log" also if it has "*", or "*" followed by "/log". */
+static uint32_t find_any_with(const struct check *check, const char *resource) {
+        char text[LOOKED_UP_MAX + 2];
+        const char *slash = strnlen(resource, LOOKED_UP_MAX + 1) <= LOOKED_UP_MAX
+                                    ? strchr(resource, '/')
+                                    : NULL;
+        size_t n = slash ? hf__join(text, sizeof text, "*", slash, NULL) : 0;
+
+        return n ? hfd_texts_find(&check->index->texts, text, n) : HFD_TEXT_NONE;
+}
+
+static struct numbers find_numbers(const struct check *check, const struct right *right) {
+        struct numbers numbers = {.verb = find_text(check, right->verb),
+                                  .group = find_text(check, right->group),
+                                  .resource = find_text(check, right->resource),
+                                  .name = find_text(check, right->name)};
+
+        if (right->resource)
+                numbers.any_with_subresource = find_any_with(check, right->resource);
+        numbers.bits = hfd_rbac_bit(numbers.resource) | hfd_rbac_bit(numbers.any_with_subresource);
+        return numbers;
+}
+
+/* HFD_TEXT_NONE is in no list. */
+static bool list_has(const struct check *check, const struct hfd_rbac_list *list, uint32_t number) {
+        const uint32_t *numbers = check->index->numbers + list->at;
+
+        for (uint32_t i = 0; i < list->n && number != HFD_TEXT_NONE; i++)
+                if (numbers[i] == number)
                         return true;
         return false;
 }
 
 static bool has_or_star(const struct check *check, const struct hfd_rbac_list *list,
-                        const char *text) {
-        return list_has(check, list, "*") || list_has(check, list, text);
+                        uint32_t number) {
+        return list_has(check, list, HFD_TEXT_STAR) || list_has(check, list, number);
 }
 
-/* A rule covers "pods/log" also if it has "*", or "*" followed by "/log". */
-static bool has_resource(const struct check *check, const struct hfd_rbac_list *list,
-                         const char *resource) {
-        const char *slash = strchr(resource, '/');
-
-        if (has_or_star(check, list, resource))
-                return true;
-        for (uint32_t i = 0; slash && i < list->n; i++) {
+static bool covers_url(struct check *check, const struct hfd_rbac_list *list, const char *url) {
+        for (uint32_t i = 0; i < list->n; i++) {
                 const char *held = text_at(check, list, i);
-                if (held[0] == '*' && strcmp(held + 1, slash) == 0)
+                check->n_compared += strlen(held) / URL_UNIT;
+                if (hfd_rbac_url_covers(held, url))
                         return true;
         }
         return false;
 }
 
-static bool is_held_by(const struct check *check, const struct hfd_rbac_rule *held,
-                       const struct right *right) {
-        if (!has_or_star(check, &held->verbs, right->verb))
+static bool is_held_by(struct check *check, const struct hfd_rbac_rule *held,
+                       const struct right *right, const struct numbers *numbers) {
+        if (!has_or_star(check, &held->verbs, numbers->verb))
                 return false;
-        if (right->url) {
-                for (uint32_t i = 0; i < held->urls.n; i++)
-                        if (hfd_rbac_url_covers(text_at(check, &held->urls, i), right->url))
-                                return true;
-                return false;
-        }
-        return has_or_star(check, &held->groups, right->group) &&
-               has_resource(check, &held->resources, right->resource) &&
-               (held->names.n == 0 || (right->name && list_has(check, &held->names, right->name)));
+        if (right->url)
+                return covers_url(check, &held->urls, right->url);
+        return has_or_star(check, &held->groups, numbers->group) &&
+               (has_or_star(check, &held->resources, numbers->resource) ||
+                list_has(check, &held->resources, numbers->any_with_subresource)) &&
+               (held->names.n == 0 ||
+                (right->name && list_has(check, &held->names, numbers->name)));
 }
 
-static bool is_held(const struct check *check, const struct right *right) {
-        for (size_t i = 0; i < check->n_held; i++)
-                if (is_held_by(check, check->held[i], right))
+/* Begins after the rule that gave the last right, because the rules are often in the same order as
+ * those of the user. */
+static bool is_held(struct check *check, const struct right *right) {
+        const struct numbers numbers = find_numbers(check, right);
+
+        for (size_t i = 0; i < check->n_held && check->n_compared <= COMPARED_MAX; i++) {
+                size_t at = (check->next_held + i) % check->n_held;
+                const struct hfd_rbac_rule *held = check->held[at];
+                check->n_compared++;
+                if (!right->url && (held->resource_bits & numbers.bits) == 0)
+                        continue;
+                check->n_compared += (size_t)held->verbs.n + held->groups.n + held->resources.n +
+                                     held->names.n + held->urls.n;
+                if (is_held_by(check, held, right, &numbers)) {
+                        check->next_held = at;
                         return true;
+                }
+        }
         return false;
 }
 
@@ -271,10 +329,10 @@ static void check_parts(struct check *check, const struct hf__json *rule) {
 static bool holds_all(const struct check *check, bool urls) {
         for (size_t i = 0; i < check->n_held; i++) {
                 const struct hfd_rbac_rule *held = check->held[i];
-                if (list_has(check, &held->verbs, "*") &&
-                    (urls ? list_has(check, &held->urls, "*")
-                          : held->names.n == 0 && list_has(check, &held->groups, "*") &&
-                                     list_has(check, &held->resources, "*")))
+                if (list_has(check, &held->verbs, HFD_TEXT_STAR) &&
+                    (urls ? list_has(check, &held->urls, HFD_TEXT_STAR)
+                          : held->names.n == 0 && list_has(check, &held->groups, HFD_TEXT_STAR) &&
+                                     list_has(check, &held->resources, HFD_TEXT_STAR)))
                         return true;
         }
         return false;
@@ -298,7 +356,7 @@ static void check_rule(struct check *check, const struct hf__json *rule) {
                                                 count_members(rule, "resources")),
                                 n_names ? n_names : 1);
 
-        if ((n == 0 || holds_all(check, false)) && (n_urls == 0 || holds_all(check, true)))
+        if ((n == 0 || check->all_resources) && (n_urls == 0 || check->all_urls))
                 return;
         n += bounded_product(n_urls, count_members(rule, "verbs"));
         if (n <= RIGHTS_MAX)
@@ -317,6 +375,8 @@ int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject
 
         if (r != 0)
                 return r;
+        check.all_resources = holds_all(&check, false);
+        check.all_urls = holds_all(&check, true);
         check.lines = calloc(MISSING_MAX, sizeof *check.lines);
         if (!check.lines)
                 r = -ENOMEM;

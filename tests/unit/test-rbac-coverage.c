@@ -171,11 +171,56 @@ static void test_very_many_rules_give_a_short_message(void **state) {
         hfd_rbac_index_unref(index);
 }
 
+/* Appends n rules for Secrets with different names, the last one first if they are reversed. */
+static void put_named_rules(struct hf__strbuf *out, int n, bool reversed) {
+        hf__strbuf_putc(out, '[');
+        for (int i = 0; i < n; i++)
+                hf__strbuf_printf(out,
+                                  "%s{'verbs':['get'],'apiGroups':[''],'resources':['secrets'],"
+                                  "'resourceNames':['s%d']}",
+                                  i ? "," : "", reversed ? n - 1 - i : i);
+        hf__strbuf_putc(out, ']');
+}
+
+static bool covers_named_rules(const struct hfd_rbac_index *index, int n, bool reversed) {
+        struct hf__strbuf text = {0}, missing = {0};
+        bool covered;
+
+        put_named_rules(&text, n, reversed);
+        struct hf__json *rules = rbac_fixture_json(text.data);
+        hf__strbuf_done(&text);
+        assert_int_equal(hfd_rbac_covers(index, rbac_fixture_subject("carol"), "", rules, &covered,
+                                         &missing),
+                         0);
+        hf__strbuf_done(&missing);
+        hf__json_free(rules);
+        return covered;
+}
+
+/* A user with 10,000 rules grants rights that each need a search through half of them, as far as
+ * the limit of comparisons reaches. In the same order each right is found at once. */
+static void test_very_many_held_rules_are_not_compared_with_each_right(void **state) {
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_puts(&text, "{'rules':");
+        put_named_rules(&text, 10000, false);
+        hf__strbuf_putc(&text, '}');
+        const struct rbac_object many[] = {{HFD_RBAC_CLUSTER_ROLE, "", "many", text.data},
+                                           BIND("carol", "many")};
+        struct hfd_rbac_index *index = rbac_fixture_index(many, N(many));
+        assert_true(covers_named_rules(index, 10000, false));
+        assert_true(covers_named_rules(index, 400, true));
+        assert_false(covers_named_rules(index, 10000, true));
+        hfd_rbac_index_unref(index);
+        hf__strbuf_done(&text);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_what_a_user_does_not_hold_is_missing),
                 cmocka_unit_test(test_a_rule_with_very_many_rights_is_not_taken_apart),
                 cmocka_unit_test(test_very_many_rules_give_a_short_message),
+                cmocka_unit_test(test_very_many_held_rules_are_not_compared_with_each_right),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
