@@ -6,6 +6,7 @@
  * threads hold no lock.
  */
 #include "base/buf.h"
+#include "base/buf_shared.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -51,4 +52,10 @@ struct hf__buf *hf__buf_unref(struct hf__buf *buf) {
         if (previous == 1)
                 free(buf);
         return NULL;
+}
+
+/* Acquire: what other threads did with the references that they have dropped happens before the
+ * return. */
+bool hf__buf_is_shared(struct hf__buf *buf) {
+        return atomic_load_explicit(&buf->refs, memory_order_acquire) > 1;
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf_shared.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/openapi/document_cache.h"
 
@@ -88,11 +89,51 @@ static void test_a_text_is_unpacked_as_it_was(void **state) {
         }
 }
 
+/* Adds a document that can be unpacked, and returns what the cache finds. */
+static struct hfd_document add_text(struct hfd_document_cache *cache, const char *name,
+                                    const char *text) {
+        struct hf__buf *plain = hf__buf_copy(text, strlen(text));
+        struct hfd_document document = {.packed = hfd_gzip_pack(plain), .n = plain->n}, found;
+
+        hfd_document_cache_add(cache, name, old, &document);
+        assert_true(hfd_document_cache_find(cache, name, old, &found));
+        hf__buf_unref(document.packed);
+        hf__buf_unref(plain);
+        return found;
+}
+
+static void test_all_who_use_a_text_share_it(void **state) {
+        struct hfd_document_cache *cache = NULL;
+
+        assert_int_equal(hfd_document_cache_new(1000, &cache), 0);
+        struct hfd_document a = add_text(cache, "a", "text of a"), b = add_text(cache, "b", "b");
+        struct hf__buf *first = hfd_document_cache_unpack(cache, "a", &a);
+        assert_string_equal(first->data, "text of a");
+        assert_ptr_equal(hfd_document_cache_unpack(cache, "a", &a), first);
+        hf__buf_unref(first);
+        struct hf__buf *other = hfd_document_cache_unpack(cache, "b", &b);
+        assert_string_equal(other->data, "b");
+        assert_ptr_equal(hfd_document_cache_unpack(cache, "a", &a), first); /* still in use */
+        hf__buf_unref(first);
+        add(cache, "a", changed, 10);
+        assert_false(hf__buf_is_shared(first)); /* the document has changed: only ours is left */
+        struct hf__buf *of_old = hfd_document_cache_unpack(cache, "a", &a);
+        assert_ptr_not_equal(of_old, first);
+        assert_string_equal(of_old->data, "text of a");
+        hfd_document_cache_free(cache);
+        struct hf__buf *bufs[] = {first, other, of_old, a.packed, b.packed};
+        for (size_t i = 0; i < sizeof bufs / sizeof bufs[0]; i++) {
+                assert_false(hf__buf_is_shared(bufs[i]));
+                hf__buf_unref(bufs[i]);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_document_is_found_until_its_source_changes),
                 cmocka_unit_test(test_what_was_not_used_for_longest_makes_room),
                 cmocka_unit_test(test_a_text_is_unpacked_as_it_was),
+                cmocka_unit_test(test_all_who_use_a_text_share_it),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
  * The documents are in a list, the most recently used one in front. A search goes through the list,
  * which takes little time compared with making a document.
  *
+ * A text that nobody else uses any more is dropped when the next one is asked for.
+ *
  * Invariant: there is at most one document of each name, and n_bytes is the sum of their sizes,
  * which is at most max_bytes.
  */
@@ -15,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf_shared.h"
 #include "base/thread.h"
+#include "server/handlers/gzip.h"
 
 #define ENTRIES_MAX 1024
 
@@ -24,6 +28,7 @@ struct entry {
         char name[HFD_DOCUMENT_NAME_MAX];
         uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
         struct hfd_document document; /* with an owned reference */
+        struct hf__buf *plain;        /* a reference to its text; NULL = nobody has asked for it */
 };
 
 struct hfd_document_cache {
@@ -58,6 +63,7 @@ static void remove_entry(struct hfd_document_cache *cache, struct entry **place)
         cache->n_entries--;
         cache->n_bytes -= entry->document.packed->n;
         hf__buf_unref(entry->document.packed);
+        hf__buf_unref(entry->plain);
         free(entry);
 }
 
@@ -102,6 +108,42 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
         }
         pthread_mutex_unlock(&cache->mu);
         return found;
+}
+
+/* Others get a reference to a text only under the lock, so a text that is not shared is not used.
+ */
+static void drop_unused_locked(struct hfd_document_cache *cache) {
+        hf__mutex_assert_held(&cache->mu);
+        for (struct entry *entry = cache->first; entry; entry = entry->next)
+                if (entry->plain && !hf__buf_is_shared(entry->plain))
+                        entry->plain = hf__buf_unref(entry->plain);
+}
+
+/* Returns the text that is kept of the document, with a reference for the caller. If none is kept,
+ * that is plain from now on. NULL: none is kept, and plain is NULL. */
+static struct hf__buf *share_text(struct hfd_document_cache *cache, const char *name,
+                                  const struct hfd_document *document, struct hf__buf *plain) {
+        pthread_mutex_lock(&cache->mu);
+        struct entry *entry = *find_locked(cache, name);
+        if (entry && entry->document.packed != document->packed)
+                entry = NULL; /* it has changed meanwhile */
+        if (entry && !entry->plain)
+                entry->plain = hf__buf_ref(plain);
+        struct hf__buf *shared = hf__buf_ref(entry ? entry->plain : plain);
+        drop_unused_locked(cache);
+        pthread_mutex_unlock(&cache->mu);
+        return shared;
+}
+
+struct hf__buf *hfd_document_cache_unpack(struct hfd_document_cache *cache, const char *name,
+                                          const struct hfd_document *document) {
+        struct hf__buf *shared = share_text(cache, name, document, NULL);
+
+        if (shared)
+                return shared;
+        HF__CLEANUP(hf__buf_cleanup)
+        struct hf__buf *plain = hfd_gzip_unpack(document->packed, document->n);
+        return plain ? share_text(cache, name, document, plain) : NULL;
 }
 
 /* Makes room for the entry in front. The last entry was used longest ago. */

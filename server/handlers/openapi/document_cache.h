@@ -5,6 +5,9 @@
  * make one: those of custom resources are made from the texts of their definitions. A document is
  * kept until what it was made from changes, or until newer ones need its room.
  *
+ * A text without compression is kept while it is used, because clients that do not accept gzip
+ * would otherwise each have a copy of half a megabyte.
+ *
  * Lock: one mutex guards the list of documents; it is held for a search only. Thread: any. Never
  * blocks otherwise.
  */
@@ -36,6 +39,10 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
 bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
                              const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
                              struct hfd_document *ret_document);
+/* The text of a document that was found in the cache. All who use it at the same time share it. The
+ * caller owns a reference. NULL: out of memory. */
+struct hf__buf *hfd_document_cache_unpack(struct hfd_document_cache *cache, const char *name,
+                                          const struct hfd_document *document);
 /* Keeps a document in place of the one with this name, unless memory is short or the document has
  * more than max_bytes. Takes a reference of its own. */
 void hfd_document_cache_add(struct hfd_document_cache *cache, const char *name,

@@ -139,7 +139,9 @@ static void send_document(struct request *request, const struct hfd_document *do
                 hfd_http_request_reply(http_request, 200, type, headers, 4, document->packed);
         } else {
                 struct hf__buf *body =
-                        plain ? hf__buf_ref(plain) : hfd_gzip_unpack(document->packed, document->n);
+                        plain ? hf__buf_ref(plain)
+                              : hfd_document_cache_unpack(request->handler->cache,
+                                                          request->key.name, document);
                 if (body)
                         hfd_http_request_reply(http_request, 200, type, headers, 3, body);
                 else
