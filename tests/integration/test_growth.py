@@ -256,6 +256,29 @@ def test_mistakes_that_repeat(client):
     judge("a patch with so many mistakes", sizes, once(), once)
 
 
+# ---- roles ----
+
+def test_rules_of_a_granted_role(client):
+    """A user with so many rules grants as many: each granted right must be one of those that the user has."""
+    sizes, roles = doubled(6400), "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    client.ask("POST", roles.replace("roles", "rolebindings"), {
+        "metadata": {"name": "granter"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "granter"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "granter"}]})
+
+    def prepare(n):
+        rules = [{"apiGroups": [f"g{i}"], "resources": [f"r{i}"], "verbs": ["get"]} for i in range(n)]
+        create = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["create"]}
+        client.put(f"{roles}/granter", {"rules": [create, *rules]})
+        granted = {"metadata": {"name": "granted"}, "rules": rules}
+        wait_until("the role to count", lambda: b'"code":403' not in grant(n, granted, (201, 403)))
+        return granted
+
+    def grant(_n, granted, codes=(201,)):
+        return client.ask("POST", f"{roles}?dryRun=All", granted, headers={"Impersonate-User": "granter"}, codes=codes)
+
+    judge("rules of a granted role", sizes, measure(client, sizes, prepare, grant))
+
+
 # ---- many objects ----
 
 class Objects:
