@@ -2,7 +2,7 @@
 """attackers.py NAME URL PKI: attacks the server at URL; attack.py measures what a good client meets meanwhile.
 
 It says "ready" when the number of connections that it keeps has not changed for two seconds, and goes on until it is killed, five minutes
-at most. What fails is tried again. Strangers have no credentials; users have the admin's certificate from the directory PKI.
+at most. What fails is tried again. Strangers have no credentials; users have the certificate user.crt from the directory PKI.
 """
 import json
 import pathlib
@@ -82,7 +82,7 @@ class Attacker:
         context = ssl.create_default_context(cafile=self.pki / "ca.crt")
         context.set_alpn_protocols([alpn])
         if self.user:
-            context.load_cert_chain(self.pki / "admin.crt", self.pki / "admin.key")
+            context.load_cert_chain(self.pki / "user.crt", self.pki / "user.key")
         if self.chain:
             context.load_cert_chain(self.chain)
         return context
