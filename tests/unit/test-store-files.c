@@ -650,9 +650,11 @@ static void test_a_network_file_system_is_refused(void **state) {
         static const struct {
                 long type; /* as in statfs(2) */
                 const char *name;
-        } systems[] = {{0x6969, "(NFS)"},     {0x517b, "(SMB)"},      {0xff534d42, "(CIFS)"},
-                       {0xfe534d42, "(SMB)"}, {0x00c36400, "(Ceph)"}, {0x5346414f, "(AFS)"},
-                       {0x01021997, "(9P)"}};
+        } systems[] = {{0x6969, "(NFS)"},        {0x517b, "(SMB)"},        {0xff534d42, "(CIFS)"},
+                       {0xfe534d42, "(SMB)"},    {0x00c36400, "(Ceph)"},   {0x5346414f, "(AFS)"},
+                       {0x01021997, "(9P)"},     {0x0bd00bd0, "(Lustre)"}, {0x47504653, "(GPFS)"},
+                       {0x19830326, "(BeeGFS)"}, {0x73757245, "(Coda)"},   {0x7461636f, "(OCFS2)"},
+                       {0x01161970, "(GFS2)"},   {0x6b414653, "(AFS)"}};
         const char *path = sqlite_fixture_path("remote.db");
         struct hfd_store *store = NULL;
 
