@@ -34,6 +34,7 @@ static int set_defaults(struct hfd_config *config, struct hf_status *reterr_stat
 /* The command line while it is parsed. */
 struct arguments {
         int argc, next; /* next: the index of the first argument that is not parsed yet */
+        int first;      /* the index of the argument that follows the command */
         char *const *argv;
         bool seen[HFD_FLAGS_MAX];    /* the flags that were given, to find duplicates */
         const struct hfd_flag *bare; /* the last argument, if it is a boolean flag without '=' */
@@ -61,7 +62,7 @@ static const char *near_command(const struct arguments *arguments, const char *a
         const char *begin = hfd_commands[command].suffix, *best = NULL;
         size_t n = strlen(begin);
 
-        if (arguments->next != (command == HFD_COMMAND_STORE || command == HFD_COMMAND_PKI ? 3 : 2))
+        if (arguments->next != arguments->first + 1)
                 return NULL;
         for (int i = HFD_COMMAND_RELEASE; i <= HFD_COMMAND_VERSION; i++) {
                 const char *suffix = hfd_commands[i].suffix;
@@ -187,20 +188,41 @@ static bool take_command(struct arguments *arguments, enum hfd_command command) 
         return true;
 }
 
-/* Finds the command, which must come first; `help` may follow it. --help and --version may stand
- * anywhere and take precedence, so that they work on a command line with mistakes too. */
-static void find_command(struct arguments *arguments, struct hfd_config *config) {
+/* Takes any command that the arguments begin with. */
+static void take_any_command(struct arguments *arguments, struct hfd_config *config) {
         /* Tries the last command first, because "store" must be tried after "store copy". */
         for (int i = HFD_COMMAND_VERSION; i > HFD_COMMAND_SERVE; i--)
                 if (take_command(arguments, (enum hfd_command)i)) {
                         config->command = (enum hfd_command)i;
                         break;
                 }
-        if (arguments->next < arguments->argc &&
-            strcmp(arguments->argv[arguments->next], "help") == 0) {
-                config->help_command = config->command;
-                config->command = HFD_COMMAND_HELP;
-        }
+        arguments->first = arguments->next;
+}
+
+/* Takes `help`, which stands behind a command or in front of it. Flags may follow (--man). */
+static int take_help(struct arguments *arguments, struct hfd_config *config,
+                     struct hf_status *reterr_status) {
+        if (arguments->next == arguments->argc ||
+            strcmp(arguments->argv[arguments->next], "help") != 0)
+                return 0;
+        arguments->next++;
+        arguments->first = arguments->next;
+        if (config->command == HFD_COMMAND_SERVE)
+                take_any_command(arguments, config);
+        config->help_command = config->command;
+        config->command = HFD_COMMAND_HELP;
+        if (arguments->next == arguments->argc || arguments->argv[arguments->next][0] == '-')
+                return 0;
+        return refuse_argument(arguments, arguments->argv[arguments->next++], NULL,
+                               config->help_command, reterr_status);
+}
+
+/* Finds the command, which must come first. --help and --version may stand anywhere and take
+ * precedence, so that they work on a command line with mistakes too. */
+static int find_command(struct arguments *arguments, struct hfd_config *config,
+                        struct hf_status *reterr_status) {
+        take_any_command(arguments, config);
+        int r = take_help(arguments, config, reterr_status);
         for (int i = arguments->next; i < arguments->argc; i++) {
                 if (strcmp(arguments->argv[i], "--version") == 0)
                         config->command = HFD_COMMAND_VERSION;
@@ -209,9 +231,10 @@ static void find_command(struct arguments *arguments, struct hfd_config *config)
                         if (config->command != HFD_COMMAND_HELP)
                                 config->help_command = config->command;
                         config->command = HFD_COMMAND_HELP;
-                        return;
+                        return 0;
                 }
         }
+        return r;
 }
 
 /* Refuses a command line that lacks what its command needs, or has a URL in place of a file. */
@@ -252,12 +275,14 @@ int hfd_flags_parse(int argc, char *const argv[], struct hfd_config *ret_config,
         struct arguments arguments = {.argc = argc, .next = 1, .argv = argv};
         struct hfd_config config = {0};
 
-        find_command(&arguments, &config);
+        int r = find_command(&arguments, &config, reterr_status);
+        if (r != 0)
+                return r;
         if (config.command == HFD_COMMAND_HELP || config.command == HFD_COMMAND_VERSION) {
                 *ret_config = config;
                 return 0;
         }
-        int r = set_defaults(&config, reterr_status);
+        r = set_defaults(&config, reterr_status);
         while (r == 0 && arguments.next < arguments.argc)
                 r = parse_flag(&arguments, &config, reterr_status);
         if (r == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses and opens locations of stores. The store itself parses the URLs.
+ * Parses and opens locations of stores. URLs are parsed here to find mistakes, and again by the
+ * store.
  *
  * Invariant: a location that was parsed has either a file or URLs, never both. A message never
  * shows a password.
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "server/storage/grpc/endpoint.h"
 #include "server/storage/sqlite/store.h"
 #include "server/store/configured_store.h"
 
@@ -30,6 +32,7 @@ static int split_urls(const char *urls, struct hfd_location *location,
         size_t n_urls = 0;
 
         for (const char *at = urls; *at;) {
+                struct hfd_grpc_endpoint endpoint;
                 size_t n = strcspn(at, ",");
 
                 if (n == 0 || n_urls == HFD_MAX_ETCD_SERVERS || (at[n] == ',' && !at[n + 1]))
@@ -39,6 +42,10 @@ static int split_urls(const char *urls, struct hfd_location *location,
                 location->endpoints[n_urls] = strndup(at, n);
                 if (!location->endpoints[n_urls++])
                         return hf_fail(reterr_status, -ENOMEM, "out of memory");
+                int r = hfd_grpc_endpoint_parse(location->endpoints[n_urls - 1], &endpoint,
+                                                reterr_status);
+                if (r != 0)
+                        return r;
                 at += n + (at[n] == ',');
         }
         return 0;

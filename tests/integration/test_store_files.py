@@ -32,8 +32,8 @@ def start(store, directory):
     return [HOLDFASTD, f"--store={store}", f"--data-dir={directory / 'data'}", "--secure-port=0"]
 
 
-def expect_refused(store, directory, reason):
-    done = subprocess.run(start(store, directory), capture_output=True, text=True, timeout=60, check=False)
+def expect_refused(store, directory, reason, prefix=(), flags=()):
+    done = subprocess.run([*prefix, *start(store, directory), *flags], capture_output=True, text=True, timeout=60, check=False)
     lines = [line for line in done.stderr.splitlines() if line.startswith("holdfastd")]
     assert done.returncode == 2 and len(lines) == 1, done
     assert lines[0].startswith(f"holdfastd: flag --store: {store} ") and reason in lines[0], lines[0]
@@ -81,6 +81,26 @@ def test_a_directory_in_place_of_the_file_is_refused(tmp_path):
     store = tmp_path / "store.db"
     store.mkdir()
     expect_refused(store, tmp_path, "cannot be opened")
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a device"])
+def test_what_is_no_regular_file_is_refused(tmp_path, what):
+    """Status 2, because it never becomes a file by itself."""
+    if what == "a pipe":
+        os.mkfifo(tmp_path / "store.db")
+    expect_refused(tmp_path / "store.db" if what == "a pipe" else "/dev/null", tmp_path, "not a regular file")
+
+
+def test_a_file_that_may_only_be_read_is_refused(good, tmp_path):
+    """Its mode forbids writes, which the root user would ignore: here it has lost that capability."""
+    store = tmp_path / "store.db"
+    shutil.copy(good, store)
+    store.chmod(0o400)
+    prefix = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    before = store.read_bytes()
+    for flags in ([], ["--check"]):
+        expect_refused(store, tmp_path, "cannot be written: Permission denied", prefix, flags)
+    assert store.read_bytes() == before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount a read-only disk")

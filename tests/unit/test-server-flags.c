@@ -127,6 +127,13 @@ static void test_commands_are_parsed(void **state) {
         expect_ok("release --help");
         assert_int_equal(config.command, HFD_COMMAND_HELP);
         assert_int_equal(config.help_command, HFD_COMMAND_RELEASE);
+        expect_ok("help");
+        assert_int_equal(config.help_command, HFD_COMMAND_SERVE);
+        expect_ok("help release");
+        assert_int_equal(config.command, HFD_COMMAND_HELP);
+        assert_int_equal(config.help_command, HFD_COMMAND_RELEASE);
+        expect_ok("help --man store"); /* the manual has arguments of its own */
+        expect_refusal("help dance", "\"dance\"");
         /* One line of flags for ExecStart= and ExecStopPost=. */
         expect_ok("release " ETCD
                   " --secure-port=1 --leader-elect-lease-duration=20s --shutdown-send-retry-after");
@@ -150,6 +157,10 @@ static void test_store_commands_are_parsed(void **state) {
         expect_ok("store help --help");
         assert_int_equal(config.command, HFD_COMMAND_HELP);
         assert_int_equal(config.help_command, HFD_COMMAND_STORE);
+        expect_ok("help store copy");
+        assert_int_equal(config.help_command, HFD_COMMAND_STORE_COPY);
+        expect_refusal("help store cpoy", "did you mean holdfastd store copy?");
+        expect_refusal("store help copy", "unknown command \"copy\"");
         expect_ok("store backup a.db b.db");
         assert_int_equal(config.command, HFD_COMMAND_STORE_BACKUP);
         assert_int_equal(config.n_arguments, 2);

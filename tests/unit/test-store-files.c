@@ -129,8 +129,9 @@ static void ok(int r) {
                 fail_msg("%d: %s", r, status.message);
 }
 
+/* Each message is one line. */
 static void expect_refused(int r, int error, const char *why) {
-        if (r != error || !strstr(status.message, why))
+        if (r != error || !strstr(status.message, why) || strchr(status.message, '\n'))
                 fail_msg("%d: \"%s\" does not say \"%s\"", r, status.message, why);
 }
 
@@ -376,6 +377,8 @@ static void test_a_backup_replaces_nothing(void **state) {
         assert_int_equal(stat(sqlite_fixture_path("b.db"), &after), 0);
         assert_true(before.st_ino == after.st_ino &&
                     before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+        /* Its WAL must not be called something to move away. */
+        expect_refused(backup("a.db", "a.db"), HF_E_EXISTS, "a.db exists");
         expect_refused(backup("missing.db", "c.db"), HF_E_NOT_FOUND, "missing.db");
         (void)sqlite_fixture_sql("other.db", "CREATE TABLE theirs(x)");
         expect_refused(backup("other.db", "c.db"), HF_E_INVALID, "not a store");
@@ -650,9 +653,11 @@ static void test_a_network_file_system_is_refused(void **state) {
         static const struct {
                 long type; /* as in statfs(2) */
                 const char *name;
-        } systems[] = {{0x6969, "(NFS)"},     {0x517b, "(SMB)"},      {0xff534d42, "(CIFS)"},
-                       {0xfe534d42, "(SMB)"}, {0x00c36400, "(Ceph)"}, {0x5346414f, "(AFS)"},
-                       {0x01021997, "(9P)"}};
+        } systems[] = {{0x6969, "(NFS)"},        {0x517b, "(SMB)"},        {0xff534d42, "(CIFS)"},
+                       {0xfe534d42, "(SMB)"},    {0x00c36400, "(Ceph)"},   {0x5346414f, "(AFS)"},
+                       {0x01021997, "(9P)"},     {0x0bd00bd0, "(Lustre)"}, {0x47504653, "(GPFS)"},
+                       {0x19830326, "(BeeGFS)"}, {0x73757245, "(Coda)"},   {0x7461636f, "(OCFS2)"},
+                       {0x01161970, "(GFS2)"},   {0x6b414653, "(AFS)"}};
         const char *path = sqlite_fixture_path("remote.db");
         struct hfd_store *store = NULL;
 

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -41,7 +42,8 @@ static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hfd_store *store;
 static sqlite3 *other; /* another program's connection */
 static atomic_bool waits_for_ever, has_no_inotify, has_no_notices;
-static atomic_int shortest_wait; /* of the watcher */
+static atomic_bool dies_at_notice, has_no_room_for_notice;
+static atomic_int shortest_wait, longest_wait; /* of the watcher */
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -170,6 +172,7 @@ static void test_compacted_versions_are_removed_in_steps(void **state) {
         int64_t n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM versions");
         assert_true(n > N / 2); /* one step at most, because no time has passed */
         for (int64_t last = n; n > 11; last = n) {
+                hand_clock_await_deadline(1, 2 * MSEC); /* the writer pauses after the last step */
                 hand_clock_move(SEC);
                 PATIENCE_AWAIT((n = sqlite_fixture_sql("steps.db", "SELECT count(*) FROM "
                                                                    "versions")) < last);
@@ -300,6 +303,8 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout);
 int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
         if (n == 2 && timeout < atomic_load(&shortest_wait))
                 atomic_store(&shortest_wait, timeout);
+        if (n == 2 && timeout > atomic_load(&longest_wait))
+                atomic_store(&longest_wait, timeout);
         return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
 }
 
@@ -417,13 +422,15 @@ static void test_watches_that_are_far_behind_catch_up(void **state) {
 }
 
 /* Without notices the watcher looks at the file again and again, so it sees what another store, as
- * another process has one, commits. */
+ * another process has one, commits. A commit is to be seen within 20 ms, and a look takes a part of
+ * this time. */
 static void test_the_commits_of_others_are_seen_without_notices(void **state) {
         static struct watch_recorder recorder;
         struct hfd_store *others;
         struct hf_status status = {0};
 
         atomic_store(&has_no_inotify, true);
+        atomic_store(&longest_wait, 0);
         open_store("others.db");
         assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("others.db"), false,
                                               &others, &status),
@@ -437,7 +444,80 @@ static void test_the_commits_of_others_are_seen_without_notices(void **state) {
         watch_recorder_stop(&recorder);
         others->ops->free(others);
         close_store();
+        assert_in_range(atomic_load(&longest_wait), 1, 15);
         atomic_store(&has_no_inotify, false);
+}
+
+ssize_t __real_pwrite64(int fd, const void *data, size_t n, off64_t at);
+ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off64_t at);
+
+/* The product's only call of pwrite is the notice. */
+ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off64_t at) {
+        if (atomic_load(&dies_at_notice))
+                (void)kill(getpid(), SIGKILL);
+        if (!atomic_load(&has_no_room_for_notice))
+                return __real_pwrite64(fd, data, n, at);
+        errno = ENOSPC;
+        return -1;
+}
+
+/* Commits a write when it gets a byte, and dies before the notice. */
+static void die_after_commit(const char *name, int begin) {
+        struct hfd_store *opened = NULL;
+        struct hf_status status = {0};
+        char byte;
+
+        if (read(begin, &byte, 1) != 1 ||
+            hfd_sqlite_store_new(&host, sqlite_fixture_path(name), false, &opened, &status) != 0)
+                _exit(1);
+        atomic_store(&dies_at_notice, true);
+        (void)store_client_put(opened, "/a", "x");
+        _exit(2);
+}
+
+/* It is forked before this process has opened the file, because SQLite must not be used on both
+ * sides of a fork. */
+static void test_a_commit_is_seen_although_its_process_died_before_the_notice(void **state) {
+        static struct watch_recorder recorder;
+        int begin[2], status;
+
+        assert_int_equal(pipe(begin), 0);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0)
+                die_after_commit("died.db", begin[0]);
+        atomic_store(&waits_for_ever, true);
+        open_store("died.db");
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        await_sleep();
+        assert_int_equal(write(begin[1], "x", 1), 1);
+        watch_recorder_await(&recorder, 1);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        watch_recorder_stop(&recorder);
+        close_store();
+        close(begin[0]);
+        close(begin[1]);
+        atomic_store(&waits_for_ever, false);
+}
+
+/* A full disk may have room for the commit, but not for the notice. */
+static void test_a_commit_is_seen_although_its_notice_could_not_be_written(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&waits_for_ever, true);
+        open_store("full.db");
+        uint64_t before = store_client_revision(store);
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", before + 1), 0);
+        await_sleep();
+        atomic_store(&has_no_room_for_notice, true);
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        watch_recorder_await(&recorder, 1);
+        atomic_store(&has_no_room_for_notice, false);
+        watch_recorder_stop(&recorder);
+        close_store();
+        atomic_store(&waits_for_ever, false);
 }
 
 /* The watcher notices every event at once, and not only at its look once a second. */
@@ -540,6 +620,8 @@ int main(void) {
                 cmocka_unit_test(test_the_commits_of_others_wake_the_watcher),
                 cmocka_unit_test(test_watches_that_are_far_behind_catch_up),
                 cmocka_unit_test(test_the_commits_of_others_are_seen_without_notices),
+                cmocka_unit_test(test_a_commit_is_seen_although_its_process_died_before_the_notice),
+                cmocka_unit_test(test_a_commit_is_seen_although_its_notice_could_not_be_written),
                 cmocka_unit_test(test_a_used_file_names_its_process),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

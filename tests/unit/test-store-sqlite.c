@@ -69,6 +69,8 @@ static void test_an_open_store_sets_no_memory_aside(void **state) {
 /* ---- files ---- */
 
 static void test_a_new_file_is_private_and_keeps_what_was_written(void **state) {
+        static const char *const files[] = {"store.db", "store.db-wal", "store.db-shm",
+                                            "store.db-notify"};
         struct hfd_store *store = open_store("store.db");
         struct store_reply reply;
         struct stat info;
@@ -77,13 +79,11 @@ static void test_a_new_file_is_private_and_keeps_what_was_written(void **state) 
         assert_true(written > 1);
         assert_true(store_client_put(store, "/b", "two") > written);
         deleted = store_client_delete(store, "/b");
-        store->ops->free(store);
-        for (int i = 0; i < 2; i++) {
-                assert_int_equal(stat(sqlite_fixture_path(i == 0 ? "store.db" : "store.db-notify"),
-                                      &info),
-                                 0);
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+                assert_int_equal(stat(sqlite_fixture_path(files[i]), &info), 0);
                 assert_int_equal(info.st_mode & 0777, 0600);
         }
+        store->ops->free(store);
         store = open_store("store.db");
         assert_int_equal(store_client_revision(store), deleted);
         assert_int_equal(store_client_get(store, "/a", &reply), 0);

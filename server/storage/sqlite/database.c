@@ -250,6 +250,17 @@ static int check_owner(struct hfd_sqlite_db *db, const char *path, bool *ret_emp
         return hfd_sqlite_check_numbers(application, version, path, reterr_status);
 }
 
+/* A file that may not be written is opened by SQLite all the same, for reading only: nothing but
+ * the first write would fail. */
+static int check_writable(struct hfd_sqlite_db *db, const char *path,
+                          struct hf_status *reterr_status) {
+        if (hfd_sqlite.db_readonly(db->handle, "main") != 1)
+                return 0;
+        int error = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ? EROFS : errno;
+        return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be written: %s", path,
+                       strerror(error));
+}
+
 static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool create,
                                 struct hf_status *reterr_status) {
         bool empty = false;
@@ -257,6 +268,8 @@ static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool
         (void)hfd_sqlite.extended_result_codes(db->handle, 1);
         (void)hfd_sqlite.busy_timeout(db->handle, BUSY_TIMEOUT_MSEC);
         int r = check_owner(db, path, &empty, reterr_status);
+        if (r == 0)
+                r = check_writable(db, path, reterr_status);
         if (r != 0)
                 return r;
         if (empty && !create)

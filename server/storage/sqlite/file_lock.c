@@ -115,5 +115,10 @@ void hfd_sqlite_file_lock_release(struct hfd_sqlite_file_lock *lock) {
 }
 
 void hfd_sqlite_file_lock_notify(const struct hfd_sqlite_file_lock *lock) {
-        (void)!pwrite(lock->fd, "n", 1, 0);
+        if (pwrite(lock->fd, "n", 1, 0) == 1)
+                return;
+        /* The disk may be full, and yet the commit had room. The watchers see a close as well. */
+        int fd = open(lock->path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (fd >= 0)
+                close(fd);
 }

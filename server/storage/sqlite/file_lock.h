@@ -3,8 +3,9 @@
 /*
  * The lock of a SQLite store, which is on the notify file beside the store's file. A store takes
  * the lock while it writes, so that the stores that share the file take turns. After each commit it
- * writes to the notify file. The watchers of all these stores see that by inotify. Private to
- * server/storage/sqlite.
+ * writes to the notify file. The watchers of all these stores see that by inotify. They also see
+ * when the file is closed, as the kernel does for a process that dies before it could write.
+ * Private to server/storage/sqlite.
  *
  * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's
  * version 3.40 has a fault that can damage the file: it may lose a commit when one connection

@@ -4,10 +4,12 @@
  * of the file; the watcher reads what was written from there on, by any process.
  *
  * The watcher looks for new rows when a process, perhaps this one, has written to the notify file
- * after a commit (inotify). It also looks every HFD_SQLITE_LOOK_INTERVAL, because a process may be
- * killed between the commit and the notice. It reads rows for each watch that is
- * behind, as every new one is, and for all watches if SQLite says that there was a commit since the
- * last look. It also ends operations whose deadline has passed.
+ * after a commit (inotify). A process that is killed between the commit and the notice gives one
+ * too: the kernel closes its notify file. The watcher also looks every HFD_SQLITE_LOOK_INTERVAL,
+ * because a process may be stopped (SIGSTOP) in between. Without inotify it looks every
+ * LOOK_INTERVAL_WITHOUT_NOTICE. It reads rows for each watch that is behind, as every new one is,
+ * and for all watches if SQLite says that there was a commit since the last look. It also ends
+ * operations whose deadline has passed.
  *
  * The writes of this process are in memory (commits.h), so the watcher delivers them without
  * looking at the file. Another process may write at the same time, and the watcher cannot tell the
@@ -40,8 +42,8 @@
 #define EVENTS_MAX HFD_SQLITE_COMMITS_MAX
 /* While this process writes, how soon another one's commit is seen at the latest. */
 #define LOOK_AFTER (10 * HF_NSEC_PER_MSEC)
-/* Without inotify: how soon another process's commit is seen. */
-#define LOOK_INTERVAL_WITHOUT_NOTICE (20 * HF_NSEC_PER_MSEC)
+/* Another process's commit is to be seen within 20 ms, and the look itself takes time, too. */
+#define LOOK_INTERVAL_WITHOUT_NOTICE (15 * HF_NSEC_PER_MSEC)
 
 struct hfd_sqlite_watch {
         struct hfd_sqlite_watch *next;
@@ -295,7 +297,7 @@ static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadl
 static int open_inotify(const char *path) {
         int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
-        if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY) < 0) {
+        if (fd >= 0 && inotify_add_watch(fd, path, IN_MODIFY | IN_CLOSE_WRITE) < 0) {
                 close(fd);
                 fd = -1;
         }

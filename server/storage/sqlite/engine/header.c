@@ -15,17 +15,21 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* On a network file system locks may not hold, and hosts do not share the memory of the WAL. */
+/* On a network file system, and on a disk that hosts share, locks may not hold, and hosts do not
+ * share the memory of the WAL. FUSE is not in the list: containers have local files on it too. */
 static const char *network_file_system(const char *path) {
         static const struct {
                 long type;
                 const char *name;
-        } types[] = {{0x6969, "NFS"},     {0x517b, "SMB"},      {0xff534d42, "CIFS"},
-                     {0xfe534d42, "SMB"}, {0x00c36400, "Ceph"}, {0x5346414f, "AFS"},
-                     {0x01021997, "9P"}};
+        } types[] = {{0x6969, "NFS"},        {0x517b, "SMB"},        {0xff534d42, "CIFS"},
+                     {0xfe534d42, "SMB"},    {0x00c36400, "Ceph"},   {0x5346414f, "AFS"},
+                     {0x01021997, "9P"},     {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},
+                     {0x19830326, "BeeGFS"}, {0x73757245, "Coda"},   {0x7461636f, "OCFS2"},
+                     {0x01161970, "GFS2"},   {0x6b414653, "AFS"}};
         char copy[PATH_MAX];
         struct statfs fs;
 
@@ -40,7 +44,12 @@ static const char *network_file_system(const char *path) {
 
 int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
         const char *network = network_file_system(path);
+        struct stat info;
 
+        /* SQLite would report an I/O error, as of a bad disk. A directory it names itself. */
+        if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+                return hf_fail(reterr_status, HF_E_INVALID,
+                               "%s cannot be opened: it is not a regular file", path);
         if (!network)
                 return 0;
         return hf_fail(reterr_status, HF_E_INVALID,
@@ -109,6 +118,9 @@ int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
                                strerror(errno));
         ssize_t n = pread(fd, header, sizeof header, 0);
         (void)close(fd);
+        if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)
+                return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be written: %s", path,
+                               strerror(errno));
         if (n == 0)
                 return 0; /* empty: it becomes a store */
         if (n != (ssize_t)sizeof header)

@@ -11,7 +11,8 @@
 #define HFD_SQLITE_APPLICATION_ID 0x48464453 /* "HFDS", in the header of the file */
 #define HFD_SQLITE_SCHEMA_VERSION 1
 
-/* HF_E_INVALID: the file is, or would be, on a network file system. Else 0. */
+/* HF_E_INVALID: the file is, or would be, on a network file system, or is a device, a pipe or a
+ * socket. Else 0. */
 int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status);
 /* Checks the application id and the user version of a file that is not empty. 0, or HF_E_INVALID:
  * the file belongs to another program, or to a later version of holdfastd. */

@@ -30,6 +30,7 @@ struct hfd_sqlite_library {
         int (*config)(int option, ...);
         int (*db_config)(sqlite3 *db, int option, ...);
         sqlite3_filename (*db_filename)(sqlite3 *db, const char *name);
+        int (*db_readonly)(sqlite3 *db, const char *name);
         int (*db_release_memory)(sqlite3 *db);
         int (*errcode)(sqlite3 *db);
         const char *(*errmsg)(sqlite3 *db);

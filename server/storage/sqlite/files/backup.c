@@ -103,8 +103,11 @@ typedef int (*change_fn)(const char *path, const char *prefix, struct hf_status 
 static int copy_and_change(const char *path, const char *target, change_fn change,
                            const char *prefix, struct hf_status *reterr_status) {
         char temporary[PATH_MAX];
-        int r = check_beside(target, reterr_status);
+        /* The target first: the files beside it may be those of a store that is in use. */
+        int r = hfd_new_file_check_absent(target, reterr_status);
 
+        if (r == 0)
+                r = check_beside(target, reterr_status);
         if (r == 0)
                 r = hfd_new_file_begin(target, temporary, reterr_status);
         if (r != 0)

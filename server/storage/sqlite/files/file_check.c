@@ -52,6 +52,17 @@ static int64_t revision_of(int64_t id) { return id / HFD_TXN_MAX; }
 
 /* ---- SQLite's structure ---- */
 
+/* A row of SQLite's check may have several lines, of which the first only names the database. */
+static void add_structure_faults(struct check *check, const char *text) {
+        static const char heading[] = "*** in database ";
+
+        for (size_t n; *text; text += n + (text[n] == '\n')) {
+                n = strcspn(text, "\n");
+                if (n > 0 && strncmp(text, heading, sizeof heading - 1) != 0)
+                        fault(check->faults, "SQLite: %.*s", n < 400 ? (int)n : 400, text);
+        }
+}
+
 static int check_structure(struct check *check, struct hf_status *reterr_status) {
         sqlite3_stmt *statement = NULL;
         int step;
@@ -63,7 +74,7 @@ static int check_structure(struct check *check, struct hf_status *reterr_status)
                 const char *text = (const char *)hfd_sqlite.column_text(statement, 0);
 
                 if (text && strcmp(text, "ok") != 0)
-                        fault(check->faults, "SQLite: %.400s", text);
+                        add_structure_faults(check, text);
         }
         int r = step == SQLITE_DONE ? 0
                                     : hfd_sqlite_plain_fail(check->db, check->path, reterr_status);
