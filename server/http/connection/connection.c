@@ -48,6 +48,7 @@
 #define MAX_WRITES    4
 #define NOTSENT_LOWAT (128 * 1024) /* bytes */
 #define RECORD_MAX    (16 * 1024)  /* bytes in one record of TLS */
+#define LINGER_BUFFER (32 * 1024)  /* bytes; Linux allocates twice as much */
 
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
@@ -263,6 +264,10 @@ static void begin_linger(struct hfd_connection *connection) {
                 connection->dead = true;
                 return;
         }
+        /* Otherwise the kernel's buffer would grow to megabytes while input is dropped, and a peer
+         * that ignores the response would keep a processor busy with as much at a time. */
+        int n = LINGER_BUFFER;
+        (void)setsockopt(connection->fd, SOL_SOCKET, SO_RCVBUF, &n, sizeof n);
         connection->state = HFD_CONNECTION_LINGER;
         connection->since = connection->worker->now;
 }
