@@ -21,6 +21,8 @@
 #include "server/rbac/rule_list.h"
 #include "server/resources/resource.h"
 
+#define REST_MAX 2048 /* bytes of a message that are left for what follows the missing rights */
+
 bool hfd_escalation_concerns(const struct hfd_resource *resource) {
         return strcmp(resource->group, HFD_RBAC_API) == 0;
 }
@@ -89,6 +91,22 @@ static void put_introduction(struct hf__strbuf *why, const struct hfd_subject *s
         hf__strbuf_puts(why, "]) is attempting to grant RBAC permissions not currently held:\n");
 }
 
+/* The lines of the missing rights, as far as there is room for them. A message that is cut says
+ * more than an error about its length. */
+static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing) {
+        size_t n = missing->n, used = why->n + REST_MAX;
+
+        if (why->max > 0 && n + used > why->max) {
+                n = why->max > used ? why->max - used : 0;
+                while (n > 0 && missing->data[n] != '\n')
+                        n--;
+        }
+        if (n > 0)
+                hf__strbuf_add(why, missing->data, n);
+        if (n < missing->n)
+                hf__strbuf_puts(why, "\n...");
+}
+
 /* Checks that the user holds all rules. 0, -ENOMEM or HF_E_FORBIDDEN. */
 static int check_rules(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                        const struct hf__json *rules, struct hf__strbuf *why) {
@@ -100,7 +118,7 @@ static int check_rules(const struct hfd_escalation *e, const struct hfd_rbac_ind
         if (r == 0 && !covered) {
                 unresolved = hfd_rbac_missing_roles(index, e->subject, e->ns);
                 put_introduction(why, e->subject);
-                hf__strbuf_puts(why, missing.data ? missing.data : "");
+                put_missing(why, &missing);
                 if (unresolved)
                         hf__strbuf_printf(why, "; resolution errors: [%s]", unresolved);
                 r = HF_E_FORBIDDEN;

@@ -26,6 +26,7 @@
 #define TAKEN_MAX  50000 /* of all rules that are taken apart */
 /* Texts of the user's rules that are compared with rights; some 50 ms. */
 #define COMPARED_MAX  20000000
+#define URL_COST      8    /* a URL of a rule of the user counts as so many comparisons */
 #define LOOKED_UP_MAX 1024 /* bytes of a text; names of the API are shorter */
 #define URL_UNIT      64   /* bytes of a URL that count as one text */
 #define MISSING_MAX   200  /* lines */
@@ -62,7 +63,8 @@ struct check {
         bool all_resources, all_urls; /* one rule of the user grants everything */
         struct line *lines;           /* owned; room for MISSING_MAX, of which n_lines are used */
         size_t n_lines;
-        size_t n_taken; /* rights of the rules that were taken apart */
+        size_t last_line; /* the index of the line that got the last missing right */
+        size_t n_taken;   /* rights of the rules that were taken apart */
         bool covered;
 };
 
@@ -120,11 +122,11 @@ static uint32_t find_any_with(const struct check *check, const char *resource) {
         return n ? hfd_texts_find(&check->index->texts, text, n) : HFD_TEXT_NONE;
 }
 
-static struct numbers find_numbers(const struct check *check, const struct right *right) {
-        struct numbers numbers = {.verb = find_text(check, right->verb),
-                                  .group = find_text(check, right->group),
-                                  .resource = find_text(check, right->resource),
-                                  .name = find_text(check, right->name)};
+/* The numbers of a right's group and resource. They are the same for many rights in a row, and the
+ * texts may be long, so they are not looked up for each right. */
+static struct numbers find_resource(const struct check *check, const struct right *right) {
+        struct numbers numbers = {.group = find_text(check, right->group),
+                                  .resource = find_text(check, right->resource)};
 
         if (right->resource)
                 numbers.any_with_subresource = find_any_with(check, right->resource);
@@ -170,11 +172,11 @@ static bool is_held_by(struct check *check, const struct hfd_rbac_rule *held,
                 (right->name && list_has(check, &held->names, numbers->name)));
 }
 
-/* Begins after the rule that gave the last right, because the rules are often in the same order as
+/* Begins with the rule that gave the last right, because the rules are often in the same order as
  * those of the user. */
-static bool is_held(struct check *check, const struct right *right) {
-        const struct numbers numbers = find_numbers(check, right);
-
+static bool is_held(struct check *check, const struct right *right, struct numbers numbers) {
+        numbers.verb = find_text(check, right->verb);
+        numbers.name = find_text(check, right->name);
         for (size_t i = 0; i < check->n_held && check->n_compared <= COMPARED_MAX; i++) {
                 size_t at = (check->next_held + i) % check->n_held;
                 const struct hfd_rbac_rule *held = check->held[at];
@@ -182,7 +184,7 @@ static bool is_held(struct check *check, const struct right *right) {
                 if (!right->url && (held->resource_bits & numbers.bits) == 0)
                         continue;
                 check->n_compared += (size_t)held->verbs.n + held->groups.n + held->resources.n +
-                                     held->names.n + held->urls.n;
+                                     held->names.n + (size_t)URL_COST * held->urls.n;
                 if (is_held_by(check, held, right, &numbers)) {
                         check->next_held = at;
                         return true;
@@ -193,8 +195,25 @@ static bool is_held(struct check *check, const struct right *right) {
 
 /* ---- missing rights ---- */
 
+/* Whether the parts that a line shows are equal. */
 static bool texts_equal(const char *a, const char *b) {
-        return a && b ? strcmp(a, b) == 0 : a == b;
+        return a && b ? a == b || strncmp(a, b, TEXT_MAX + 1) == 0 : a == b;
+}
+
+/* The line for a right that differs only in its verb; NULL = there is none. Rights come in the
+ * order of their resources and names, so it is mostly the last line or the one after it. */
+static struct line *find_line(struct check *check, const struct right *right) {
+        for (size_t i = 0; i < check->n_lines && !right->url; i++) {
+                size_t at = (check->last_line + i) % check->n_lines;
+                const struct right *known = &check->lines[at].right;
+                if (!known->url && texts_equal(known->name, right->name) &&
+                    texts_equal(known->resource, right->resource) &&
+                    texts_equal(known->group, right->group)) {
+                        check->last_line = at;
+                        return &check->lines[at];
+                }
+        }
+        return NULL;
 }
 
 /* Appends the beginning of text in quotes, as Go's %q quotes it in the usual cases. */
@@ -210,21 +229,14 @@ static void put_quoted(struct hf__strbuf *out, const char *text) {
 /* As in Kubernetes, rights for one resource that differ in their verb share a line, and each right
  * for a URL has its own. */
 static void note_missing(struct check *check, const struct right *right) {
-        struct line *line = NULL;
-
         check->covered = false;
-        for (size_t i = 0; i < check->n_lines && !line && !right->url; i++) {
-                const struct right *known = &check->lines[i].right;
-                if (!known->url && texts_equal(known->group, right->group) &&
-                    texts_equal(known->resource, right->resource) &&
-                    texts_equal(known->name, right->name))
-                        line = &check->lines[i];
-        }
-        if (!line && check->n_lines == MISSING_MAX)
+        if (check->n_lines == MISSING_MAX)
                 return;
+        struct line *line = find_line(check, right);
         if (!line) {
                 assert(check->n_lines < MISSING_MAX);
-                line = &check->lines[check->n_lines++];
+                check->last_line = check->n_lines++;
+                line = &check->lines[check->last_line];
                 *line = (struct line){.right = *right};
         }
         if (line->verbs.n > VERBS_MAX)
@@ -292,23 +304,25 @@ static const char *text_of(const struct hf__json *json) {
         return text ? text : "";
 }
 
-static void check_right(struct check *check, const struct right *right) {
-        if (!is_held(check, right))
+static void check_right(struct check *check, const struct right *right,
+                        const struct numbers *numbers) {
+        if (!is_held(check, right, *numbers))
                 note_missing(check, right);
 }
 
 /* Checks all rights of a rule for one group and one resource. */
 static void check_resource(struct check *check, const struct hf__json *rule, struct right right) {
         const struct hf__json *names = hf__json_get(rule, "resourceNames");
+        const struct numbers numbers = find_resource(check, &right);
 
         for (EACH(verb, hf__json_get(rule, "verbs"))) {
                 right.verb = text_of(verb);
                 right.name = NULL;
                 if (hf__json_count(names) == 0)
-                        check_right(check, &right);
+                        check_right(check, &right, &numbers);
                 for (EACH(name, names)) {
                         right.name = text_of(name);
-                        check_right(check, &right);
+                        check_right(check, &right, &numbers);
                 }
         }
 }
@@ -322,7 +336,8 @@ static void check_parts(struct check *check, const struct hf__json *rule) {
         for (EACH(url, hf__json_get(rule, "nonResourceURLs")))
                 for (EACH(verb, hf__json_get(rule, "verbs")))
                         check_right(check,
-                                    &(struct right){.verb = text_of(verb), .url = text_of(url)});
+                                    &(struct right){.verb = text_of(verb), .url = text_of(url)},
+                                    &(struct numbers){0});
 }
 
 /* Whether one rule of the user grants everything: every verb for all URLs, or for all resources. */

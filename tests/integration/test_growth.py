@@ -279,6 +279,26 @@ def test_rules_of_a_granted_role(client):
     judge("rules of a granted role", sizes, measure(client, sizes, prepare, grant))
 
 
+def test_rights_that_a_user_lacks(client):
+    """The rights that are missing are collected for the message. They differ in their resources and verbs, and have a long group in common."""
+    sizes, roles = doubled(190), "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    client.put(f"{roles}/creator", {"rules": [{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"], "verbs": ["create"]}]})
+    client.ask("POST", roles.replace("roles", "rolebindings"), {
+        "metadata": {"name": "creator"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "creator"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "creator"}]})
+
+    def prepare(n):
+        rule = {"apiGroups": ["g" * 1000 * n], "resources": [f"r{i}" for i in range(n)], "verbs": [f"v{i}" for i in range(25)]}
+        granted = {"metadata": {"name": "granted"}, "rules": [rule]}
+        wait_until("the binding to count", lambda: b"attempting to grant" in grant(n, granted))
+        return granted
+
+    def grant(_n, granted):
+        return client.ask("POST", f"{roles}?dryRun=All", granted, headers={"Impersonate-User": "creator"}, codes=(403,))
+
+    judge("rights that a user lacks", sizes, measure(client, sizes, prepare, grant))
+
+
 # ---- many objects ----
 
 class Objects:
