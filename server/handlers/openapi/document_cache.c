@@ -93,10 +93,20 @@ static void put_in_front_locked(struct hfd_document_cache *cache, struct entry *
         cache->first = entry;
 }
 
+/* Others get a reference to a text only under the lock, so a text that is not shared is not used.
+ */
+static void drop_unused_locked(struct hfd_document_cache *cache) {
+        hf__mutex_assert_held(&cache->mu);
+        for (struct entry *entry = cache->first; entry; entry = entry->next)
+                if (entry->plain && !hf__buf_is_shared(entry->plain))
+                        entry->plain = hf__buf_unref(entry->plain);
+}
+
 bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
                              const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
                              struct hfd_document *ret_document) {
         pthread_mutex_lock(&cache->mu);
+        drop_unused_locked(cache);
         struct entry **place = find_locked(cache, name), *entry = *place;
         bool found =
                 entry && memcmp(entry->fingerprint, fingerprint, sizeof entry->fingerprint) == 0;
@@ -108,15 +118,6 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
         }
         pthread_mutex_unlock(&cache->mu);
         return found;
-}
-
-/* Others get a reference to a text only under the lock, so a text that is not shared is not used.
- */
-static void drop_unused_locked(struct hfd_document_cache *cache) {
-        hf__mutex_assert_held(&cache->mu);
-        for (struct entry *entry = cache->first; entry; entry = entry->next)
-                if (entry->plain && !hf__buf_is_shared(entry->plain))
-                        entry->plain = hf__buf_unref(entry->plain);
 }
 
 /* Returns the text that is kept of the document, with a reference for the caller. If none is kept,
