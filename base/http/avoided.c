@@ -147,12 +147,16 @@ void hf__avoided_add_late(struct hf__exchange *x, CURLcode result) {
 
 bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result) {
         hf__engine_assert_thread(x->engine);
-        if (result != CURLE_COULDNT_CONNECT || !x->left_out_silent)
+        bool is_late = result == CURLE_OPERATION_TIMEDOUT;
+        if ((result != CURLE_COULDNT_CONNECT && !is_late) || x->may_have_sent ||
+            !x->left_out_silent)
                 return false;
         x->engine->silent.n = 0;
+        if (is_late)
+                return false; /* there is no time for x, but for later requests */
         x->left_out_silent = false;
         x->takes_silent = true;
-        return !x->may_have_sent;
+        return true;
 }
 
 curl_socket_t hf__avoided_open_socket(void *ctx, curlsocktype purpose,

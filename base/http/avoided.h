@@ -32,8 +32,11 @@ void hf__avoided_add_silent(struct hf__http_engine *engine, int fd);
 /* Call it after x has failed with `result`. Adds the address of x's connection if that was not
  * there in time. */
 void hf__avoided_add_late(struct hf__exchange *x, CURLcode result);
-/* Call it after x has failed with `result`. True: only addresses that were silent are left, none is
- * avoided any more, and x may begin again. */
+/*
+ * Call it after x has failed with `result`, before the address of this failure is added. If x got
+ * no connection, because all other addresses refused or did not respond, addresses that were silent
+ * are no longer avoided: they may serve again. True: x may begin again.
+ */
 bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result);
 /* Call it when no address was left to try. Replaces the result and x->error_text by those of the
  * first connection. */

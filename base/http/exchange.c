@@ -320,8 +320,9 @@ static void note_details(struct hf__exchange *x, CURLcode result) {
 void hf__exchange_on_curl_done(struct hf__exchange *x, CURLcode result) {
         if (!x->avoided)
                 note_details(x, result);
+        bool was_forgotten = hf__avoided_forget_silent(x, result);
         hf__avoided_add_late(x, result);
-        if (hf__avoided_add(x, result) || hf__avoided_forget_silent(x, result)) {
+        if (hf__avoided_add(x, result) || was_forgotten) {
                 hf__exchange_restart(x);
                 return;
         }
@@ -345,15 +346,19 @@ static bool has_local_port(int fd, int port) {
                ntohs(((struct sockaddr_in *)&address)->sin_port) == port;
 }
 
-/* Whether the socket may be that of x, and has received nothing since x was sent. A request that
- * was not sent may use any connection whose handshake has not begun. */
+/*
+ * Whether the socket may be that of x, and has received nothing since x was sent. A request that
+ * was not sent may use any connection whose handshake has not begun. But one that was opened late,
+ * for example because another address used up the time, says nothing about its peer.
+ */
 static bool is_silent_socket(const struct hf__exchange *x, size_t fd) {
         const struct hf__socket *sock = &x->engine->lanes.sockets[fd];
 
         if (sock->pool != x->pool)
                 return false;
         if (!x->may_have_sent)
-                return sock->is_connection && sock->last_in == 0;
+                return sock->is_connection && sock->last_in == 0 &&
+                       sock->opened_at - x->activated_at <= (x->engine->now - x->activated_at) / 2;
         return sock->last_in < x->sent_at && has_local_port((int)fd, x->local_port);
 }
 
@@ -371,6 +376,8 @@ static bool note_silence(const struct hf__exchange *x) {
                 if (is_silent_socket(x, fd)) {
                         hf__avoided_add_silent(x->engine, (int)fd);
                         is_silent = true;
+                        if (x->may_have_sent)
+                                break; /* the port names one socket */
                 }
         return is_silent;
 }
@@ -389,6 +396,8 @@ static const char *describe_abort(const struct hf__exchange *x, int outcome) {
 void hf__exchange_abort(struct hf__exchange *x, int outcome) {
         hf__engine_assert_thread(x->engine);
         assert(!x->ended);
+        if (outcome != HF_E_CANCELED)
+                (void)hf__avoided_forget_silent(x, CURLE_OPERATION_TIMEDOUT);
         if (outcome != HF_E_CANCELED && x->pool && note_silence(x))
                 hf__lanes_replace_pool(x->pool);
         if (x->error_text[0] == '\0')
@@ -405,6 +414,7 @@ void hf__exchange_activate(struct hf__exchange *x) {
         hf__engine_assert_thread(engine);
         assert(!x->pool && !x->easy);
         CURLcode code = hf__curl_options_acquire_handle(x);
+        x->activated_at = engine->now;
         x->pool = pool; /* set before the handle is added, because curl's callbacks use it */
         hf__lanes_limit_connections(pool, hf__curl_options_may_share(&x->request) &&
                                                   !x->request.no_connection_limit);

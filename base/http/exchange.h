@@ -53,6 +53,7 @@ struct hf__exchange {
 
         /* used while curl processes the request */
         struct hf__pool *pool;         /* NULL = not active */
+        hf_nsec activated_at;          /* when it was given to curl */
         CURL *easy;                    /* NULL = none */
         struct hf__avoided *avoided;   /* owned; NULL = no address */
         bool left_out_silent;          /* an address was refused because it was silent */

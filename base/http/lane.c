@@ -127,8 +127,10 @@ void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd) {
         hf__engine_assert_thread(engine);
         struct hf__socket *sock = socket_at(&engine->lanes, fd);
 
-        if (sock)
-                sock->is_connection = true;
+        if (!sock)
+                return;
+        sock->is_connection = true;
+        sock->opened_at = engine->now;
 }
 
 /* curl may close a descriptor before it asks to stop watching it. So this function removes the

@@ -42,6 +42,7 @@ struct hf__pool {
 
 struct hf__socket {
         struct hf__pool *pool; /* NULL = curl does not want events of this socket */
+        hf_nsec opened_at;     /* when curl created it, if is_connection */
         hf_nsec last_in;       /* when bytes were last received; 0 = never */
         uint32_t watched;      /* events that epoll watches; 0 = the socket is not in the set */
         bool is_connection;    /* curl closes it through hf__lanes_close_socket */

@@ -469,6 +469,73 @@ static void test_an_address_that_does_not_respond_is_left_out(void **state) {
         expect_turns("http");
 }
 
+/* Responds while `recovered` is true, and is silent otherwise. */
+static atomic_bool recovered;
+static void serve_recovered(void *ctx, int fd) {
+        static const char response[] = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                       "Content-Length: 10\r\n\r\n{\"at\":\"r\"}";
+        char in[4096];
+
+        while (recv(fd, in, sizeof in, 0) > 0)
+                if (atomic_load(&recovered))
+                        (void)loopback_server_send(fd, response, sizeof response - 1);
+}
+
+/* Makes ::1 ignore further connections at the port: nobody accepts them, and the backlog is full.
+ * Returns the number of descriptors in fds; 0 = there is no IPv6. */
+static size_t fill_backlog(int port, int fds[8]) {
+        struct sockaddr_in6 address = {.sin6_family = AF_INET6,
+                                       .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+                                       .sin6_port = htons((uint16_t)port)};
+        int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+        if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+            listen(listener, 0) != 0) {
+                if (listener >= 0)
+                        (void)close(listener);
+                return 0;
+        }
+        fds[0] = listener;
+        for (size_t i = 1; i < 8; i++) {
+                fds[i] = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                assert_true(fds[i] >= 0);
+                (void)connect(fds[i], (struct sockaddr *)&address, sizeof address);
+        }
+        return 8;
+}
+
+/* An address that was silent and has recovered is used again when no other one can be reached, also
+ * if that one does not even refuse the connection. */
+static void test_a_recovered_address_is_used_if_the_other_is_not_reached(void **state) {
+        struct hf_request hurried = put;
+        int fds[8], error = -1;
+
+        atomic_store(&recovered, false);
+        loopback_server_start(&silent, serve_recovered, NULL);
+        size_t n = fill_backlog(silent.port, fds);
+        if (n == 0) {
+                loopback_server_stop(&silent);
+                skip(); /* no IPv6 */
+        }
+        struct hf_client *client = client_of(url_of(silent.port, "http", "localhost"), NULL);
+        hf_nsec until = hf_now(hf_clock_system()) + 40 * HF_NSEC_PER_SEC;
+        for (int i = 0; i < 2; i++) {
+                hurried.deadline = hf_now(hf_clock_system()) + HF_NSEC_PER_SEC;
+                assert_int_equal(ask(client, &hurried, &error), '\0');
+        }
+        assert_true(atomic_load(&silent.n_connections) >= 1);
+        atomic_store(&recovered, true);
+        while (error != 0 && hf_now(hf_clock_system()) < until) {
+                hurried.deadline = hf_now(hf_clock_system()) + HF_NSEC_PER_SEC;
+                (void)ask(client, &hurried, &error);
+        }
+        assert_int_equal(error, 0);
+        client = hf_client_free(client);
+        while (n > 0)
+                (void)close(fds[--n]);
+        loopback_server_stop(&silent);
+}
+
 /* ---- watches and informers ---- */
 
 /* Server a serves a list and then fails. Server b lags behind a at first, and its response says so.
@@ -560,6 +627,7 @@ int main(void) {
                                        reset_servers),
                 cmocka_unit_test(test_an_address_that_hangs_in_its_handshake_is_left_out),
                 cmocka_unit_test(test_an_address_that_does_not_respond_is_left_out),
+                cmocka_unit_test(test_a_recovered_address_is_used_if_the_other_is_not_reached),
                 cmocka_unit_test_setup(test_a_lost_handshake_goes_to_the_next_address_of_a_name,
                                        reset_servers),
                 cmocka_unit_test_setup(test_an_informer_goes_on_at_a_server_that_is_behind,
