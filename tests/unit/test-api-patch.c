@@ -84,6 +84,24 @@ static void test_patch_requests_are_served(void **state) {
         assert_int_equal(f->last.status.http_code, 422);
 }
 
+/* Expects the response to a patch whose result is not of the kind: it names the field "patch",
+ * whose value begins with these characters, and no object. */
+static void expect_refused_result(struct api_fixture *f, const char *value, const char *reason) {
+        char begin[100];
+
+        assert_int_equal(f->last.status.http_code, 422);
+        assert_string_equal(api_fixture_text_at(f, "reason"), "Invalid");
+        const char *message = api_fixture_text_at(f, "message");
+        (void)snprintf(begin, sizeof begin, " \"\" is invalid: patch: Invalid value: %s", value);
+        assert_memory_equal(message, begin, strlen(begin));
+        assert_true(strlen(message) > strlen(reason));
+        assert_string_equal(message + strlen(message) - strlen(reason), reason);
+        assert_non_null(strstr(f->last.body,
+                               "\"details\":{\"causes\":[{\"reason\":"
+                               "\"FieldValueInvalid\",\"message\":\"Invalid value: "));
+        assert_non_null(strstr(f->last.body, "\"field\":\"patch\"}]}"));
+}
+
 /* The result is validated like the body of an update. */
 static void test_bad_patches_and_results_are_refused(void **state) {
         struct api_fixture *f = *state;
@@ -95,8 +113,16 @@ static void test_bad_patches_and_results_are_refused(void **state) {
         api_fixture_expect_failure(f, 400, "BadRequest",
                                    "the name of the object (d) does not match the name on "
                                    "the URL (c)");
+        static const char wrong_type[] =
+                "json: cannot unmarshal number into Go struct field ConfigMap.data of type string";
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
-        assert_int_equal(f->last.status.http_code, 400);
+        expect_refused_result(f, "\"{\\\"", wrong_type);
+        assert_int_equal(patch_cm(f, HFD_PATCH_JSON,
+                                  "[{\"op\":\"add\",\"path\":\"/data/k\",\"value\":5}]"),
+                         HF_E_INVALID);
+        expect_refused_result(f, "\"{\\\"", wrong_type);
+        assert_int_equal(patch_cm(f, HFD_PATCH_STRATEGIC, "{\"data\":{\"k\":5}}"), HF_E_INVALID);
+        expect_refused_result(f, "\"map[data:map[k:5]]\"", wrong_type);
         assert_int_equal(patch_cm(f, HFD_PATCH_MERGE, "{\"metadata\":{\"labels\":{\"-\":\"\"}}}"),
                          HF_E_INVALID);
         assert_int_equal(f->last.status.http_code, 422);
@@ -120,9 +146,7 @@ static void test_bad_patches_and_results_are_refused(void **state) {
                                            HFD_PATCH_MERGE, "fieldValidation=Strict",
                                            "{\"dataa\":{}}"),
                          HF_E_INVALID);
-        api_fixture_expect_failure(f, 400, "BadRequest",
-                                   "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: "
-                                   "strict decoding error: unknown field \"dataa\"");
+        expect_refused_result(f, "\"{\\\"", "strict decoding error: unknown field \"dataa\"");
         assert_int_equal(api_fixture_patch(f, api_configmaps, "default", "c", HFD_SUB_NONE,
                                            HFD_PATCH_MERGE, "dryRun=All", "{\"data\":null}"),
                          0);

@@ -20,8 +20,10 @@
 #include "server/registry/base/body_summary.h"
 #include "server/registry/base/delete_options.h"
 #include "server/registry/write/apply_body.h"
+#include "server/resources/causes.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/schema/custom_schema.h"
+#include "server/resources/go_value.h"
 #include "server/resources/meta.h"
 #include "server/resources/objects/custom_object.h"
 #include "server/schema/decode.h"
@@ -80,17 +82,50 @@ static bool drop_duplicates(struct hfd_write *w, const struct hfd_schema *schema
 
 /* ---- objects ---- */
 
-/* Responds with a 400 for an object that is not of the kind. Returns false. */
-static bool refuse_object(const struct hfd_resource *resource, const char *reason,
-                          struct hfd_response *response) {
+/*
+ * Responds with a 422 for the result of a patch that is not of the kind. As in Kubernetes the
+ * message names no object: the wrong field is "patch", and its value is the result, or a strategic
+ * patch itself.
+ */
+static void refuse_patched(const struct hfd_write *w, const struct hf__json *object,
+                           const char *reason, struct hfd_response *response) {
+        static const struct hfd_resource unnamed = {.kind = "", .group = ""};
+        struct hf__strbuf value = {0};
+        struct hfd_causes causes;
+
+        if (w->request->patch == HFD_PATCH_STRATEGIC)
+                hfd_go_value_print(&value, w->body);
+        else
+                hf__json_print(object, &value);
+        if (value.error != 0) {
+                hfd_response_no_memory(response);
+        } else {
+                hfd_causes_init(&causes);
+                hfd_cause_invalid_text(&causes, "patch", value.data, reason);
+                hfd_response_invalid(response, &unnamed, "", &causes);
+        }
+        hf__strbuf_done(&value);
+}
+
+/* Refuses an object that is not of the kind: with a 400, or a 422 if it is the result of a patch.
+ * Returns false. */
+static bool refuse_object(const struct hfd_write *w, const struct hf__json *object,
+                          const char *reason, struct hfd_response *response) {
+        const struct hfd_resource *resource = w->request->resource;
+
+        if (w->request->verb == HFD_PATCH && w->request->patch != HFD_PATCH_APPLY) {
+                refuse_patched(w, object, reason, response);
+                return false;
+        }
         hfd_response_bad_request(response, "%s in version \"%s\" cannot be handled as a %s: %s",
                                  resource->kind, resource->version, resource->kind, reason);
         return false;
 }
 
 /* Refuses an object with mistakes that a strict decoder finds. Returns false. */
-static bool refuse_mistakes(const struct hfd_resource *resource, const struct hfd_strict *strict,
+static bool refuse_mistakes(const struct hfd_write *w, const struct hf__json *object,
                             struct hfd_response *response) {
+        const struct hfd_strict *strict = &w->request->options.strict;
         struct hf__strbuf reason = {0};
 
         hf__strbuf_puts(&reason, "strict decoding error: ");
@@ -103,7 +138,7 @@ static bool refuse_mistakes(const struct hfd_resource *resource, const struct hf
         if (reason.error != 0)
                 hfd_response_no_memory(response);
         else
-                (void)refuse_object(resource, reason.data, response);
+                (void)refuse_object(w, object, reason.data, response);
         hf__strbuf_done(&reason);
         return false;
 }
@@ -166,10 +201,10 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
         int r = decode_and_prune(resource, w->accepts_config, object,
                                  w->unknown_reported ? NULL : strict_of(w), reason);
         if (r == HF_E_INVALID)
-                return refuse_object(resource, reason, response);
+                return refuse_object(w, object, reason, response);
         if (r == 0 && o->strict.n > 0 && o->field_validation == HFD_FIELDS_STRICT &&
             !w->accepts_config)
-                return refuse_mistakes(resource, &o->strict, response);
+                return refuse_mistakes(w, object, response);
         if (r == 0 && resource->normalize)
                 r = resource->normalize(object);
         if (r != 0) {

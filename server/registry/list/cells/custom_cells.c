@@ -13,36 +13,13 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 #include "server/resources/custom/json_path.h"
+#include "server/resources/go_value.h"
 #include "server/resources/resource.h"
-
-/* Prints a value as Go's fmt.Print does: "[a b]", "map[k:v]". */
-static void print_value(struct hf__strbuf *s, const struct hf__json *value) {
-        const char *separator = "";
-        bool is_object = hf__json_is_object(value);
-
-        if (hf__json_is_string(value)) {
-                hf__strbuf_puts(s, hf__json_text(value));
-        } else if (is_object || hf__json_is_array(value)) {
-                hf__strbuf_puts(s, is_object ? "map[" : "[");
-                for (const struct hf__json *m = hf__json_first(value); m; m = hf__json_next(m)) {
-                        hf__strbuf_puts(s, separator);
-                        if (is_object)
-                                hf__strbuf_printf(s, "%s:", hf__json_key(m));
-                        print_value(s, m);
-                        separator = " ";
-                }
-                hf__strbuf_putc(s, ']');
-        } else if (hf__json_is_null(value)) {
-                hf__strbuf_puts(s, "<nil>");
-        } else {
-                hf__json_print(value, s);
-        }
-}
 
 static void put_string(struct hf__strbuf *s, const struct hf__json *value) {
         struct hf__strbuf text = {0};
 
-        print_value(&text, value);
+        hfd_go_value_print(&text, value);
         if (text.error != 0)
                 s->error = text.error;
         else
