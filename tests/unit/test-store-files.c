@@ -277,8 +277,8 @@ static void test_what_looks_like_damage_is_none(void **state) {
                 "INSERT INTO meta VALUES('compacted', 3), ('swept', 63)",
                 COMPACTED_AT_2 "INSERT INTO meta VALUES('swept', 47)",
                 COMPACTED_AT_2 "UPDATE versions SET created = 3 WHERE id = 48",
-                "UPDATE versions SET key = 'x' || substr(hex(zeroblob(511)), 1, 1022) "
-                "WHERE key = '/a'",
+                ("UPDATE versions SET key = 'x' || substr(hex(zeroblob(511)), 1, 1022) "
+                 "WHERE key = '/a'"),
                 "UPDATE versions SET key = '/registry.holdfast/copying' WHERE key = '/b'",
                 "UPDATE versions SET key = '/registry.holdfast/copyinh' WHERE key = '/a'",
         };
