@@ -54,7 +54,12 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
                 {hfd_network_policy_validate, "{\"spec\":{\"policyTypes\":[\"x\"]}}",
                  "{\"spec\":{\"policyTypes\":[\"y\"]}}"},
                 {hfd_volume_attachment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
-                {hfd_ingress_class_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_ingress_class_validate, "{\"spec\":{}}",
+                 "{\"spec\":{\"controller\":\"nginx\"}}"},
+                {hfd_controller_revision_validate, "{\"revision\":-1}", "{\"revision\":-2}"},
+                {hfd_endpoint_slice_validate, "{\"addressType\":\"X\"}", "{\"addressType\":\"\"}"},
+                {hfd_volume_attributes_class_validate, "{\"driverName\":\"-\"}",
+                 "{\"driverName\":\"+\"}"},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -67,6 +72,66 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
                 hf__json_free(bad);
                 hf__json_free(same);
                 hf__json_free(other);
+        }
+}
+
+/* ' stands for ". */
+static struct hf__json *parse_quoted(const char *text) {
+        char quoted[512];
+        size_t n = strlen(text);
+
+        assert_true(n < sizeof quoted);
+        memcpy(quoted, text, n + 1);
+        for (char *c = strchr(quoted, '\''); c; c = strchr(c, '\''))
+                *c = '"';
+        return parse(quoted);
+}
+
+/* The rules hold for a part of an object if the update changes this part. */
+static void test_a_part_that_is_kept_is_not_refused(void **state) {
+#define SLICE(type, ports, address)                                                                \
+        "{'addressType':'" type "','ports':[" ports "],"                                           \
+        "'endpoints':[{'addresses':['" address "']}]}"
+#define PORT "{'name':'HTTP','protocol':'TCP'}"
+        static const struct {
+                validate rules;
+                const char *old, *object;
+                size_t n_causes;
+        } cases[] = {
+                {hfd_controller_revision_validate, "{'revision':1}", "{'revision':2}", 0},
+                {hfd_controller_revision_validate, "{'revision':-1,'data':{}}",
+                 "{'revision':-2,'data':{}}", 1},
+                {hfd_controller_revision_validate, "{'revision':1,'data':{}}", "{'revision':1}", 2},
+                {hfd_endpoint_slice_validate, SLICE("IPv4", PORT, "127.0.0.1"),
+                 SLICE("IPv4", "", "127.0.0.1"), 0},
+                {hfd_endpoint_slice_validate, SLICE("IPv4", PORT, "127.0.0.1"),
+                 SLICE("IPv4", PORT, "::2"), 1},
+                {hfd_endpoint_slice_validate, SLICE("IPv4", "", "127.0.0.1"),
+                 SLICE("IPv4", PORT, "127.0.0.1"), 1},
+                {hfd_endpoint_slice_validate, SLICE("IPv4", PORT, "10.0.0.1"),
+                 SLICE("IPv6", PORT, "10.0.0.1"), 2},
+                {hfd_ingress_class_validate,
+                 "{'spec':{'controller':'a','parameters':{'kind':'K'}}}",
+                 "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 0},
+                {hfd_ingress_class_validate,
+                 "{'spec':{'controller':'a','parameters':{'kind':'K'}}}",
+                 "{'spec':{'controller':'a','parameters':{'kind':'L','scope':'Cluster'}}}", 1},
+                {hfd_ingress_class_validate,
+                 "{'spec':{'controller':'a','parameters':{'kind':'K'}}}",
+                 "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'X'}}}", 2},
+                {hfd_ingress_class_validate, "{'spec':{'controller':'a'}}",
+                 "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 1},
+                {hfd_ingress_class_validate, "{}", "{'spec':{}}", 0},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = parse_quoted(cases[i].old),
+                                *object = parse_quoted(cases[i].object);
+                size_t n = count_causes(cases[i].rules, object, old);
+                if (n != cases[i].n_causes)
+                        fail_msg("%s: %zu causes", cases[i].object, n);
+                hf__json_free(old);
+                hf__json_free(object);
         }
 }
 
@@ -104,6 +169,7 @@ static void test_selectors_select_by_few_and_by_many_labels(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
+                cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -311,12 +311,15 @@ void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__j
 
 void hfd_controller_revision_validate(const struct hf__json *object, const struct hf__json *old,
                                       struct hfd_causes *causes) {
+        const struct hf__json *number = hf__json_get(object, "revision");
         int64_t revision = 0;
         char shown[24];
 
-        if (!hf__json_get(object, "data"))
+        /* What was stored before there were these rules may stay. */
+        if (!hf__json_get(object, "data") && (!old || hf__json_get(old, "data")))
                 hfd_cause_required(causes, "data", "data is mandatory");
-        if (hf__json_i64(object, "revision", &revision) && revision < 0) {
+        if (hf__json_integer(number, &revision) && revision < 0 &&
+            !(old && hfd_causes_equal(causes, number, hf__json_get(old, "revision")))) {
                 (void)snprintf(shown, sizeof shown, "%" PRId64, revision);
                 hfd_cause_invalid(causes, "revision", shown, not_negative);
         }

@@ -149,19 +149,37 @@ static void validate_ports(const struct hf__json *ports, struct hfd_causes *caus
         hf__json_index_done(&names);
 }
 
-void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
-                                 struct hfd_causes *causes) {
+static void validate_address_type(const char *type, struct hfd_causes *causes) {
         static const char field[] = "addressType";
-        const char *type = hfd_text_of(object, field);
 
         if (!*type)
                 hfd_cause_required(causes, field, "");
         else if (strcmp(type, "IPv4") != 0 && strcmp(type, "IPv6") != 0 &&
                  strcmp(type, "FQDN") != 0)
                 hfd_cause_unsupported_text(causes, field, type, "\"FQDN\", \"IPv4\", \"IPv6\"");
-        validate_endpoints(hf__json_get(object, "endpoints"), type, causes);
-        validate_ports(hf__json_get(object, "ports"), causes);
-        if (old && strcmp(type, hfd_text_of(old, field)) != 0)
+}
+
+/* Whether an update leaves the member as it is. */
+static bool is_kept(const struct hf__json *object, const struct hf__json *old, const char *member,
+                    struct hfd_causes *causes) {
+        return old &&
+               hfd_causes_equal(causes, hf__json_get(object, member), hf__json_get(old, member));
+}
+
+/* A part that an update keeps may break the rules: it may be older than they are. */
+void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes) {
+        static const char field[] = "addressType";
+        const char *type = hfd_text_of(object, field);
+        bool same_type = is_kept(object, old, field, causes);
+
+        if (!same_type)
+                validate_address_type(type, causes);
+        if (!same_type || !is_kept(object, old, "endpoints", causes))
+                validate_endpoints(hf__json_get(object, "endpoints"), type, causes);
+        if (!is_kept(object, old, "ports", causes))
+                validate_ports(hf__json_get(object, "ports"), causes);
+        if (old && !same_type)
                 hfd_cause_invalid_text(causes, field, type, "field is immutable");
 }
 

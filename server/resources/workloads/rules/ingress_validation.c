@@ -245,17 +245,37 @@ static void validate_parameters(const struct hf__json *parameters, struct hfd_ca
                                     "`parameters.scope` is set to 'Cluster'");
 }
 
+/* Whether an update leaves the parameters as they are. A class may have been stored before `scope`
+ * had a default. */
+static bool keeps_parameters(const struct hf__json *parameters, const struct hf__json *was,
+                             struct hfd_causes *causes) {
+        static const char *const members[] = {"apiGroup", "kind", "name", "namespace"};
+        const char *scope = hfd_text_of(was, "scope");
+
+        if (!was || strcmp(hfd_text_of(parameters, "scope"), *scope ? scope : "Cluster") != 0)
+                return false;
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+                if (!hfd_causes_equal(causes, hf__json_get(parameters, members[i]),
+                                      hf__json_get(was, members[i])))
+                        return false;
+        return true;
+}
+
+/* As the whole spec, a part that an update keeps may break the rules. */
 void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec"),
                               *parameters = hf__json_get(spec, "parameters");
         const char *controller = hfd_text_of(spec, "controller");
+        bool is_same = old && strcmp(controller, hfd_text_of(was, "controller")) == 0;
 
         if (hfd_spec_is_kept(object, old, causes))
                 return;
-        if (old && strcmp(controller, hfd_text_of(hf__json_get(old, "spec"), "controller")) != 0)
+        if (old && !is_same)
                 hfd_cause_invalid_text(causes, "spec.controller", controller, "field is immutable");
-        validate_controller(controller, causes);
-        if (parameters)
+        if (!is_same)
+                validate_controller(controller, causes);
+        if (parameters && !keeps_parameters(parameters, hf__json_get(was, "parameters"), causes))
                 validate_parameters(parameters, causes);
 }

@@ -109,6 +109,7 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
         if (old) {
                 forbid_change(object, old, "driverName", causes);
                 forbid_change(object, old, "parameters", causes);
+                return;
         }
         validate_driver(object, "driverName", causes);
         validate_parameters(hf__json_get(object, "parameters"), false, causes);
