@@ -146,7 +146,7 @@ def test_a_revision_keeps_its_data(server):
 
 
 def test_a_job_keeps_its_completions(server):
-    path, _ = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never")}})
+    path, _ = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "activeDeadlineSeconds": 1 << 32}})
     assert patch(server, path, {"spec": {"parallelism": 3, "suspend": True}}).code == 200
     assert causes(patch(server, path, {"spec": {"completions": 2}})) == [("spec.completions", "Invalid value: 2: field is immutable")]
     path, _ = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "Indexed", "completions": 2, "parallelism": 2}})
@@ -242,6 +242,7 @@ def test_a_network_policy_is_refused(server, body, field, why):
 def test_a_network_policy_is_made_and_changed(server):
     body = policy([{"port": 80, "endPort": 90}, {"port": "http", "protocol": "UDP"}, {}],
                   [{"podSelector": {}, "namespaceSelector": {}}, {"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.2.0/24", "10.3.0.0/15"]}},
+                   {"ipBlock": {"cidr": "010.0.0.0/8", "except": ["10.1.0.0/16", "010.002.0.0/16"]}},
                    {"ipBlock": {"cidr": "::/0", "except": ["2001:db8::/33"]}}])
     path, item = made(server, POLICIES, body)
     assert item["spec"]["policyTypes"] == ["Ingress"] and item["spec"]["ingress"][0]["ports"][2] == {"protocol": "TCP"}
@@ -274,10 +275,15 @@ def test_a_storage_class_stays_as_it_is(server):
     ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]}}, "spec.tokenRequests[1].audience", 'Duplicate value: "a"'),
     ("/csidrivers", {"spec": {"tokenRequests": [{"audience": "a", "expirationSeconds": 5}]}}, "spec.tokenRequests[0].expirationSeconds",
      "Invalid value: 5: may not specify a duration less than 10 minutes"),
+    ("/storageclasses", {"provisioner": "A_"}, "provisioner", None),
+    ("/volumeattachments", {"spec": {"attacher": "A_", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, "spec.attacher", None),
+    ("/volumeattachments", {"spec": {"attacher": "a" * 64, "nodeName": "n", "source": {"persistentVolumeName": "v"}}}, "spec.attacher",
+     "Too long: may not be more than 63 bytes"),
     ("/volumeattachments", {"spec": {"attacher": "a", "nodeName": "n", "source": {}}}, "spec.source",
      "Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName")])
 def test_an_object_of_storage_is_refused(server, path, body, field, why):
-    assert causes(make(server, STORAGE + path, body)) == [(field, why)]
+    found = causes(make(server, STORAGE + path, body))
+    assert [each[0] for each in found] == [field] and (found[0][1] == why if why else found[0][1].startswith('Invalid value: "A_": ')), found
 
 
 def test_other_objects_of_storage_keep_what_they_are(server):
@@ -285,7 +291,7 @@ def test_other_objects_of_storage_keep_what_they_are(server):
     assert causes(patch(server, path, {"parameters": {"a": "c"}})) == [("parameters", "Forbidden: updates to parameters are forbidden.")]
     path, _ = made(server, STORAGE + "/csidrivers", {"spec": {}})
     assert causes(patch(server, path, {"spec": {"attachRequired": False}})) == [("spec.attachedRequired", "Invalid value: false: field is immutable")]
-    path, _ = made(server, STORAGE + "/volumeattachments", {"spec": {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "v"}}})
+    path, _ = made(server, STORAGE + "/volumeattachments", {"spec": {"attacher": "Disk.CSI.example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}})
     assert causes(patch(server, path, {"spec": {"nodeName": "m"}}))[0][0] == "spec"
 
 

@@ -111,6 +111,15 @@ static void test_secrets_are_validated_by_their_type(void **state) {
                        "service-account-token\"}",
                        "Secret \"t\" is invalid: "
                        "metadata.annotations[kubernetes.io/service-account.name]: Required value");
+        expect_refused(f, secrets,
+                       "{\"metadata\":{\"name\":\"t\"},\"type\":\"kubernetes.io/dockercfg\","
+                       "\"stringData\":{\".dockercfg\":\"1\"}}",
+                       "Secret \"t\" is invalid: data[.dockercfg]: Invalid value: "
+                       "\"<secret contents redacted>\": it is no JSON object");
+        assert_int_equal(create(f, secrets,
+                                "{\"metadata\":{\"name\":\"n\"},\"type\":\"kubernetes.io/"
+                                "dockercfg\",\"stringData\":{\".dockercfg\":\"null\"}}"),
+                         0);
         assert_int_equal(create(f, secrets,
                                 "{\"metadata\":{\"name\":\"t\"},\"stringData\":{\"a b\":\"\"}}"),
                          HF_E_INVALID);

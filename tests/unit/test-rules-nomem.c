@@ -71,6 +71,9 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 /* clang-format on */
 #define CLAIM(modes, more)                                                                         \
         "{'spec':{'accessModes':['" modes "'],'resources':{'requests':{'storage':'1'}}" more "}}"
+#define VOLUME(csi)                                                                                \
+        "{'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage':'1'},"                     \
+        "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Block','csi':{" csi "}}}"
 #define VERSION                                                                                    \
         "'served':true,'schema':{'openAPIV3Schema':{'type':'object','properties':{'a':{'type':"    \
         "'array','items':{'type':'object','required':['k'],'properties':{'k':{'type':'string',"    \
@@ -142,6 +145,9 @@ static const struct rule_case cases[] = {
          "spec: Forbidden: spec is immutable"},
         {hfd_claim_validate, "'k#':'v'", CLAIM("x", ",'selector':{'matchLabels':{@,'a':'v'}}"),
          CLAIM("x", ",'selector':{'matchLabels':{'a':'v',@}}"), NULL},
+        {hfd_persistent_volume_validate, NULL,
+         VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), VOLUME("'driver':'d'"),
+         NULL},
         {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",
          SERVICE("@,{'name':'p0','port':9,'protocol':'TCP','targetPort':1}"), NULL,
          "spec.ports[12].name: Duplicate value"},

@@ -93,6 +93,9 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
         "{'addressType':'" type "','ports':[" ports "],"                                           \
         "'endpoints':[{'addresses':['" address "']}]}"
 #define PORT "{'name':'HTTP','protocol':'TCP'}"
+#define VOLUME(csi)                                                                                \
+        "{'spec':{'accessModes':['ReadWriteOnce'],'capacity':{'storage':'1'},"                     \
+        "'persistentVolumeReclaimPolicy':'Retain','volumeMode':'Block','csi':{" csi "}}}"
         static const struct {
                 validate rules;
                 const char *old, *object;
@@ -122,6 +125,16 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
                 {hfd_ingress_class_validate, "{'spec':{'controller':'a'}}",
                  "{'spec':{'controller':'a','parameters':{'kind':'K','scope':'Cluster'}}}", 1},
                 {hfd_ingress_class_validate, "{}", "{'spec':{}}", 0},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
+                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), 0},
+                {hfd_persistent_volume_validate, VOLUME("'driver':'d'"),
+                 VOLUME("'driver':'e','controllerExpandSecretRef':{'name':'s'}"), 1},
+                {hfd_persistent_volume_validate,
+                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
+                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'t'}"), 1},
+                {hfd_persistent_volume_validate,
+                 VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"),
+                 VOLUME("'driver':'d'"), 1},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -133,6 +146,30 @@ static void test_a_part_that_is_kept_is_not_refused(void **state) {
                 hf__json_free(old);
                 hf__json_free(object);
         }
+}
+
+/* A stored schedule with a zone may have one again, and spaces after it. */
+static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) {
+        static const struct {
+                const char *schedule;
+                size_t n_causes;
+        } cases[] = {{"{'schedule':'TZ=UTC  @daily '}", 0},
+                     {"{'schedule':'CRON_TZ=UTC @every 1h\\t'}", 0},
+                     {"{'schedule':'TZ=UTC 0 * * * * '}", 0},
+                     {"{'schedule':'TZ=UTC @often '}", 1},
+                     {"{'schedule':'TZ=UTC '}", 1},
+                     {"{'schedule':'@daily '}", 1}};
+        struct hf__json *was = parse_quoted("{'schedule':'TZ=UTC @hourly'}");
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *spec = parse_quoted(cases[i].schedule);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                hfd_cron_schedule_validate(spec, was, &causes);
+                assert_int_equal(causes.n, cases[i].n_causes);
+                hf__json_free(spec);
+        }
+        hf__json_free(was);
 }
 
 /* Many labels are found by an index. */
@@ -170,6 +207,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
+                cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,8 @@ static void require_key(const struct hf__json *object, const char *key, struct h
 
 HF__CLEANUP_DEFINE(wipe_json, struct hf__json *, hf__json_wipe_free)
 
-/* The file of credentials must be a JSON object. The message does not show what is in it. */
+/* The file of credentials must be a JSON object, or null, which Go reads as none. The message does
+ * not show what is in it. */
 static void require_json(const struct hf__json *data, const char *key, struct hfd_causes *causes) {
         const char *text = hf__json_text(hf__json_get(data, key));
         HF__CLEANUP(wipe_json) struct hf__json *json = NULL;
@@ -118,7 +119,7 @@ static void require_json(const struct hf__json *data, const char *key, struct hf
         }
         if (r == -ENOMEM)
                 hfd_causes_no_memory(causes);
-        if (r == -ENOMEM || (r == 0 && hf__json_is_object(json)))
+        if (r == -ENOMEM || (r == 0 && (hf__json_is_object(json) || hf__json_is_null(json))))
                 return;
         (void)snprintf(field, sizeof field, "data[%s]", key);
         if (r != 0)

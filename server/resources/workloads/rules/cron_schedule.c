@@ -191,19 +191,28 @@ static void check_fields(const char *text, struct mistake *mistake) {
         }
 }
 
+/* As in Go, what follows a zone is without the spaces around it. */
 static void check_schedule(const char *text, struct mistake *mistake) {
         bool has_zone = strncmp(text, "TZ=", 3) == 0 || strncmp(text, "CRON_TZ=", 8) == 0;
+        char schedule[TEXT_MAX + 1];
 
         if (has_zone) {
                 text += strcspn(text, " ");
                 text += strspn(text, SPACES);
         }
-        if (strlen(text) > TEXT_MAX)
+        size_t n = strlen(text);
+        while (has_zone && n > 0 && strchr(SPACES, text[n - 1]))
+                n--;
+        if (n > TEXT_MAX) {
                 say(mistake, "must be no more than %d bytes", TEXT_MAX);
-        else if (*text == '@')
-                check_descriptor(text, mistake);
+                return;
+        }
+        memcpy(schedule, text, n);
+        schedule[n] = '\0';
+        if (*schedule == '@')
+                check_descriptor(schedule, mistake);
         else
-                check_fields(text, mistake);
+                check_fields(schedule, mistake);
 }
 
 void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,

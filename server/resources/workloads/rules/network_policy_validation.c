@@ -67,6 +67,16 @@ struct block {
         unsigned char address[16];
 };
 
+/* Four numbers, which may begin with zeros, unlike those that inet_pton takes. */
+static void parse_dotted_quad(const char *text, unsigned char *address) {
+        char *end;
+
+        for (size_t i = 0; i < 4; i++) {
+                address[i] = (unsigned char)strtoul(text, &end, 10);
+                text = *end ? end + 1 : end;
+        }
+}
+
 /* The text is a CIDR. */
 static void parse_block(const char *text, struct block *ret_block) {
         char address[INET6_ADDRSTRLEN + 8];
@@ -74,12 +84,15 @@ static void parse_block(const char *text, struct block *ret_block) {
         size_t n = slash ? (size_t)(slash - text) : 0;
 
         *ret_block = (struct block){.family = strchr(text, ':') ? AF_INET6 : AF_INET};
-        if (n == 0 || n >= sizeof address)
-                return;
-        memcpy(address, text, n);
-        address[n] = '\0';
-        (void)inet_pton(ret_block->family, address, ret_block->address);
-        ret_block->bits = (unsigned)strtoul(slash + 1, NULL, 10);
+        if (ret_block->family == AF_INET) {
+                parse_dotted_quad(text, ret_block->address);
+        } else if (n < sizeof address) {
+                memcpy(address, text, n);
+                address[n] = '\0';
+                (void)inet_pton(AF_INET6, address, ret_block->address);
+        }
+        if (slash)
+                ret_block->bits = (unsigned)strtoul(slash + 1, NULL, 10);
 }
 
 /* Whether `part` is in `whole`, and smaller. */

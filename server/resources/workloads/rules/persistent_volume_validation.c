@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
@@ -77,12 +78,30 @@ static bool changes_source(const struct hf__json *spec, const struct hf__json *o
         return false;
 }
 
+/* A copy of the spec without the secret that expands a volume of CSI, if the old spec has none:
+ * such a secret may be added. NULL: none was added, or memory ran out, which the causes say. */
+static struct hf__json *without_added_secret(const struct hf__json *spec,
+                                             const struct hf__json *was,
+                                             struct hfd_causes *causes) {
+        static const char secret[] = "controllerExpandSecretRef";
+        const struct hf__json *csi = hf__json_get(spec, "csi"), *old_csi = hf__json_get(was, "csi");
+
+        if (!old_csi || hf__json_get(old_csi, secret) || !hf__json_get(csi, secret))
+                return NULL;
+        struct hf__json *copy = hf__json_dup(spec);
+        if (!copy)
+                hfd_causes_no_memory(causes);
+        hf__json_drop(hf__json_get(copy, "csi"), secret);
+        return copy;
+}
+
 void hfd_persistent_volume_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char *const policies[] = {"Delete", "Recycle", "Retain", NULL},
                                  *const modes[] = {"Block", "Filesystem", NULL};
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *was = hf__json_get(old, "spec");
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
         const char *mode = hfd_text_of(spec, "volumeMode");
 
         if (hfd_spec_is_kept(object, old, causes))
@@ -97,7 +116,9 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
         hfd_require_one_of(spec, "spec", "volumeMode", modes, causes);
         if (!old)
                 return;
-        if (changes_source(spec, was, causes) || changes_source(was, spec, causes))
+        copy = without_added_secret(spec, was, causes);
+        const struct hf__json *fixed = copy ? copy : spec;
+        if (changes_source(fixed, was, causes) || changes_source(was, fixed, causes))
                 hfd_cause_forbidden(causes, "spec.persistentvolumesource",
                                     "spec.persistentvolumesource is immutable after creation");
         if (strcmp(mode, hfd_text_of(was, "volumeMode")) != 0)

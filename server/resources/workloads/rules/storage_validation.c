@@ -18,24 +18,30 @@
 
 #define PARAMETERS_MAX       512
 #define PARAMETERS_BYTES_MAX ((size_t)256 << 10)
+#define DRIVER_NAME_MAX      63 /* bytes; Kubernetes' limit for drivers of CSI */
 
 /* ---- classes ---- */
+
+/* The text in lower case, cut to fit. Names of drivers may have upper case. Returns out. */
+static const char *make_lower(const char *text, char *out, size_t max_out) {
+        size_t n = 0;
+
+        for (; text[n] && n + 1 < max_out; n++)
+                out[n] = (char)tolower((unsigned char)text[n]);
+        out[n] = '\0';
+        return out;
+}
 
 static void validate_driver(const struct hf__json *object, const char *member,
                             struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
         char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 3];
-        size_t n = strlen(name);
 
-        if (n == 0) {
+        if (!*name)
                 hfd_cause_required(causes, member, "");
-                return;
-        }
-        for (size_t i = 0; i <= n && i < sizeof lower; i++)
-                lower[i] = (char)tolower((unsigned char)name[i]);
-        lower[sizeof lower - 1] = '\0';
-        if (n >= sizeof lower || !hfd_is_qualified_name(lower))
-                hfd_cause_invalid_text(causes, member, lower, hfd_qualified_name_rule);
+        else if (strlen(name) >= sizeof lower ||
+                 !hfd_is_qualified_name(make_lower(name, lower, sizeof lower)))
+                hfd_cause_invalid_text(causes, member, name, hfd_qualified_name_rule);
 }
 
 static void validate_parameters(const struct hf__json *parameters, bool may_be_empty,
@@ -175,6 +181,17 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
 
 /* ---- VolumeAttachments ---- */
 
+/* An attacher is the name of a CSI driver. The rule is that of a create. */
+static void validate_attacher(const char *name, struct hfd_causes *causes) {
+        static const char field[] = "spec.attacher";
+        char lower[DRIVER_NAME_MAX + 1];
+
+        if (strlen(name) > DRIVER_NAME_MAX)
+                hfd_cause_too_long(causes, field, "may not be more than 63 bytes");
+        else if (*name && !hfd_is_dns_subdomain(make_lower(name, lower, sizeof lower)))
+                hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+}
+
 void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char one[] =
@@ -197,6 +214,6 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
         hfd_subdomain_validate(hfd_text_of(spec, "nodeName"), "spec.nodeName", causes);
         if (old)
                 refuse_change(object, old, "spec", "spec", causes);
-        else if (*hfd_text_of(spec, "attacher"))
-                hfd_subdomain_validate(hfd_text_of(spec, "attacher"), "spec.attacher", causes);
+        else
+                validate_attacher(hfd_text_of(spec, "attacher"), causes);
 }

@@ -142,18 +142,15 @@ static void validate_job_update(const struct hf__json *spec, const struct hf__js
 
 static void validate_job_spec(const struct hf__json *spec, const char *field,
                               struct hfd_causes *causes) {
-        static const char *const counts[] = {"parallelism",
-                                             "completions",
-                                             "activeDeadlineSeconds",
-                                             "backoffLimit",
-                                             "ttlSecondsAfterFinished",
-                                             "backoffLimitPerIndex",
-                                             "maxFailedIndexes"};
+        static const char *const counts[] = {"parallelism",          "completions",
+                                             "backoffLimit",         "ttlSecondsAfterFinished",
+                                             "backoffLimitPerIndex", "maxFailedIndexes"};
         const char *mode = hf__json_string(spec, "completionMode");
         char path[HFD_FIELD_PATH_MAX];
 
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
                 hfd_require_range(spec, field, counts[i], 0, INT32_MAX, not_negative, causes);
+        hfd_require_range(spec, field, "activeDeadlineSeconds", 0, INT64_MAX, not_negative, causes);
         if (mode && strcmp(mode, "NonIndexed") != 0 && strcmp(mode, "Indexed") != 0)
                 hfd_cause_unsupported_text(causes, hfd_field_path(path, field, "completionMode"),
                                            mode, "\"Indexed\", \"NonIndexed\"");
