@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/quote.h"
+#include "server/schema/equal.h"
 
 #define QUOTED_TEXT_MAX 250 /* bytes of a text that are quoted */
 #define QUOTED_MAX      300 /* bytes of a quoted text, with the quotes and the NUL */
@@ -25,6 +26,21 @@ bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
         bool equal;
 
         return hfd_causes_check(causes, hf__json_are_equal(a, b, &equal)) && equal;
+}
+
+bool hfd_causes_equal_by(struct hfd_causes *causes, const struct hfd_schema *schema,
+                         const struct hf__json *a, const struct hf__json *b) {
+        bool equal;
+
+        return hfd_causes_check(causes, hfd_schema_are_equal(schema, a, b, &equal)) && equal;
+}
+
+bool hfd_causes_equal_member(struct hfd_causes *causes, const struct hfd_schema *schema,
+                             const struct hf__json *a, const struct hf__json *b, const char *name) {
+        bool equal;
+
+        return hfd_causes_check(causes, hfd_schema_are_members_equal(schema, a, b, name, &equal)) &&
+               equal;
 }
 
 /* Adds one cause. A full list drops it silently: the first causes already refuse the object. */

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct hf__json;
+struct hfd_schema;
 
 #define HFD_CAUSES_MAX 16
 
@@ -47,6 +48,12 @@ static inline bool hfd_causes_check(struct hfd_causes *causes, int r) {
 /* Whether a and b are equal. If memory runs out, notes that, and returns false. */
 bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
                       const struct hf__json *b);
+/* The same as Kubernetes compares what an update must not change: two values by their schema, and
+ * the member `name` of both a and b by the schema of a and b (schema/equal.h). */
+bool hfd_causes_equal_by(struct hfd_causes *causes, const struct hfd_schema *schema,
+                         const struct hf__json *a, const struct hf__json *b);
+bool hfd_causes_equal_member(struct hfd_causes *causes, const struct hfd_schema *schema,
+                             const struct hf__json *a, const struct hf__json *b, const char *name);
 
 /* "Invalid value: VALUE: DETAIL". The caller passes value as Go prints it ("\"x\"", "0"). */
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,

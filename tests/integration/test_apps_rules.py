@@ -156,6 +156,25 @@ def test_a_job_keeps_its_completions(server):
         ("spec.completionMode", 'Invalid value: "NonIndexed": field is immutable')]
 
 
+def test_a_zero_that_a_typed_client_leaves_out_is_no_change(server):
+    """Go's clients drop false, "" and 0 where the field is no pointer, and write quantities in their own form."""
+    mounts = [{"name": "v", "mountPath": "/v", "readOnly": False}]
+    container = {**CONTAINER, "env": [{"name": "A", "value": ""}], "volumeMounts": mounts, "resources": {"limits": {"memory": "1Gi"}}}
+    volumes = [{"name": "v", "emptyDir": {}}]
+    path, item = made(server, BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never", volumes=volumes, containers=[container])}})
+    sent = item["spec"]["template"]["spec"]["containers"][0]
+    del sent["volumeMounts"][0]["readOnly"], sent["env"][0]["value"]
+    sent["resources"]["limits"]["memory"] = "1073741824"
+    item["spec"]["suspend"] = True
+    reply = server.ask("PUT", path, item)
+    assert reply.code == 200, reply.text
+    path, item = made(server, APPS + "/statefulsets", workload())
+    assert patch(server, path, {"spec": {"serviceName": "", "replicas": 2}}).code == 200
+    path, item = made(server, VOLUMES, {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "nfs": {
+        "server": "s", "path": "/p", "readOnly": False}}})
+    assert patch(server, path, {"spec": {"nfs": {"readOnly": None}, "mountOptions": ["ro"]}}).code == 200
+
+
 # ---- CronJobs ----
 
 def cron_job(schedule, **spec):

@@ -69,6 +69,10 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 #define SERVICE(ports)                                                                             \
         "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
 /* clang-format on */
+#define JOB(suspend, selector)                                                                     \
+        "{'spec':{'suspend':" suspend ",'template':{'spec':{'containers':[{" CONTAINER(            \
+                "a") "}],'nodeSelector':" selector                                                 \
+                     ",'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
 #define CLAIM(modes, more)                                                                         \
         "{'spec':{'accessModes':['" modes "'],'resources':{'requests':{'storage':'1'}}" more "}}"
 #define VOLUME(csi)                                                                                \
@@ -148,6 +152,10 @@ static const struct rule_case cases[] = {
         {hfd_persistent_volume_validate, NULL,
          VOLUME("'driver':'d','controllerExpandSecretRef':{'name':'s'}"), VOLUME("'driver':'d'"),
          NULL},
+        {hfd_job_validate, "'k#':'v'", JOB("false", "{@,'a':'v'}"), JOB("false", "{'a':'v',@}"),
+         NULL},
+        {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("false", "{'a':'w'}"),
+         "spec.template: Invalid value: {}: field is immutable"},
         {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",
          SERVICE("@,{'name':'p0','port':9,'protocol':'TCP','targetPort':1}"), NULL,
          "spec.ports[12].name: Duplicate value"},

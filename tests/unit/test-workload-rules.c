@@ -172,6 +172,46 @@ static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) 
         hf__json_free(was);
 }
 
+/* What an update must not change may have zeros, and quantities in another form. */
+static void test_what_must_not_change_is_compared_by_its_schema(void **state) {
+        static const struct {
+                validate rules;
+                const char *old, *same, *path; /* path: a member that makes it differ */
+        } cases[] = {
+                {hfd_volume_attachment_validate,
+                 "{\"spec\":{\"attacher\":\"a\",\"nodeName\":\"n\",\"source\":{"
+                 "\"inlineVolumeSpec\":"
+                 "{\"nfs\":{\"path\":\"/\",\"readOnly\":false}}}}}",
+                 "{\"spec\":{\"attacher\":\"a\",\"nodeName\":\"n\",\"source\":{"
+                 "\"inlineVolumeSpec\":"
+                 "{\"nfs\":{\"path\":\"/\"}}}}}",
+                 "spec.source.inlineVolumeSpec.nfs.readOnly"},
+                {hfd_persistent_volume_validate,
+                 "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"1\"},"
+                 "\"persistentVolumeReclaimPolicy\":\"Retain\",\"volumeMode\":\"Block\","
+                 "\"nfs\":{\"path\":\"/\",\"readOnly\":false}}}",
+                 "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{\"storage\":\"1\"},"
+                 "\"persistentVolumeReclaimPolicy\":\"Retain\",\"volumeMode\":\"Block\","
+                 "\"nfs\":{\"path\":\"/\"}}}",
+                 "spec.nfs.readOnly"},
+                {hfd_claim_validate,
+                 "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":"
+                 "{\"storage\":\"1Gi\"}}}}",
+                 "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":"
+                 "{\"storage\":\"1073741824\"}},\"volumeName\":\"\"}}",
+                 "spec.dataSource"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = parse(cases[i].old), *same = parse(cases[i].same);
+                assert_int_equal(count_causes(cases[i].rules, same, old), 0);
+                assert_int_equal(hf__json_set_bool(same, cases[i].path, true), 0);
+                assert_true(count_causes(cases[i].rules, same, old) > 0);
+                hf__json_free(old);
+                hf__json_free(same);
+        }
+}
+
 /* Many labels are found by an index. */
 static void test_selectors_select_by_few_and_by_many_labels(void **state) {
         static const unsigned sizes[] = {1, 32, 33, 500};
@@ -208,6 +248,7 @@ int main(void) {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
+                cmocka_unit_test(test_what_must_not_change_is_compared_by_its_schema),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/schema.h"
 
 static const char not_negative[] = "must be greater than or equal to 0";
 
@@ -245,6 +246,7 @@ static bool changes_fixed_member(const struct hf__json *spec, const struct hf__j
                                               "revisionHistoryLimit",
                                               "persistentVolumeClaimRetentionPolicy",
                                               "minReadySeconds"};
+        const struct hfd_schema *schema = hfd_schema_of_member(&hfd_stateful_set_schema, "spec");
 
         for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m)) {
                 size_t i = 0;
@@ -252,7 +254,7 @@ static bool changes_fixed_member(const struct hf__json *spec, const struct hf__j
                        strcmp(hf__json_key(m), mutable[i]) != 0)
                         i++;
                 if (i == sizeof mutable / sizeof mutable[0] &&
-                    !hfd_causes_equal(causes, m, hf__json_get(other, hf__json_key(m))))
+                    !hfd_causes_equal_member(causes, schema, spec, other, hf__json_key(m)))
                         return true;
         }
         return false;

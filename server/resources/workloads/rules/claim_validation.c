@@ -11,6 +11,7 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/quantity.h"
+#include "server/schema/schema.h"
 
 static const char *const storage[] = {"resources", "requests", "storage"};
 
@@ -121,7 +122,11 @@ static void validate_update(const struct hf__json *object, const struct hf__json
         drop_mutable(old_rest, is_bound, is_placed, has_class);
         if ((spec && !rest) || (was && !old_rest))
                 hfd_causes_no_memory(causes);
-        else if (rest && old_rest && !hfd_causes_equal(causes, rest, old_rest))
+        else if (rest && old_rest &&
+                 !hfd_causes_equal_by(causes,
+                                      hfd_schema_of_member(&hfd_persistent_volume_claim_schema,
+                                                           "spec"),
+                                      rest, old_rest))
                 hfd_cause_forbidden(causes, "spec",
                                     "spec is immutable after creation except resources.requests "
                                     "and volumeAttributesClassName for bound claims");

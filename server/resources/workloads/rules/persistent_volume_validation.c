@@ -73,7 +73,8 @@ static bool changes_source(const struct hf__json *spec, const struct hf__json *o
                            struct hfd_causes *causes) {
         for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m))
                 if (is_source(hf__json_key(m)) &&
-                    !hfd_causes_equal(causes, m, hf__json_get(other, hf__json_key(m))))
+                    !hfd_causes_equal_member(causes, &hfd_persistent_volume_spec_schema, spec,
+                                             other, hf__json_key(m)))
                         return true;
         return false;
 }

@@ -74,18 +74,23 @@ static void forbid_change(const struct hf__json *object, const struct hf__json *
         hfd_cause_forbidden(causes, member, why);
 }
 
-/* shown: the path of the cause, if it is not `path`. */
-static void refuse_change(const struct hf__json *object, const struct hf__json *old,
-                          const char *path, const char *shown_path, struct hfd_causes *causes) {
-        const struct hf__json *value = hf__json_path(object, path);
+static void add_immutable(const struct hf__json *value, const char *shown_path,
+                          struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
 
-        if (hfd_causes_equal(causes, value, hf__json_path(old, path)))
-                return;
         hf__json_print(value, &shown);
         bool is_shown = hfd_causes_check(causes, shown.error) && shown.data;
         hfd_cause_invalid(causes, shown_path, is_shown ? shown.data : "null", "field is immutable");
         hf__strbuf_done(&shown);
+}
+
+/* shown_path: the path of the cause, if it is not `path`. */
+static void refuse_change(const struct hf__json *object, const struct hf__json *old,
+                          const char *path, const char *shown_path, struct hfd_causes *causes) {
+        const struct hf__json *value = hf__json_path(object, path);
+
+        if (!hfd_causes_equal(causes, value, hf__json_path(old, path)))
+                add_immutable(value, shown_path, causes);
 }
 
 void hfd_storage_class_validate(const struct hf__json *object, const struct hf__json *old,
@@ -192,6 +197,12 @@ static void validate_attacher(const char *name, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
 }
 
+static void refuse_attachment_change(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes) {
+        if (!hfd_causes_equal_member(causes, &hfd_volume_attachment_schema, object, old, "spec"))
+                add_immutable(hf__json_get(object, "spec"), "spec", causes);
+}
+
 void hfd_volume_attachment_validate(const struct hf__json *object, const struct hf__json *old,
                                     struct hfd_causes *causes) {
         static const char one[] =
@@ -213,7 +224,7 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
                                    "must specify non empty persistentVolumeName");
         hfd_subdomain_validate(hfd_text_of(spec, "nodeName"), "spec.nodeName", causes);
         if (old)
-                refuse_change(object, old, "spec", "spec", causes);
+                refuse_attachment_change(object, old, causes);
         else
                 validate_attacher(hfd_text_of(spec, "attacher"), causes);
 }

@@ -14,6 +14,7 @@
 #include "server/resources/label_selector.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
+#include "server/schema/schema.h"
 
 /* A Job of a CronJob has 11 characters more. */
 #define CRON_JOB_NAME_MAX 52
@@ -90,13 +91,20 @@ static void validate_job_template(const struct hf__json *template, const char *f
                                            policy, "\"OnFailure\", \"Never\"");
 }
 
+/* ---- updates of Jobs ---- */
+
+/* The schema of the spec of a Job. */
+static const struct hfd_schema *job_spec(void) {
+        return hfd_schema_of_member(&hfd_job_schema, "spec");
+}
+
 static void refuse_change(const struct hf__json *spec, const struct hf__json *was,
                           const char *member, struct hfd_causes *causes) {
         const struct hf__json *value = hf__json_get(spec, member);
         char path[HFD_FIELD_PATH_MAX];
         struct hf__strbuf shown = {0};
 
-        if (hfd_causes_equal(causes, value, hf__json_get(was, member)))
+        if (hfd_causes_equal_member(causes, job_spec(), spec, was, member))
                 return;
         hf__json_print(value, &shown);
         bool is_shown = hfd_causes_check(causes, shown.error) && shown.data;
@@ -133,12 +141,13 @@ static void validate_job_update(const struct hf__json *spec, const struct hf__js
 
         validate_completions(spec, was, causes);
         refuse_change(spec, was, "selector", causes);
-        if (!hfd_causes_equal(causes, hf__json_get(spec, "template"),
-                              hf__json_get(was, "template")))
+        if (!hfd_causes_equal_member(causes, job_spec(), spec, was, "template"))
                 hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
         for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
                 refuse_change(spec, was, fixed[i], causes);
 }
+
+/* ---- Jobs and CronJobs ---- */
 
 static void validate_job_spec(const struct hf__json *spec, const char *field,
                               struct hfd_causes *causes) {
