@@ -175,6 +175,22 @@ def test_a_zero_that_a_typed_client_leaves_out_is_no_change(server):
     assert patch(server, path, {"spec": {"nfs": {"readOnly": None}, "mountOptions": ["ro"]}}).code == 200
 
 
+def test_a_suspended_job_gets_nodes_and_resources_while_it_starts(server):
+    path, _ = made(server, BATCH + "/jobs", {"spec": {"suspend": True, "template": template(restartPolicy="Never")}})
+    key = "kubernetes.io/arch"
+    terms = [{"matchExpressions": [{"key": key, "operator": "In", "values": ["arm64"]}]}]
+    chosen = {"nodeSelector": {"pool": "a"}, "tolerations": [{"key": "pool", "operator": "Exists"}], "schedulingGates": [{"name": "example.com/wait"}],
+              "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}},
+              "containers": [{**CONTAINER, "resources": {"requests": {"cpu": "1"}}}]}
+    assert causes(patch(server, path, {"spec": {"template": {"spec": {"containers": [{**CONTAINER, "image": "other"}]}}}})) == [
+        ("spec.template", "Invalid value: {}: field is immutable")]
+    change = {"spec": {"suspend": False, "template": {"metadata": {"annotations": {"a": "b"}}, "spec": chosen}}}
+    reply = patch(server, path, change)
+    assert reply.code == 200, reply.text
+    assert causes(patch(server, path, {"spec": {"template": {"spec": {"nodeSelector": {"pool": "b"}}}}})) == [
+        ("spec.template", "Invalid value: {}: field is immutable")]
+
+
 # ---- CronJobs ----
 
 def cron_job(schedule, **spec):

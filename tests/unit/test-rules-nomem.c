@@ -154,6 +154,7 @@ static const struct rule_case cases[] = {
          NULL},
         {hfd_job_validate, "'k#':'v'", JOB("false", "{@,'a':'v'}"), JOB("false", "{'a':'v',@}"),
          NULL},
+        {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("false", "{'a':'w'}"),
          "spec.template: Invalid value: {}: field is immutable"},
         {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",

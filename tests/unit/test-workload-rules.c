@@ -172,6 +172,56 @@ static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) 
         hf__json_free(was);
 }
 
+#define CONTAINER(name, more)                                                                      \
+        "[{\"name\":\"" name "\",\"image\":\"i\",\"imagePullPolicy\":\"Always\","                  \
+        "\"terminationMessagePolicy\":\"File\"" more "}]"
+#define JOB(suspend, status)                                                                       \
+        "{\"spec\":{\"suspend\":" suspend ",\"template\":{\"spec\":{\"restartPolicy\":\"Never\","  \
+        "\"dnsPolicy\":\"Default\",\"terminationGracePeriodSeconds\":30,"                          \
+        "\"containers\":" CONTAINER("c", "") "}}},\"status\":{" status "}}"
+#define STARTED   "\"startTime\":\"2026-01-01T00:00:00Z\""
+#define STOPPED   STARTED ",\"conditions\":[{\"type\":\"Suspended\",\"status\":\"True\"}]"
+#define RESOURCES ",\"resources\":{\"limits\":{\"cpu\":\"1\"}}"
+
+/* A change of the template of a Job, and how many causes it has. The old object says whether the
+ * Job is idle. */
+static void test_the_template_of_an_idle_job_gets_its_place(void **state) {
+        static const struct {
+                const char *old, *path, *value;
+                size_t causes;
+        } cases[] = {
+                {JOB("true", ""), "spec.nodeSelector", "{\"a\":\"b\"}", 0},
+                {JOB("true", ""), "spec.tolerations", "[{\"operator\":\"Exists\"}]", 0},
+                {JOB("true", ""), "spec.schedulingGates", "[{\"name\":\"a/b\"}]", 0},
+                {JOB("true", ""), "spec.affinity", "{\"nodeAffinity\":{}}", 0},
+                {JOB("true", ""), "spec.affinity", "{\"podAffinity\":{}}", 1},
+                {JOB("true", ""), "metadata.labels", "{\"a\":\"b\"}", 0},
+                {JOB("true", ""), "metadata.annotations", "{\"a\":\"b\"}", 0},
+                {JOB("true", ""), "spec.containers", CONTAINER("c", RESOURCES), 0},
+                {JOB("true", ""), "spec.containers", CONTAINER("d", RESOURCES), 1},
+                {JOB("true", ""), "spec.nodeName", "\"n\"", 1},
+                {JOB("false", ""), "spec.nodeSelector", "{\"a\":\"b\"}", 1},
+                {JOB("false", ""), "spec.containers", CONTAINER("c", RESOURCES), 1},
+                {JOB("false", ""), "spec.hostNetwork", "false", 0},
+                {JOB("true", STARTED), "spec.nodeSelector", "{\"a\":\"b\"}", 1},
+                {JOB("true", STOPPED), "spec.nodeSelector", "{\"a\":\"b\"}", 0},
+                {JOB("true", STOPPED ",\"active\":1"), "spec.nodeSelector", "{\"a\":\"b\"}", 1},
+        };
+        char path[64];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *old = parse(cases[i].old), *job = hf__json_dup(old);
+                (void)snprintf(path, sizeof path, "spec.template.%s", cases[i].path);
+                assert_int_equal(hf__json_set(job, path, parse(cases[i].value)), 0);
+                assert_int_equal(hf__json_set_bool(job, "spec.suspend", false), 0);
+                size_t n = count_causes(hfd_job_validate, job, old);
+                if (n != cases[i].causes)
+                        fail_msg("%s: %s: %zu causes", cases[i].path, cases[i].value, n);
+                hf__json_free(old);
+                hf__json_free(job);
+        }
+}
+
 /* What an update must not change may have zeros, and quantities in another form. */
 static void test_what_must_not_change_is_compared_by_its_schema(void **state) {
         static const struct {
@@ -248,6 +298,7 @@ int main(void) {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
+                cmocka_unit_test(test_the_template_of_an_idle_job_gets_its_place),
                 cmocka_unit_test(test_what_must_not_change_is_compared_by_its_schema),
                 cmocka_unit_test(test_selectors_select_by_few_and_by_many_labels),
         };

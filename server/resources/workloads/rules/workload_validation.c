@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/label_selector.h"
+#include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
@@ -134,14 +136,76 @@ static void validate_completions(const struct hf__json *spec, const struct hf__j
                           "can only be modified in tandem with spec.parallelism");
 }
 
-static void validate_job_update(const struct hf__json *spec, const struct hf__json *was,
+/* Whether the Job is suspended and has no pods: it was never started, or its pods are gone. */
+static bool is_idle(const struct hf__json *job) {
+        const struct hf__json *conditions = hf__json_path(job, "status.conditions"),
+                              *suspended = hf__json_element_with(conditions, "type", "Suspended");
+        int64_t active = 0;
+
+        (void)hf__json_i64(job, "status.active", &active);
+        return hf__json_bool(job, "spec.suspend", false) && active == 0 &&
+               (!hf__json_path(job, "status.startTime") ||
+                hf__json_has_text(suspended, "status", "True"));
+}
+
+/* Removes from a copy of a template what says where its pods may run. */
+static void drop_scheduling(struct hf__json *template) {
+        static const char *const members[] = {"metadata.annotations", "metadata.labels",
+                                              "spec.nodeSelector",    "spec.schedulingGates",
+                                              "spec.tolerations",     "spec.affinity.nodeAffinity"};
+
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+                hf__json_remove(template, members[i]);
+        if (!hf__json_first(hf__json_path(template, "spec.affinity")))
+                hf__json_remove(template, "spec.affinity");
+}
+
+/* Removes the resources of the containers that two templates have at the same place. */
+static void drop_resources(struct hf__json *template, struct hf__json *other, const char *path) {
+        struct hf__json *x = hf__json_first(hf__json_path(template, path)),
+                        *y = hf__json_first(hf__json_path(other, path));
+
+        for (; x && y; x = hf__json_next(x), y = hf__json_next(y))
+                if (strcmp(hfd_text_of(x, "name"), hfd_text_of(y, "name")) == 0) {
+                        hf__json_drop(x, "resources");
+                        hf__json_drop(y, "resources");
+                }
+}
+
+/* Whether the template stays as it is. An idle Job gets new nodes and resources from the queue that
+ * starts it; the old object says whether it is idle, because the same update may start it. */
+static bool is_template_kept(const struct hf__json *spec, const struct hf__json *old,
+                             struct hfd_causes *causes) {
+        const struct hf__json *was = hf__json_get(old, "spec"),
+                              *template = hf__json_get(spec, "template"),
+                              *old_template = hf__json_get(was, "template");
+
+        if (hfd_causes_equal_member(causes, job_spec(), spec, was, "template"))
+                return true;
+        if (!is_idle(old) || !template || !old_template)
+                return false;
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *rest = hf__json_dup(template);
+        HF__CLEANUP(hf__json_cleanup) struct hf__json *old_rest = hf__json_dup(old_template);
+        if (!rest || !old_rest) {
+                hfd_causes_no_memory(causes);
+                return false;
+        }
+        drop_scheduling(rest);
+        drop_scheduling(old_rest);
+        drop_resources(rest, old_rest, "spec.containers");
+        drop_resources(rest, old_rest, "spec.initContainers");
+        return hfd_causes_equal_by(causes, &hfd_pod_template_spec_schema, rest, old_rest);
+}
+
+static void validate_job_update(const struct hf__json *spec, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         static const char *const fixed[] = {"completionMode", "podFailurePolicy",
                                             "backoffLimitPerIndex", "managedBy", "successPolicy"};
+        const struct hf__json *was = hf__json_get(old, "spec");
 
         validate_completions(spec, was, causes);
         refuse_change(spec, was, "selector", causes);
-        if (!hfd_causes_equal_member(causes, job_spec(), spec, was, "template"))
+        if (!is_template_kept(spec, old, causes))
                 hfd_cause_invalid(causes, "spec.template", "{}", "field is immutable");
         for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
                 refuse_change(spec, was, fixed[i], causes);
@@ -178,7 +242,7 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                 return;
         validate_job_spec(spec, "spec", causes);
         if (old)
-                validate_job_update(spec, hf__json_get(old, "spec"), causes);
+                validate_job_update(spec, old, causes);
 }
 
 void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json *old,
