@@ -251,7 +251,7 @@ def test_mistakes_that_repeat(client):
         return "{" + f'"{"k" * 120}":{{' * deep + twice + "}" * deep + ',"x":1' * n + "}"
 
     def once():
-        return measure(client, sizes, prepare, lambda _n, text: client.ask("PATCH", f"{CONFIGMAPS}/mistakes?dryRun=All&fieldValidation=Strict", text, MERGE, codes=(400,)))
+        return measure(client, sizes, prepare, lambda _n, text: client.ask("PATCH", f"{CONFIGMAPS}/mistakes?dryRun=All&fieldValidation=Strict", text, MERGE, codes=(422,)))
 
     judge("a patch with so many mistakes", sizes, once(), once)
 

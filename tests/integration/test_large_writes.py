@@ -126,7 +126,7 @@ def test_clients_that_leave_leave_no_work(api):
 
 
 @pytest.mark.parametrize("body,code,reason", [
-    (b'{"data":{"a":"1","b":2}}', 400, "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
+    (b'{"data":{"a":"1","b":2}}', 422, "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
     (b"{", 400, "syntax error at offset"),
     (b"[]", 400, "cannot unmarshal array into Go value of type map[string]interface {}")], ids=ascii)
 def test_refusals_name_the_reason(api, body, code, reason):
