@@ -53,12 +53,12 @@ BUILDS = {
     "build-thread": ("gcc", ["-Db_sanitize=thread", "-Db_lundef=false", *QUICK], {"TSAN_OPTIONS": "second_deadlock_stack=1:log_path={log}"}),
 }
 # The integration tests that run under a sanitizer. test_systemd.py cannot run under the leak sanitizer, because systemd's hardening
-# forbids ptrace; test_growth.py measures the processor time, test_checker.py runs no server, test_readme.py builds its own, test_documents.py and
+# forbids ptrace; test_growth.py measures the processor time, test_openapi_memory.py the memory, test_checker.py runs no server, test_readme.py builds its own, test_documents.py and
 # test_quickstart.py are about what people type, and the other three keep the processors busy for minutes with code that other tests cover under
 # the sanitizer. Under the thread sanitizer only these files run: they cover how terms begin and end, and reloads.
 SANITIZED = {
     "build-address": lambda name: name not in ("test_systemd.py", "test_growth.py", "test_checker.py", "test_large_writes.py", "test_readme.py", "test_documents.py",
-                                           "test_quickstart.py", "test_store_commands.py", "test_clients_of_resources.py"),
+                                           "test_quickstart.py", "test_store_commands.py", "test_clients_of_resources.py", "test_openapi_memory.py"),
     "build-thread": lambda name: name in ("test_election.py", "test_faults.py", "test_lifecycle.py", "test_reload.py"),
 }
 # The integration tests that run a second time over a file of SQLite instead of etcd: those about leases, terms, crashes, watches and what controllers see.
