@@ -198,7 +198,7 @@ def test_readiness_status_stop_and_hand_over_work(host):
         # A bug that takes memory or threads without end ends this service, and nothing else on the host.
         assert (unit.show("MemoryMax"), unit.show("TasksMax")) == (str(4 << 30), "1024")
         # The filter of system calls lets the threads for large requests give way to the others.
-        assert unit.niceness("hfd-work-") == {5} and unit.niceness("hfd-http") == {0}
+        assert unit.niceness("hfd-work-") == {15} and unit.niceness("hfd-http") == {0}
     mark = host.witness.mark()
     a.stop()
     assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")
