@@ -6,7 +6,6 @@
  * threads hold no lock.
  */
 #include "base/buf.h"
-#include "base/buf_shared.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -7,6 +7,7 @@
  * atomic.
  */
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -25,4 +26,8 @@ struct hf__buf *hf__buf_copy(const void *data, size_t n);
 struct hf__buf *hf__buf_ref(struct hf__buf *buf);
 /* Drops a reference. Dropping the last reference frees buf. Accepts NULL, returns NULL. */
 struct hf__buf *hf__buf_unref(struct hf__buf *buf);
+/* Whether there is a reference beside the caller's, for a cache that keeps a block only while
+ * somebody else uses it. False is reliable only while no other thread can get a reference from the
+ * caller's. */
+bool hf__buf_is_shared(struct hf__buf *buf);
 HF__CLEANUP_DEFINE(hf__buf_cleanup, struct hf__buf *, hf__buf_unref)

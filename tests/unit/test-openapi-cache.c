@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "base/buf_shared.h"
 #include "server/handlers/gzip.h"
 #include "server/handlers/openapi/document_cache.h"
 

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf_shared.h"
 #include "base/thread.h"
 #include "server/handlers/gzip.h"
 
