@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Characters that differ only in case (Unicode 15.0). Written by tools/unicode-classes; do not
- * edit.
+ * Characters that differ only in case (Unicode 15.0). Written by tools/unicode-classes.
  *
  * An entry {from, to}: `to` is the next character that differs from `from` only in case; the last
  * of several such characters leads back to the first.

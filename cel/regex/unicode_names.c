@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of classes (Unicode 15.0). Written by tools/unicode-classes; do not edit.
+ * Names of classes (Unicode 15.0). Written by tools/unicode-classes.
  *
  * An entry is a name in the form that canonical_name (unicode.c) makes of the name in a pattern,
  * and the numbers in unicode_ranges.c: of a category a set of bits, of a script one number.

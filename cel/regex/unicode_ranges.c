@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Characters of each class (Unicode 15.0). Written by tools/unicode-classes; do not edit.
+ * Characters of each class (Unicode 15.0). Written by tools/unicode-classes.
  *
  * An entry is (first character of a run) << 8 | number of its class. The run ends before the first
  * character of the next entry. unicode_names.c has the names of the numbers.
