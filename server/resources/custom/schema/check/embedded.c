@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks embedded resources. Their metadata must have the form of ObjectMeta; a name is not
- * required, and may be any segment of a path.
+ * Checks embedded resources. Their metadata must have the form of ObjectMeta. A name is not
+ * required, and may be any segment of a path, because the rules of the kind are not known.
+ *
+ * Invariant: the texts of the causes are those of Kubernetes. The recursion is as deep as the
+ * object and the schema are nested.
  */
 #include "server/resources/custom/schema/check/embedded.h"
 
@@ -28,6 +31,7 @@ static const char dns_1035_rule[] =
         "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
         "'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
+/* "Invalid value" at the place. */
 static void report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *detail) {
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
@@ -53,6 +57,7 @@ static void check_api_version(const struct hfd_check_report *report, const struc
         }
 }
 
+/* A kind is a DNS label in CamelCase, so it is checked in lower case. */
 static void check_kind(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hf__json *value) {
         const char *text = hf__json_text(value);
@@ -78,7 +83,7 @@ static void check_kind(const struct hfd_check_report *report, const struct hfd_p
                 report_field(report, place, value, dns_1035_rule);
 }
 
-/* Adds the causes with the path of the resource before their fields. */
+/* Adds the causes in `found`, with the path of the resource before their fields. */
 static void add_causes(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hfd_causes *found) {
         struct hfd_causes *causes = report->causes;
@@ -94,7 +99,8 @@ static void add_causes(const struct hfd_check_report *report, const struct hfd_p
         }
 }
 
-/* metadata has the form of ObjectMeta. 0 or -ENOMEM. */
+/* Checks metadata that has the form of ObjectMeta, by the rules for all kinds. They require a name,
+ * so an absent one is replaced in a copy, as in Kubernetes. place: of metadata. 0 or -ENOMEM. */
 static int check_meta(const struct hfd_check_report *report, const struct hfd_place *place,
                       const struct hf__json *metadata) {
         const struct hfd_resource resource = {.group = "embedded",
