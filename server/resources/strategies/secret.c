@@ -185,7 +185,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");
         validate_type(object, type, causes);
-        /* An update that leaves data as it is is accepted: it may have been stored before this rule
+        /* An update that does not change data is accepted: it may have been stored before this rule
          * existed. */
         for (size_t i = 0; i < 2; i++)
                 if (strcmp(type, files[i][0]) == 0 &&

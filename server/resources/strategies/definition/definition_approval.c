@@ -4,7 +4,7 @@
  * belong to Kubernetes. A definition in one of them must have an annotation with the URL of its
  * approval, or with the reason why it is not approved.
  *
- * Invariant: an update that leaves the kind of approval as it is is accepted, because the
+ * Invariant: an update that does not change the kind of approval is accepted, because the
  * definition may have been stored before this rule existed.
  */
 #include <string.h>

@@ -4,7 +4,7 @@
  * ControllerRevisions. strategy_validation.c has the rules of their update strategies.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec as it is is not checked
+ * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept). Duplicates are found with an index (base/json_index.h), never by comparing
  * all elements with each other: clients choose how many there are.
  */

@@ -3,7 +3,7 @@
  * The rules of PodDisruptionBudgets and of HorizontalPodAutoscalers.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec as it is is not checked
+ * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  *
  * spec.metrics and spec.behavior of an autoscaler are not checked: only a controller that scales

@@ -4,8 +4,8 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
- * between the old spec and the new one, and this server does not. An update that leaves the spec as
- * it is is not checked (hfd_spec_is_kept).
+ * between the old spec and the new one, and this server does not. An update that does not change
+ * the spec is not checked (hfd_spec_is_kept).
  *
  * spec.dataSource and spec.dataSourceRef are not checked: nothing here fills a volume from them.
  */

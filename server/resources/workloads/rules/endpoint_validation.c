@@ -4,7 +4,7 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A list that is longer than its limit is refused before its
- * elements are checked. A part that an update leaves as it is is not checked: it may have been
+ * elements are checked. A part that an update does not change is not checked: it may have been
  * stored before the rules existed.
  */
 #include <arpa/inet.h>

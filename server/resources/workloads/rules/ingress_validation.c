@@ -3,7 +3,7 @@
  * The rules of Ingresses and IngressClasses.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec as it is is not checked
+ * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept), so an object that an older server accepted can still be labelled and deleted.
  */
 #include <string.h>

@@ -4,7 +4,7 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
- * between the old source and the new one. An update that leaves the spec as it is is not checked
+ * between the old source and the new one. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  *
  * The members of a volume source, and spec.nodeAffinity, are not checked: only programs that mount

@@ -3,7 +3,7 @@
  * The rules of Services.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec as it is is not checked
+ * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept). Repeated ports and names are found in linear time: clients choose how many
  * ports a Service has.
  *

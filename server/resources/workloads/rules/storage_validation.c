@@ -4,8 +4,8 @@
  * their fields cannot be changed by an update.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec of a CSIDriver or of a
- * VolumeAttachment as it is is not checked (hfd_spec_is_kept).
+ * show them and tests compare them. An update that does not change the spec of a CSIDriver or a
+ * VolumeAttachment is not checked (hfd_spec_is_kept).
  *
  * allowedTopologies of a StorageClass and inlineVolumeSpec of a VolumeAttachment are not checked:
  * only programs that attach volumes read them.

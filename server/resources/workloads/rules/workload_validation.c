@@ -4,7 +4,7 @@
  * apps/v1 (apps_validation.c).
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. An update that leaves the spec as it is is not checked
+ * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  *
  * spec.podFailurePolicy and spec.successPolicy of a Job are not checked: only a controller that
