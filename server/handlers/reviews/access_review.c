@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Responds to reviews of access. hfd_access_review asks the function that authorizes requests, so a
- * review and the request that follows it get the same decision.
+ * Responds to reviews of access (SubjectAccessReview and its variants, SelfSubjectRulesReview).
+ *
+ * Invariant: hfd_access_review asks the function that authorizes requests, so a review and the
+ * request that follows it get the same decision. The messages are those of kube-apiserver.
  */
 #include "server/handlers/reviews/access_review.h"
 
@@ -16,6 +18,7 @@
 
 #define GROUPS_MAX 200 /* of the user in a SubjectAccessReview */
 
+/* "" if the member is absent or no text. */
 static const char *text_at(const struct hf__json *object, const char *key) {
         const char *text = hf__json_text(hf__json_get(object, key));
 
@@ -36,6 +39,7 @@ static void print_path_attributes(const struct hf__json *attributes, char *out, 
                        text_at(attributes, "path"), text_at(attributes, "verb"));
 }
 
+/* False: the spec is wrong, and response is filled (422). */
 static bool check_spec(const struct hfd_review_context *context, struct hf__json *spec,
                        struct hfd_response *response) {
         const char *kind = context->resource->kind;

@@ -2,6 +2,9 @@
 /*
  * The channel: its thread, the loop of that thread, and the commands that other threads send to it.
  *
+ * Invariant: only the channel's thread touches connections and calls that have begun; other threads
+ * post commands.
+ *
  * One iteration of the loop reads what has arrived, runs the commands of other threads, handles
  * the timers, and then lets each connection send. Timers run after the input, so that a response
  * that has arrived wins over a deadline that has just passed. Sending is last, so that the frames

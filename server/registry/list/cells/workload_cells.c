@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of the workload kinds, as kube-apiserver shows them. Each put_fn appends plain text to an
- * empty buffer; hfd_workload_put_cell makes it a string of JSON.
+ * The cells of the workload kinds in a Table.
+ *
+ * Invariants: a cell is what kube-apiserver shows. Each put_fn appends plain text to an empty
+ * buffer, which hfd_workload_put_cell turns into a string of JSON, so no put_fn escapes anything.
  */
 #include "server/registry/list/cells/workload_cells.h"
 
@@ -19,10 +21,12 @@
 #include "server/registry/list/cells/target_cells.h"
 #include "server/resources/label_selector.h"
 
-/* arg: what follows the ':' in the path. */
+/* Appends the text of a cell. arg: what follows the ':' in the path of the column. now_s: seconds
+ * since 1970. */
 typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                     int64_t now_s);
 
+/* "" if the member is absent or no text. */
 static const char *text_of(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
 
