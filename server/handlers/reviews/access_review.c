@@ -16,7 +16,7 @@
 #include "base/strbuf.h"
 #include "server/rbac/rule_list.h"
 
-#define GROUPS_MAX 200 /* of the user in a SubjectAccessReview */
+#define GROUPS_MAX 200 /* groups of the user in a SubjectAccessReview */
 
 /* "" if the member is absent or no text. */
 static const char *text_at(const struct hf__json *object, const char *key) {
@@ -159,6 +159,8 @@ bool hfd_access_review(const struct hfd_review_context *context, struct hf__json
 
 /* ---- rules ---- */
 
+/* Appends the rule that allows everything. verbs and key: names of members: "resources" or
+ * "nonResourceURLs". 0 or -ENOMEM. */
 static int add_rule(struct hf__json *rules, const char *verbs, const char *key) {
         struct hf__json *rule = hf__json_object();
         int r = rule ? hf__json_put(rule, verbs, hf__json_array()) : -ENOMEM;
@@ -180,7 +182,8 @@ static int add_rule(struct hf__json *rules, const char *verbs, const char *key) 
         return r;
 }
 
-/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. */
+/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. 0
+ * or -ENOMEM. */
 static int split_rules(const struct hf__json *rules, struct hf__json *resource_rules,
                        struct hf__json *url_rules) {
         int r = 0;
@@ -209,6 +212,8 @@ static int split_rules(const struct hf__json *rules, struct hf__json *resource_r
         return r;
 }
 
+/* Collects what the authorization modes allow the client in the namespace. *ret_missing: why rules
+ * are missing, which the caller frees; NULL = none are. 0 or -ENOMEM. */
 static int collect_rules(const struct hfd_review_context *context, const char *ns,
                          struct hf__json *resource_rules, struct hf__json *url_rules,
                          char **ret_missing) {

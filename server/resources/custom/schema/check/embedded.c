@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks embedded resources. Their metadata must have the form of ObjectMeta. A name is not
- * required, and may be any segment of a path, because the rules of the kind are not known.
+ * Checks embedded resources (x-kubernetes-embedded-resource): whole objects within a custom
+ * resource. Their metadata must have the form of ObjectMeta. A name is not required, and may be any
+ * segment of a path, because the rules of the kind are not known.
  *
  * Invariant: the texts of the causes are those of Kubernetes. The recursion is as deep as the
  * object and the schema are nested.
@@ -41,6 +42,7 @@ static void report_field(const struct hfd_check_report *report, const struct hfd
         hfd_cause_invalid(report->causes, field, text, detail);
 }
 
+/* "VERSION" or "GROUP/VERSION". */
 static void check_api_version(const struct hfd_check_report *report, const struct hfd_place *place,
                               const struct hf__json *value) {
         const char *text = hf__json_text(value), *slash = text ? strchr(text, '/') : NULL;
@@ -125,6 +127,7 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
         return found ? r : -ENOMEM;
 }
 
+/* Checks metadata first by the schema of ObjectMeta, then by the rules of check_meta. */
 static void check_metadata(const struct hfd_check_report *report, const struct hfd_place *place,
                            const struct hf__json *value) {
         struct hf__json *copy = hf__json_dup(value);
@@ -146,6 +149,7 @@ static void check_metadata(const struct hfd_check_report *report, const struct h
         hf__json_free(copy);
 }
 
+/* Checks one embedded resource. */
 static void check_resource(const struct hfd_check_report *report, const struct hf__json *value,
                            const struct hfd_custom_node *node, const struct hfd_place *place) {
         static const char *const required[] = {"apiVersion", "kind"};
