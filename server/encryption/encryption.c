@@ -19,8 +19,8 @@
 #include "base/sha256.h"
 #include "server/storage/sealed.h"
 
-#define PREFIX_MAX                                                                                 \
-        (HFD_ENCRYPTION_NAME_MAX + 32) /* bytes of "k8s:enc:aesgcm:v1:NAME:", with a NUL */
+/* Bytes of "k8s:enc:aesgcm:v1:NAME:", with a NUL. */
+#define PREFIX_MAX (HFD_ENCRYPTION_NAME_MAX + 32)
 
 /* A key of a rule; or `identity`, which encrypts nothing. */
 struct key {

@@ -12,8 +12,8 @@
 #include "server/schema/place.h"
 
 #define HFD_REPORT_PATH_MAX 160 /* as in struct hfd_cause */
-#define HFD_REPORT_VALUE_MAX                                                                       \
-        310 /* bytes of a value in a cause, with the NUL; longer ones are cut */
+/* Bytes of a value in a cause, with the NUL; longer ones are cut. */
+#define HFD_REPORT_VALUE_MAX 310
 
 struct hf__json;
 
