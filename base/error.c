@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Error codes as text.
+ * Error codes as text, and the function that fills a struct hf_status.
  *
- * Every member of enum hf_error needs a text here: the table is indexed by the code.
+ * Invariant: every member of enum hf_error has a text here, because the table is indexed by the
+ * code; hf_strerror never returns NULL.
  */
 #include <holdfast/error.h>
 

@@ -2,9 +2,9 @@
 /*
  * The registry of health checks: a list in the order in which checks were added.
  *
- * A read-write lock guards the list. hf_health_each holds the read lock while checks run, and a
- * removal takes the write lock. So when a removal returns, the removed check is not running, and
- * its owner may free the context.
+ * Invariant: a read-write lock guards the list. hf_health_each holds the read lock while checks
+ * run, and a removal takes the write lock. So when a removal returns, the removed check is not
+ * running, and its owner may free the context.
  */
 #include <holdfast/error.h>
 #include <holdfast/health.h>

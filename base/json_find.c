@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds JSON values by their text, and appends one that is missing. The functions are declared in
- * json.h. */
+/*
+ * Finds JSON values by their text, and appends one that is missing. The functions are declared in
+ * json.h.
+ *
+ * Invariant: a list that is missing or null is created, but a value of another type is never
+ * replaced, because it is a client's.
+ */
 #include "base/json.h"
 
 #include <errno.h>

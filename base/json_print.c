@@ -2,9 +2,10 @@
 /*
  * Prints values as JSON. The functions are declared in json.h.
  *
- * cJSON's own printer is not used, because it writes large whole numbers as "1e+15", which
- * Kubernetes' clients refuse for integer fields, and because it needs an additional copy of the
- * text. A finite double that is printed here reads back as an equal double.
+ * Invariants: a finite double that is printed here reads back as an equal double, and a whole
+ * number below 1e21 has no exponent. cJSON's own printer is not used, because it writes large whole
+ * numbers as "1e+15", which Kubernetes' clients refuse for integer fields, and because it needs an
+ * additional copy of the text.
  */
 #include "base/json.h"
 

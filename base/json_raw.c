@@ -2,7 +2,9 @@
 /*
  * Raw values: parts of a value that stay text. The functions are declared in json.h.
  *
- * A raw value is an item of cJSON's type for them. cJSON copies and frees such an item as a string.
+ * Invariant: a raw value is a cJSON item of the type cJSON_Raw, with valuestring as its text. cJSON
+ * copies and frees such an item as a string, and prints the text as it is, so the text must be
+ * valid JSON.
  */
 #include "base/json.h"
 

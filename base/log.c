@@ -2,8 +2,8 @@
 /*
  * Formats log lines.
  *
- * A line may quote data from a peer, so control characters are replaced by spaces. Otherwise a peer
- * could forge a second line or send escape sequences to a terminal.
+ * Invariant: a line contains no control characters of ASCII; spaces replace them. It may quote data
+ * from a peer, who could otherwise forge a second line or send escape sequences to a terminal.
  */
 #include <holdfast/log.h>
 

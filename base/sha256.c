@@ -4,8 +4,8 @@
  * what was applied. holdfastd uses this function too for most plain hashes, for example in ETags.
  * For signatures, encryption and the digests of tokens (server/jwt/verified.c) it uses OpenSSL.
  *
- * The ledger ConfigMap, the names of Events and the key ids of tokens contain digits of the hash,
- * so do not replace SHA-256 by another hash function.
+ * Invariant: the result is SHA-256 (FIPS 180-4). The ledger ConfigMap, the names of Events and the
+ * key ids of tokens contain digits of the hash, so it cannot be replaced by another hash function.
  */
 #include "base/sha256.h"
 

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* The first member of each such struct. It is copied, because `at` may have any type. */
 static size_t size_of(const void *at) {
         size_t size;
 
@@ -61,6 +62,7 @@ int hf__sized_copy(const struct hf__sized *type, void *to, const void *from,
         return 0;
 }
 
+/* The distance between two elements is the size that the program knows, not ours. */
 int hf__sized_copy_at(const struct hf__sized *type, void *to, const void *first, size_t i,
                       struct hf_status *reterr_status) {
         const char *bytes = first;

@@ -36,7 +36,8 @@ void *hf__thread_join(pthread_t thread);
  */
 int hf__thread_run(const struct hf_host *host, const char *name, int (*fn)(void *ctx), void *ctx);
 
-/* Initialises a mutex; see above. 0 or -errno. The caller destroys it (pthread_mutex_destroy). */
+/* Initialises a mutex, which is error-checking in builds with costly assertions. 0 or -errno. The
+ * caller destroys it (pthread_mutex_destroy). */
 int hf__mutex_init(pthread_mutex_t *mutex);
 /*
  * Initialises a mutex, and a condition variable (hf_cond_init) to wait with it. 0; -errno: neither

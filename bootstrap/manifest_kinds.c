@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of kinds, copied from the configuration. Immutable after that, so threads need no
- * lock. */
+/*
+ * The table of kinds that manifests may contain, copied from the configuration.
+ *
+ * Invariant: after hf__manifest_kinds_copy the table does not change, so threads need no lock.
+ */
 #include "bootstrap/manifest_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* 0 or -ENOMEM. After an error the kind is copied in part; the texts that it has are owned. */
 static int copy_kind(const struct hf_bootstrap_kind *from, struct hf__manifest_kind *kind) {
         const char *slash = strchr(from->api_version, '/');
 

@@ -6,5 +6,6 @@
 struct hf__cel_issues;
 
 /* Changes the checked tree. Memory comes from the arena of the issues, which outlives the tree. A
- * pattern, time or duration that is malformed becomes an issue. -ENOMEM or 0. */
+ * pattern, time or duration that is malformed becomes an issue. -ENOMEM or 0. Thread: the one that
+ * compiles the program; the tree is not shared yet. */
 int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The barrier of an informer: threads wait here until the informer has seen a revision. If no watch
- * event reaches that revision, the reflector lists for them. */
+/*
+ * The barrier of an informer: threads wait here until the informer has seen a revision. If no watch
+ * event reaches that revision, the reflector lists for them. Thread: the reflector's, for every
+ * function here; the waiting threads call hf_informer_wait. The _locked functions need the
+ * informer's mu. Nothing here blocks.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 

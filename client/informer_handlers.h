@@ -29,7 +29,7 @@ void hf__informer_handlers_notify(struct hf_informer *informer, enum hf_event_ty
  * it, but releases it during each call of a handler. */
 void hf__informer_handlers_replay_locked(struct hf_informer *informer);
 /* If a resync is due, calls the replayed handlers with every entry of the store, as MODIFIED.
- * Handles the lock as above. */
+ * Called with the lock and returns with it, but releases it during each call of a handler. */
 void hf__informer_handlers_resync_locked(struct hf_informer *informer);
 /* Frees the handlers. Only after the reflector's thread was joined. */
 void hf__informer_handlers_done(struct hf_informer *informer);

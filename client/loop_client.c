@@ -39,6 +39,7 @@ struct loop_client {
         bool closing;        /* no operation may be started any more */
 };
 
+/* An operation: a request or a watch. */
 struct op {
         /* immutable once it is started */
         struct loop_client *client;
@@ -62,6 +63,7 @@ struct op {
         struct hf__loop_task end;
 };
 
+/* The copy of an event that waits in the loop. Its task owns it. */
 struct event {
         struct hf__loop_task task;
         struct op *op;

@@ -17,7 +17,7 @@
 #include "base/sized_struct.h"
 #include "base/strbuf.h"
 
-#define MAX_ATTEMPTS 5
+#define MAX_ATTEMPTS 5 /* reads and writes, if another client creates the object in between */
 
 static const struct hf__sized sized_request = HF__SIZED(struct hf_request, n_body);
 
@@ -63,6 +63,7 @@ static int begin_owned(struct owned *owned, struct hf_client *client,
         return 0;
 }
 
+/* Reads the object, and compares its controller. An object that does not exist is no failure. */
 static int find_owned(const struct owned *owned, struct found *ret_found) {
         struct hf_request read = owned->request;
         char *text = NULL;
@@ -104,6 +105,7 @@ static int body_with(const struct owned *owned, const char *path, const char *va
         return r == -EINVAL ? HF_E_INVALID : r;
 }
 
+/* Creates the object with the owner as its controller. */
 static int create_owned(const struct owned *owned) {
         struct hf_request request = owned->request;
         struct hf__strbuf text = {0};
@@ -124,6 +126,7 @@ static int create_owned(const struct owned *owned) {
         return r;
 }
 
+/* Merges the body into the object. The body names the uid, so another object is not changed. */
 static int update_owned(const struct owned *owned, const struct hf__json *object,
                         enum hf_upsert_result *ret_result) {
         struct hf_request request = owned->request;

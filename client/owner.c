@@ -23,6 +23,7 @@ static struct hf__json *controller_of(const struct hf__json *object) {
         return m;
 }
 
+/* 0, -ENOMEM, HF_E_CONFLICT or HF_E_INVALID, as hf_owner_set returns them. */
 static int set_controller(struct hf__json *object, const struct hf__json *owner) {
         static const char *const members[][2] = {{"apiVersion", "apiVersion"},
                                                  {"kind", "kind"},

@@ -32,6 +32,7 @@ static bool has_only(const char *text, const char *others) {
         return true;
 }
 
+/* Refuses what the selector's syntax cannot express, or what would mean something else in it. */
 static int check_term(const struct hf_selector_term *term, bool is_label,
                       struct hf_status *reterr_status) {
         const char *kind = is_label ? "label" : "field";

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics of a work queue. Names and labels match those of Kubernetes controllers, so that
- * existing dashboards work. A queue continues the counters of an earlier queue with the same name.
+ * The metrics of a work queue.
+ *
+ * Invariants: names and labels are those of Kubernetes controllers, so that existing dashboards
+ * work. A queue continues the counters of an earlier queue with the same name, because counters
+ * must never decrease; its gauges start at 0.
  */
 #include "client/workqueue_metrics.h"
 

@@ -22,7 +22,7 @@ int hf__yaml_to_json(const char *text, size_t n, struct hf__strbuf *out,
 typedef int (*hf__yaml_fn)(void *ctx, size_t number, size_t line, const char *json, size_t n,
                            struct hf_status *reterr_status);
 /* Calls fn for each document in order; an empty document is "null". max_json limits the JSON of one
- * document, in bytes. Returns 0, the result of fn, or an error as above. A message about an invalid
- * document begins with its number and the line. */
+ * document, in bytes. Returns 0, the result of fn, or an error of hf__yaml_to_json. A message about
+ * an invalid document begins with its number and the line. */
 int hf__yaml_each(const char *text, size_t n, size_t max_json, hf__yaml_fn fn, void *ctx,
                   struct hf_status *reterr_status);

@@ -2,9 +2,9 @@
 /*
  * The gate consists of two atomics without a lock, because every write of a leader reads it.
  *
- * Invariant: in the process that opened it, valid_until alone decides. process is written before it
- * and does not change while the gate is open, so a thread that reads a valid_until also reads the
- * process that belongs to it.
+ * Invariant: in the process that opened the gate, `valid_until` alone decides. `process` is stored
+ * before `valid_until` and does not change while the gate is open, so a thread that reads a
+ * valid_until also reads the process that belongs to it.
  */
 #include "leader/gate.h"
 
@@ -50,7 +50,7 @@ int hf__gate_admit(struct hf__gate *gate, hf_nsec now, bool is_over, hf_nsec *de
         bool may_act = !is_over && hf__gate_may_act(gate, now);
         hf_nsec valid_until = may_act ? hf__gate_valid_until(gate) : 0;
 
-        if (valid_until == 0) { /* it may have been shut between the two */
+        if (valid_until == 0) { /* the gate may have been shut between the two calls */
                 *ret_why = is_over ? "the term is over" : "this process does not lead now";
                 return HF_E_NOT_LEADER;
         }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Registers the metrics of one elector. Their names and labels are part of the interface:
- * dashboards and alerts use them.
+ * Registers the metrics of one elector.
+ *
+ * Invariants: names and labels are part of the interface, because dashboards and alerts use them.
+ * All series of an elector are created at once.
  */
 #include "leader/leader_metrics.h"
 
@@ -20,9 +22,9 @@ _Static_assert(sizeof reasons / sizeof *reasons ==
                        sizeof((struct hf__leader_metrics *)0)->failed_by / sizeof(void *),
                "a metric for each reason");
 
-/* A metric that has one series per Lease, and the member that points to it. */
+/* A metric that has one series per Lease. */
 struct row {
-        size_t member;
+        size_t member; /* offset of the member of struct hf__leader_metrics that points to it */
         enum hf_metric_kind kind;
         const char *name, *help;
 };
@@ -62,6 +64,7 @@ static const struct row own_rows[] = {
          "Times another process held the Lease under this process's identity"},
 };
 
+/* Gets the metrics of n rows, and stores their addresses in the members of `metrics`. */
 static void add_rows(struct hf__leader_metrics *metrics, struct hf_metrics *registry,
                      const struct row *rows, size_t n, const char *labels) {
         for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lock types of Kubernetes configurations. client-go has removed all but one of them, leases. A
+ * The lock types of Kubernetes configurations. client-go has removed all of them except "leases". A
  * configuration that still names another type gets an error that says what to do.
+ *
+ * Invariant: no type other than "leases" is ever accepted, because two processes with different
+ * types would both lead.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A controller of a kind: its informers, its election, and the order in which it works.
+ * An operator, which is a controller of one kind (<holdfast/operator.h>): its informers, its
+ * election, and the order in which it works.
  *
  * Invariants:
  *  - An object has its finalizer before reconcile sees it, and keeps it until finalize has
@@ -69,6 +70,7 @@ static int process_object(struct hf_operator_work *work, hf_nsec *ret_again) {
         return r == 0 ? hf__operator_put_finalizer(work, false) : r;
 }
 
+/* Thread: one of the reconciler's workers. The key of an object that is gone needs no work. */
 static int reconcile_key(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const struct term_work *w = ctx;
         struct hf_operator_work work = {.op = w->op, .term = term, .recorder = w->recorder};
@@ -84,6 +86,8 @@ static int reconcile_key(void *ctx, struct hf_term *term, const char *key, hf_ns
         return r;
 }
 
+/* Reconciles until the term ends. Events of the operator's kind give the object's own key, events
+ * of owned kinds that of the owner. */
 static int reconcile_term(struct term_work *w, struct hf_term *term) {
         struct hf_reconciler_source sources[1 + HF_OPERATOR_OWNED_MAX];
         const struct hf_reconciler reconciler = {.size = sizeof reconciler,

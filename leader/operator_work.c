@@ -20,7 +20,7 @@
 #include "base/sized_struct.h"
 #include "base/strbuf.h"
 
-#define MESSAGE_MAX 1024
+#define MESSAGE_MAX 1024 /* bytes of an Event's message, as in hf_recorder_event */
 
 static const struct hf__sized sized_condition = HF__SIZED(struct hf_condition, reason);
 
@@ -40,6 +40,7 @@ const struct hf_status *hf_operator_status(const struct hf_operator_work *work) 
         return &work->status;
 }
 
+/* A request about an object in the namespace of the work's object. Everything is borrowed. */
 static struct hf_request request_for(const struct hf_operator_work *work,
                                      struct hf_resource resource, const char *name,
                                      const char *body) {
@@ -191,6 +192,7 @@ void hf_operator_event(struct hf_operator_work *work, enum hf_recorder_type type
         hf_recorder_event(work->recorder, work->object, work->n, type, reason, "%s", message);
 }
 
+/* An update and no upsert: the resourceVersion in the body makes sure that no change is lost. */
 int hf__operator_put_finalizer(struct hf_operator_work *work, bool present) {
         char *body = NULL;
         int r = hf_finalizer_set(work->object, work->n, work->op->config.finalizer, present, &body,

@@ -186,7 +186,7 @@ static bool join_left_locked(struct run *run) {
         for (struct worker *worker = run->workers; worker < run->workers + run->n_more; worker++) {
                 any = any || worker->state == WORKING;
                 if (worker->state == LEFT) {
-                        (void)hf__thread_join(worker->thread); /* short, as above */
+                        (void)hf__thread_join(worker->thread); /* short: LEFT */
                         worker->state = FREE;
                 }
         }

@@ -221,7 +221,8 @@ static int reconcile_shard(void *ctx, struct hf_term *term, const char *key, hf_
         return 0;
 }
 
-/* Runs the balancer, a controller of every instance (see above). */
+/* Runs the balancer. Every instance has one, which runs whoever holds the Leases
+ * (HF_EVERY_INSTANCE). */
 static int run_balancer(struct hf_term *term, void *ctx) {
         struct hf_shards *shards = ctx;
         struct balance balance = {.shards = shards, .host = hf_term_host(term)};

@@ -3,7 +3,7 @@
  * The health checks of the process itself. Other modules register their own (hooks, electors).
  *
  *      ping        healthz, livez, readyz    always passes: the server responds
- *      etcd        healthz, readyz           etcd responded within STORE_STALE_AFTER
+ *      etcd        healthz, readyz           the store responded within STORE_STALE_AFTER
  *      store-watch healthz, readyz           the cache is not far behind the store
  *      store-room  healthz, readyz           the store has not refused a write for lack of room
  *      crd-informer-synced  readyz           the custom resources that were defined are served
@@ -23,7 +23,7 @@
 #include "server/cacher/feed/kind_feed.h"
 #include "server/server.h"
 
-/* etcd counts as unreachable when it has sent no reply or event for this time. */
+/* The store counts as unreachable when it has sent no reply or event for this time. */
 #define STORE_STALE_AFTER (10 * HF_NSEC_PER_SEC)
 /* Longer than storage/watch_lag.c usually needs to open a hanging watch on another member. */
 #define WATCH_LATE_AFTER (5 * HF_NSEC_PER_SEC)
@@ -90,7 +90,8 @@ static bool check_definitions(void *ctx, char *reason, size_t max_reason) {
         return synced;
 }
 
-/* Before, nobody but an administrator has a right, and writes of clients are refused. */
+/* Until the roles and the configuration of admission are known, nobody but an administrator has a
+ * right, and writes of clients are refused. */
 static bool check_configuration(void *ctx, char *reason, size_t max_reason) {
         struct hfd_server *server = ctx;
         bool knows_roles = hfd_authorizer_knows_roles(server->authorizer),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The health checks of the process itself: ping, etcd, store-watch, store-room and shutdown. */
+/* The health checks of the process itself. The opening of health_checks.c lists them. */
 struct hfd_server;
 
 /*

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Initializes and destroys struct hfd_server (server.h). After the initialization main/assembly.c
- * creates the objects; it frees them before the struct is destroyed.
+ * Initializes and destroys struct hfd_server (server.h).
+ *
+ * Invariant: the struct outlives its objects. main/assembly.c creates them after the initialization
+ * and frees them before hfd_server_done, because they log through the host and use its clock.
  */
 #include "server/server.h"
 

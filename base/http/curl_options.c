@@ -2,9 +2,9 @@
 /*
  * The curl handle of one request, and its options.
  *
- * curl copies little of the data that options point to. The exchange owns this data or holds a
- * reference to it (TLS settings), and lives until it has released the handle. Handles are reset and
- * kept for further requests.
+ * Invariants: curl copies little of the data that options point to. So the exchange owns this data,
+ * or holds a reference to it (TLS settings), and lives until it has released the handle. Handles
+ * are reset and kept for further requests, so that no option of one request applies to the next.
  */
 #include "base/http/curl_options.h"
 

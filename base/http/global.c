@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Initialises libcurl for Holdfast's own programs. It is separate from the engine, because
- * initialising libcurl changes the state of the whole process: a program that embeds libholdfast
- * does it by itself (holdfast/host.h). */
+/*
+ * Initialises libcurl for Holdfast's own programs.
+ *
+ * Invariant: the engine never does this, because it changes the state of the whole process: a
+ * program that embeds libholdfast initialises libcurl itself (holdfast/host.h).
+ */
 #include "base/http/global.h"
 
 #include <curl/curl.h>

@@ -3,7 +3,8 @@
  * Finds characters that differ only in case.
  *
  * Invariant: the characters that differ from each other only in case form a circle: each leads to
- * the next one, and the last to the first. This is Unicode's simple folding.
+ * the next one, and the last to the first. So a caller that follows the circle visits all of them
+ * and ends where it began. The relation is Unicode's simple case folding (unicode_folds.c).
  */
 #include "cel/regex/case.h"
 

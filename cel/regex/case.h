@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Finds the first character from *from to last that has another case. Stores it in *from, and in
- * *ret_other a character that differs from it only in case. If there are several, repeated calls
- * visit all of them and return to the first (case.c). false: no character has another case. */
+/* Finds the first character in the range from *from to `last` that has another case. Stores it in
+ * *from, and in *ret_other a character that differs from it only in case. If there are several such
+ * characters, calls with *from and `last` set to *ret_other visit all of them and return to the
+ * first one (case.c). Takes logarithmic time. False: no character of the range has another case. */
 bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other);

@@ -21,15 +21,18 @@ struct hf__cel_regex;
 /* Bytes of a pattern; the caller checks this. */
 #define HF__CEL_PATTERN_MAX 10000
 
-/* 0, -ENOMEM, or HF_E_INVALID with a message in reterr_message. */
+/* Compiles a pattern of n bytes. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message,
+ * which is cut to max_message bytes and ends with a NUL. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
                           size_t max_message);
 
 /*
- * Finds the leftmost match at or after byte `from`; of those that begin at the same place, the one
- * that the order of the alternatives prefers. Without ret_start and ret_end it only tells whether
- * there is one, which is quicker. false also if the run has failed.
+ * Finds the leftmost match that begins at or after byte `from` of the n bytes of the text; of
+ * several that begin at the same place, the one that the order of the alternatives prefers.
+ * *ret_start and *ret_end get its first byte and the byte after it. If both are NULL, the search
+ * only finds out whether there is a match, which is quicker. The search charges its work to the
+ * run, and uses its scratch memory. False: there is no match, or the run has failed.
  */
 bool hf__cel_regex_find(const struct hf__cel_regex *regex, struct hf__cel_run *run,
                         const char *text, size_t n, size_t from, size_t *ret_start,

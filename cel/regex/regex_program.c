@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the program of a regular expression.
+ * Compiles a regular expression: reads it into a tree (syntax.c), and writes the program that a
+ * search follows (search.c).
  *
- * Invariant: the program has at most HF__CEL_REGEX_SIZE_MAX instructions; repetitions of
- * repetitions end there, not in a long loop.
+ * Invariants: the program has at most HF__CEL_REGEX_SIZE_MAX instructions, and its memory is
+ * allocated once, for the size that the tree needs (size_of). Writing stops at that size. So
+ * repetitions of repetitions, which multiply, cost neither much memory nor much time.
  */
 #include "cel/regex/regex_program.h"
 
@@ -17,23 +19,24 @@
 #include "cel/regex/regex.h"
 
 struct writer {
-        struct hf__cel_instruction *instructions;
+        struct hf__cel_instruction *instructions; /* room for `max`; owned by the arena */
         uint32_t n;
         uint32_t max;
-        bool full;
+        bool full; /* an instruction had no room, so the program is useless */
 };
 
 static void write_node(struct writer *w, const struct hf__cel_regex_node *node);
 
+/* Appends an instruction that goes to the next one. Never NULL. */
 static struct hf__cel_instruction *emit_instruction(struct writer *w,
                                                     enum hf__cel_instruction_kind kind) {
         struct hf__cel_instruction *instruction;
 
         if (w->n == w->max) {
-                /* A limit that is reached is reported at the end, so that no caller has to pass the
-                 * failure on. */
+                /* hf__cel_regex_compile reports the failure at the end, so that no caller has to
+                 * pass it on. Until then callers may write to the last instruction. */
                 w->full = true;
-                return &w->instructions[w->n - 1]; /* too large: nothing uses this program */
+                return &w->instructions[w->n - 1];
         }
         assert(w->n < w->max);
         instruction = &w->instructions[w->n++];
@@ -41,11 +44,12 @@ static struct hf__cel_instruction *emit_instruction(struct writer *w,
         return instruction;
 }
 
-/* A split of which one way is the next instruction, and the other is set with set_other. */
+/* Appends a split that goes to the next instruction and to one that set_other sets later. */
 static struct hf__cel_instruction *emit_split(struct writer *w) {
         return emit_instruction(w, HF__CEL_DO_SPLIT);
 }
 
+/* lazy: `other` is preferred to the next instruction. */
 static void set_other(struct hf__cel_instruction *split, bool lazy, uint32_t other) {
         if (lazy)
                 split->x = other;
@@ -53,8 +57,10 @@ static void set_other(struct hf__cel_instruction *split, bool lazy, uint32_t oth
                 split->y = other;
 }
 
+/* Each alternative except the last begins with a split, which also goes to the next alternative,
+ * and ends with a jump to the end of the choice. Until the end is known, the jumps form a list. */
 static void write_choice(struct writer *w, const struct hf__cel_regex_node *node) {
-        uint32_t jumps = UINT32_MAX; /* the last jump to the end; each names the one before */
+        uint32_t jumps = UINT32_MAX; /* the last jump; its x is the index of the one before */
 
         for (const struct hf__cel_regex_node *child = node->child; child && !w->full;
              child = child->next) {
@@ -85,8 +91,9 @@ static void write_loop(struct writer *w, const struct hf__cel_regex_node *node) 
         set_other(split, node->lazy, w->n);
 }
 
+/* Writes the child `min` times, and then the optional rounds, or a loop if there is no maximum. */
 static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node) {
-        uint32_t splits = UINT32_MAX; /* the last split; each names the one before */
+        uint32_t splits = UINT32_MAX; /* the last split; its other way is the one before */
         uint32_t optional = node->max == HF__CEL_NO_MAX ? 0 : node->max - node->min;
 
         for (uint32_t i = 0; i < node->min && !w->full; i++) {
@@ -99,8 +106,8 @@ static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node
         }
         if (node->max == HF__CEL_NO_MAX)
                 write_loop(w, node);
-        /* Each optional round begins with a split whose other way leads past all rounds. Until that
-         * end is known, the other way of each split names the split before it. */
+        /* Each optional round begins with a split, which also goes to the end of all rounds. Until
+         * the end is known, the splits form a list. */
         for (uint32_t i = 0; i < optional && !w->full; i++) {
                 set_other(emit_split(w), node->lazy, splits);
                 splits = w->n - 1;
@@ -133,9 +140,9 @@ static void write_node(struct writer *w, const struct hf__cel_regex_node *node) 
         }
 }
 
-/* Whether every match begins at the beginning of the text, as far as the first parts of the pattern
- * show it. A search of such a pattern ends at the first character that does not fit. A false result
- * costs only time. */
+/* Whether every match begins at the beginning of the text. Only the first parts of the pattern are
+ * looked at, so the result may be false for such a pattern; that costs only time. A search of an
+ * anchored pattern ends at the first character that does not fit. */
 static bool is_anchored(const struct hf__cel_regex_node *node) {
         while ((node->kind == HF__CEL_REGEX_CHOICE || node->kind == HF__CEL_REGEX_SEQUENCE) &&
                node->child) {
@@ -146,9 +153,8 @@ static bool is_anchored(const struct hf__cel_regex_node *node) {
         return node->kind == HF__CEL_REGEX_ASSERTION && node->assertion == HF__CEL_BEGIN_TEXT;
 }
 
-/* How many instructions a node needs; HF__CEL_REGEX_SIZE_MAX if that many or more. The number is
- * known before a program is written, so its memory is limited. Each level of the tree is cut to the
- * limit, so no product overflows. */
+/* How many instructions a node needs, at most HF__CEL_REGEX_SIZE_MAX: each level of the tree is cut
+ * to that, so no product overflows. The recursion is as deep as the tree, which syntax.c limits. */
 static uint64_t size_of(const struct hf__cel_regex_node *node) {
         uint64_t size = 0;
 
@@ -182,7 +188,7 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
 
         if (r != 0)
                 return r;
-        /* One more for the match. */
+        /* One more for the MATCH. */
         w.max = (uint32_t)size_of(root) + 1;
         w.instructions = hf__arena_alloc(arena, w.max * sizeof *w.instructions);
         regex = hf__arena_alloc(arena, sizeof *regex);

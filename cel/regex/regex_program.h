@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The program of a regular expression: what the search follows. Immutable once made. */
+/* The program of a regular expression, which a search follows (search.c). Owner: an arena.
+ * Immutable once made. Thread: any. */
 #include <stdint.h>
 
 #include "cel/regex/syntax.h"
 
 enum hf__cel_instruction_kind {
-        HF__CEL_DO_SET,    /* a character of the set, then the next instruction */
-        HF__CEL_DO_ASSERT, /* a condition on the place, then the next instruction */
-        HF__CEL_DO_SPLIT,  /* x is preferred to y */
-        HF__CEL_DO_JUMP,   /* to x */
-        HF__CEL_DO_MATCH,
+        HF__CEL_DO_SET,    /* reads a character of the set, then goes to the next instruction */
+        HF__CEL_DO_ASSERT, /* goes to the next instruction if the assertion holds here */
+        HF__CEL_DO_SPLIT,  /* goes to x and to y; a match through x is preferred */
+        HF__CEL_DO_JUMP,   /* goes to x */
+        HF__CEL_DO_MATCH,  /* the pattern has matched */
 };
 
 struct hf__cel_instruction {
@@ -22,7 +23,7 @@ struct hf__cel_instruction {
 };
 
 struct hf__cel_regex {
-        struct hf__cel_instruction *instructions;
+        struct hf__cel_instruction *instructions; /* the last one is a MATCH */
         uint32_t n;
         bool anchored; /* a match can begin only at the beginning of the text */
 };

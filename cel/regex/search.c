@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches a text: all ways through the program advance together, one character at a time. So the
- * time is in proportion to the sizes of the text and of the program, as RE2 promises; a search that
- * tries one way after another can need exponentially many steps.
+ * Searches a text for a pattern. The search follows all ways through the program at the same time,
+ * one character after the other (Thompson's algorithm, as in RE2). So the time is at most the
+ * length of the text times the size of the program; a search that tries one way after the other can
+ * need exponentially many steps.
  *
- * Invariants: an instruction is in a list at most once, so a character costs at most the size of
- * the program, and loops of empty matches end. A list is in the order of preference: the first way
- * that matches wins, and those after it are dropped.
+ * Invariants: an instruction is in a list of ways at most once, so that a character costs at most
+ * the size of the program, and loops of empty matches end. A list is in the order of preference:
+ * the first way that matches wins, and those after it are dropped.
  */
 #include <assert.h>
 #include <string.h>
@@ -17,9 +18,10 @@
 #include "cel/regex/regex_program.h"
 #include "cel/values/run.h"
 
+/* A way through the program that fits the text so far. */
 struct way {
-        uint32_t at; /* a SET or MATCH instruction */
-        size_t start;
+        uint32_t at;  /* the index of the SET or MATCH instruction that comes next */
+        size_t start; /* the byte of the text at which the match begins */
 };
 
 struct ways {
@@ -30,16 +32,17 @@ struct ways {
 struct search {
         const struct hf__cel_regex *regex;
         struct hf__cel_run *run;
-        const char *text;
+        const char *text; /* borrowed */
         size_t n;
-        uint64_t *visited; /* of each instruction: the last round that reached it */
-        uint64_t round;
-        uint32_t *stack;
-        struct ways now;
-        struct ways next;
-        uint64_t steps; /* instructions visited since the last charge */
+        uint64_t *visited; /* for each instruction: the last round that reached it */
+        uint64_t round;    /* counts the places in the text, from 1 */
+        uint32_t *stack;   /* of add_way */
+        struct ways now;   /* the ways at the current place */
+        struct ways next;  /* the ways after the current character */
+        uint64_t steps;    /* instructions visited since the last charge */
 };
 
+/* Whether the byte is a character of a word. As in RE2, only ASCII counts, so a byte is enough. */
 static bool is_word(const struct search *s, size_t at) {
         unsigned char c = (unsigned char)s->text[at];
 
@@ -47,6 +50,7 @@ static bool is_word(const struct search *s, size_t at) {
                c == '_';
 }
 
+/* Whether the assertion holds between the bytes at - 1 and `at`. */
 static bool assertion_holds(const struct search *s, enum hf__cel_assertion assertion, size_t at) {
         bool word_before = at > 0 && is_word(s, at - 1);
         bool word_after = at < s->n && is_word(s, at);
@@ -62,8 +66,9 @@ static bool assertion_holds(const struct search *s, enum hf__cel_assertion asser
         return false;
 }
 
-/* Adds the instructions that can be reached from `from` without reading a character, at byte
- * `at`. */
+/* Adds a way for each SET and MATCH instruction that can be reached from the instruction `from`
+ * without reading a character. start: where the match begins; at: the current byte. It has a stack
+ * of its own in place of recursion, because a program may have thousands of instructions. */
 static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t start, size_t at) {
         uint32_t n_stack = 0;
 
@@ -98,8 +103,8 @@ static void add_way(struct search *s, struct ways *ways, uint32_t from, size_t s
         }
 }
 
-/* Divides the scratch memory of the run among the arrays. Later searches use it again. findAll
- * would else allocate for each match. */
+/* Divides the scratch memory of the run among the arrays. Later searches use the memory again;
+ * otherwise the function findAll would allocate for each match. False: the run has failed. */
 static bool prepare_search(struct search *s) {
         size_t n = s->regex->n;
         size_t need = n * sizeof *s->visited + 2 * n * sizeof *s->now.items +
@@ -125,8 +130,9 @@ static bool prepare_search(struct search *s) {
         return true;
 }
 
-/* Advances all ways over the character c, which ends at `after`. Returns whether a way matched
- * before it, at `at`. */
+/* Advances all ways in `now` over the character c, which occupies the bytes from `at` to `after`,
+ * and puts them into `next`. at_end: there is no character. Returns whether a way has matched at
+ * `at`; the ways after it in the list, which are less preferred, are then dropped. */
 static bool advance_ways(struct search *s, uint32_t c, bool at_end, size_t at, size_t after,
                          size_t *ret_start, size_t *ret_end) {
         s->round++;

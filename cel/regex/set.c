@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of characters as ranges.
+ * Sets of characters as ranges of code points.
  *
- * Invariant: a finished set is sorted and has no overlaps, so a look-up is a binary search.
+ * Invariants: a finished set is sorted and has no overlaps, because look-ups bisect it. Between its
+ * ranges is at least one character: ranges that touch have become one.
  */
 #include "cel/regex/set.h"
 
@@ -13,6 +14,8 @@
 
 #define LAST 0x10ffff /* the greatest code point */
 
+/* Appends a range. The memory doubles, so n ranges cost time in proportion to n; the arena keeps
+ * the old memory until it is freed. False: out of memory. */
 static bool push_range(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                        uint32_t last) {
         if (set->n == set->space) {
@@ -85,6 +88,7 @@ static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
         return next > LAST || push_range(arena, set, next, LAST);
 }
 
+/* Adds the ranges in `pairs`, or all characters outside of them. False: out of memory. */
 static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
                       bool negated, bool fold) {
         struct hf__cel_set other = {0};
@@ -145,8 +149,8 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
         return false;
 }
 
-/* Shell's method: most sets have a few ranges and are nearly sorted, and glibc's qsort may
- * allocate. */
+/* Sorts by Shell's method. Most sets have few ranges that are nearly sorted, and glibc's qsort may
+ * allocate memory that the arena does not count. */
 static void sort_ranges(struct hf__cel_range *ranges, size_t n) {
         for (size_t gap = n / 2; gap > 0; gap /= 2)
                 for (size_t i = gap; i < n; i++) {
@@ -166,7 +170,7 @@ bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool n
         for (size_t i = 0; i < set->n; i++) {
                 struct hf__cel_range next = set->ranges[i];
 
-                /* Ranges that touch become one, too, so that the search has fewer of them. */
+                /* Ranges that touch become one as well, so that a look-up has fewer of them. */
                 if (n > 0 && next.first <= set->ranges[n - 1].last + 1) {
                         if (next.last > set->ranges[n - 1].last)
                                 set->ranges[n - 1].last = next.last;
@@ -182,7 +186,7 @@ bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool n
                         return false;
                 *set = other;
         }
-        /* Most characters of texts are ASCII. A bit for each of them saves the search. */
+        /* Most characters of texts are ASCII. A bit for each of them saves the bisection. */
         set->ascii[0] = set->ascii[1] = 0;
         for (size_t i = 0; i < set->n; i++)
                 for (uint32_t c = set->ranges[i].first; c <= set->ranges[i].last && c < 128; c++)

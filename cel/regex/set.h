@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Sets of characters. Owner: an arena. Thread: the owner's while it is made, then any. */
+/*
+ * Sets of characters. A set begins as {0}, gets ranges, and is finished; only then can it be
+ * searched. Its memory belongs to the arena that is passed. Thread: one while the set is made, any
+ * after it is finished.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,12 +19,12 @@ struct hf__cel_range {
 struct hf__cel_set {
         struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
         size_t n;
-        size_t space;
+        size_t space;      /* ranges for which there is memory */
         uint64_t ascii[2]; /* once finished: a bit for each character below 128 */
 };
 
-/* Adds a range. `fold`: also adds the characters that differ from it only in case. false: out of
- * memory. */
+/* Adds the range from `first` to `last`. `fold`: also adds the characters that differ only in case
+ * from those of the range. False: out of memory. */
 bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
                      uint32_t last, bool fold);
 /* Adds a finished set. false: out of memory. */

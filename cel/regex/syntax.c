@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads regular expressions in the syntax of RE2.
+ * Reads regular expressions in the syntax of RE2. It is a parser by recursive descent: a choice
+ * consists of sequences, a sequence of repetitions, and a repetition of an atom, which may be a
+ * group with a choice in it.
  *
- * Invariants: the recursion is at most DEPTH_MAX deep. What RE2 does not know is refused with the
- * words of Go's regexp package, which Kubernetes shows.
+ * Conventions: functions called parse_ return a node, or NULL after an error, which is in p->r and
+ * p->message. Functions called take_ consume a part of the pattern and return whether it was there.
+ *
+ * Invariants: the recursion is at most DEPTH_MAX groups deep. Memory and time do not grow faster
+ * than the pattern (RANGES_MAX). A pattern that RE2 does not accept is refused with the words of
+ * Go's regexp package, because Kubernetes shows these.
  */
 #include "cel/regex/syntax.h"
 
@@ -19,28 +25,29 @@
 #include "base/utf8.h"
 #include "cel/regex/unicode.h"
 
-/* Go allows 1000 levels. The functions here recurse on the stack of a worker, and no pattern of
- * practice has more than a few. */
+/* Groups within groups. Go allows 1000 levels. The functions here recurse on the stack of a worker
+ * thread, which is small, and patterns in practice have only a few levels. */
 #define DEPTH_MAX 100
 /* \pL alone names hundreds of ranges of characters, so a short pattern could need much memory. */
 #define RANGES_MAX 50000
 
+/* The flags of (?imsU). */
 struct flags {
-        bool fold;
-        bool multi_line;
-        bool dot_all;
-        bool lazy;
+        bool fold;       /* i: ignores case */
+        bool multi_line; /* m: ^ and $ also match at the ends of lines */
+        bool dot_all;    /* s: a dot also matches a newline */
+        bool lazy;       /* U: x* prefers fewer rounds, and x*? more */
 };
 
 struct parser {
-        struct hf__arena *arena;
+        struct hf__arena *arena; /* borrowed */
         const char *start;
-        const char *at;
+        const char *at; /* the next byte to read */
         const char *end;
         struct flags flags;
-        unsigned depth;
-        size_t n_ranges; /* what count_ranges has counted; a class is counted after each addition */
-        int r;
+        unsigned depth;  /* of groups */
+        size_t n_ranges; /* the sum of the sizes of classes after each addition (count_ranges) */
+        int r;           /* the first error; 0 = none */
         char *message;
         size_t max_message;
 };
@@ -61,6 +68,7 @@ static void *refuse_pattern(struct parser *p, const char *what, const char *from
         return NULL;
 }
 
+/* NULL: out of memory, which p->r says. */
 static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_kind kind) {
         struct hf__cel_regex_node *node = hf__arena_alloc(p->arena, sizeof *node);
 
@@ -97,6 +105,7 @@ static uint32_t take_character(struct parser *p) {
         return n > 0 ? c : 0xfffd;
 }
 
+/* Finishes the set of a node. node NULL: an earlier step has failed. */
 static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_regex_node *node,
                                              bool negated) {
         if (!node)
@@ -106,8 +115,8 @@ static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_re
         return p->r == 0 ? node : NULL;
 }
 
-/* Each character is a set. So a pattern that ignores case needs no instruction of its own, and a
- * set of one range is found as quickly as a character. */
+/* A single character is a set of one as well. So a pattern that ignores case needs no instruction
+ * of its own, and a look-up in such a set is as quick as a comparison. */
 static struct hf__cel_regex_node *character(struct parser *p, uint32_t c) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
@@ -217,6 +226,7 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
         return refuse_pattern(p, "invalid character class range", start, p->at);
 }
 
+/* Whether a backslash and c name a class such as \d. */
 static bool is_perl(char c) { return c != 0 && strchr("dswDSW", c); }
 
 /* Reads [:name:] within a class. false: the text is something else, or p->r is set. A bracket
@@ -255,6 +265,8 @@ static bool take_class_character(struct parser *p, uint32_t *ret_c, const char *
         return true;
 }
 
+/* Adds one item of a class to the set: a character, a range, or a class within the class.
+ * class_start: the opening bracket, for the error. False: p->r is set. */
 static bool take_class_item(struct parser *p, struct hf__cel_set *set, const char *class_start) {
         const char *start = p->at;
         uint32_t first;
@@ -288,7 +300,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
         return p->r == 0 && (first == last || !p->flags.fold || count_ranges(p, set));
 }
 
-/* A class after its bracket. */
+/* Parses a class, [a-z], after its opening bracket. */
 static struct hf__cel_regex_node *parse_class(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
         const char *start = p->at - 1;
@@ -334,7 +346,9 @@ static bool parse_flags(struct parser *p, struct flags *flags) {
         return p->at < p->end || refuse_pattern(p, "missing closing )", p->start, p->end);
 }
 
-/* Names are checked and forgotten: no function of expressions returns what a group has matched. */
+/* Reads the name of a group, (?P<name>...), after the question mark. It is checked and forgotten:
+ * no function of CEL returns the text that a group has matched. False: there is no name, or p->r is
+ * set. */
 static bool skip_group_name(struct parser *p) {
         const char *start = p->at - 2;
         const char *name;
@@ -350,7 +364,8 @@ static bool skip_group_name(struct parser *p) {
         return true;
 }
 
-/* A group after its parenthesis. */
+/* Parses a group after its opening parenthesis. Flags without a group, "(?i)", change those of the
+ * group that encloses them, so p->flags is restored at the end of that group only. */
 static struct hf__cel_regex_node *parse_group(struct parser *p) {
         struct flags before = p->flags;
         struct flags flags = p->flags;
@@ -359,7 +374,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
         if (take_text(p, "?") && !skip_group_name(p)) {
                 if (p->r != 0)
                         return NULL;
-                /* RE2 has no look-around, since it could not be matched in linear time. */
+                /* RE2 has no look-around, because it could not be matched in linear time. */
                 if (peek_text(p, "=") || peek_text(p, "!") || peek_text(p, "<"))
                         return refuse_pattern(p, "invalid or unsupported Perl syntax", p->at - 2,
                                               p->at + 1);
@@ -408,7 +423,8 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         return take_escape(p, &c) ? character(p, c) : NULL;
 }
 
-/* A dot is all characters but a newline; with the flag s it is all of them. */
+/* A dot matches all characters except a newline; with the flag s it matches all of them. It is the
+ * complement of a set. */
 static struct hf__cel_regex_node *parse_dot(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
@@ -437,7 +453,8 @@ static struct hf__cel_regex_node *parse_atom(struct parser *p) {
         return character(p, take_character(p));
 }
 
-/* Reads digits. False: there are none. A large number becomes HF__CEL_REPEAT_MAX + 1. */
+/* Reads digits. False: there are none. A number above HF__CEL_REPEAT_MAX is not exact, but stays
+ * above it. */
 static bool take_count(struct parser *p, uint32_t *ret_count) {
         const char *start = p->at;
 
@@ -448,8 +465,8 @@ static bool take_count(struct parser *p, uint32_t *ret_count) {
         return p->at > start;
 }
 
-/* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed. RE2
- * takes x{ and x{,2} for the characters that they consist of. */
+/* Reads "{2}", "{2,}" or "{2,3}". Any other text is not a repetition, and is not consumed: in RE2
+ * the characters of "x{" and "x{,2}" stand for themselves. */
 static bool take_braces(struct parser *p, uint32_t *ret_min, uint32_t *ret_max) {
         const char *start = p->at;
 
@@ -480,6 +497,8 @@ static bool take_repetition(struct parser *p, uint32_t *ret_min, uint32_t *ret_m
         return take_braces(p, ret_min, ret_max);
 }
 
+/* Parses an atom and the repetition after it. RE2 refuses a second repetition such as "x**", so the
+ * parser looks for one and then goes back. */
 static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
         struct hf__cel_regex_node *node = parse_atom(p);
         const char *start = p->at;
@@ -510,7 +529,8 @@ static struct hf__cel_regex_node *parse_repeat(struct parser *p) {
         return node;
 }
 
-/* Stores a child in *place, the end of a list of children. Returns the place of the next child. */
+/* Appends a child to the list that ends at *place. Returns the place of the next child. child NULL:
+ * an error, after which nothing is appended. */
 static struct hf__cel_regex_node **append_node(struct hf__cel_regex_node **place,
                                                struct hf__cel_regex_node *child) {
         *place = child;

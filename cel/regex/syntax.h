@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Reads a regular expression into a tree. Pure. */
+/*
+ * Reads a regular expression in the syntax of RE2 into a tree. Pure. Thread: any, with an arena of
+ * its own.
+ */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,9 +13,9 @@
 enum hf__cel_regex_kind {
         HF__CEL_REGEX_EMPTY,
         HF__CEL_REGEX_SET,
-        HF__CEL_REGEX_SEQUENCE, /* of children */
-        HF__CEL_REGEX_CHOICE,   /* of children */
-        HF__CEL_REGEX_REPEAT,   /* of its child */
+        HF__CEL_REGEX_SEQUENCE, /* the children, one after the other */
+        HF__CEL_REGEX_CHOICE,   /* one of the children; earlier ones are preferred */
+        HF__CEL_REGEX_REPEAT,   /* the child, `min` to `max` times */
         HF__CEL_REGEX_ASSERTION,
 };
 
@@ -25,21 +28,22 @@ enum hf__cel_assertion {
         HF__CEL_NO_WORD_EDGE,
 };
 
-#define HF__CEL_REPEAT_MAX 1000
+#define HF__CEL_REPEAT_MAX 1000 /* the largest number in {n,m}, as in RE2 */
 #define HF__CEL_NO_MAX     UINT32_MAX
 
 struct hf__cel_regex_node {
         enum hf__cel_regex_kind kind;
         struct hf__cel_regex_node *next;  /* the next child of the same parent */
-        struct hf__cel_regex_node *child; /* the first one */
-        struct hf__cel_set set;
-        enum hf__cel_assertion assertion;
-        uint32_t min;
-        uint32_t max; /* HF__CEL_NO_MAX: no limit */
-        bool lazy;
+        struct hf__cel_regex_node *child; /* the first child */
+        struct hf__cel_set set;           /* of a SET; finished */
+        enum hf__cel_assertion assertion; /* of an ASSERTION */
+        uint32_t min;                     /* of a REPEAT */
+        uint32_t max;                     /* of a REPEAT; HF__CEL_NO_MAX: no limit */
+        bool lazy;                        /* of a REPEAT: fewer rounds are preferred */
 };
 
-/* 0, -ENOMEM, or HF_E_INVALID with a message. */
+/* Parses n bytes. The nodes belong to the arena. 0; -ENOMEM; or HF_E_INVALID with a message in
+ * reterr_message, which is cut to max_message bytes and ends with a NUL. */
 int hf__cel_regex_parse(struct hf__arena *arena, const char *text, size_t n,
                         struct hf__cel_regex_node **ret_root, char *reterr_message,
                         size_t max_message);

@@ -2,8 +2,8 @@
 /*
  * Finds the classes of Unicode that patterns name, and the class of a character.
  *
- * Invariant: the names that are known, and how they may be written, are those of the regexp package
- * of Go, which Kubernetes uses.
+ * Invariant: the known names, and the ways in which a pattern may write them, are those of the
+ * regexp package of Go, which Kubernetes uses.
  */
 #include "cel/regex/unicode.h"
 
@@ -12,20 +12,23 @@
 #include "cel/regex/unicode_names.h"
 #include "cel/regex/unicode_ranges.h"
 
-#define NAME_MAX_BYTES 40
-#define LAST           0x10ffff
+#define NAME_MAX_BYTES 40       /* with the NUL; the names of the tables are shorter */
+#define LAST           0x10ffff /* the greatest code point */
 #define ALL            UINT32_MAX
-#define NOT_PRINTED    0x3800001f /* the classes of C and Z in unicode_names.c */
+/* The categories C and Z, whose bits unicode_names.c has: if that table is made anew and they
+ * change, this number must change too. */
+#define NOT_PRINTED 0x3800001f
 
-/* Runs of characters, and which of them belong to the class. */
+/* A class: all runs of a table (unicode_ranges.h) that belong to it. */
 struct class {
-        const uint32_t *runs;
+        const uint32_t *runs; /* static */
         size_t n;
         uint32_t classes; /* of a category: bit i is set if runs of class i belong to it */
-        uint32_t script;  /* or the number of the script; 0: a category */
+        uint32_t script;  /* of a script: its number; 0: the class is a category */
 };
 
-/* "lower case-letter" becomes "Lowercaseletter". false: it is empty, or too long to be a name. */
+/* Brings a name into the form of the tables: "lower case-letter" becomes "Lowercaseletter". False:
+ * the name is empty, or longer than all names. */
 static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_BYTES]) {
         size_t length = 0;
 
@@ -46,6 +49,7 @@ static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_
         return length > 0;
 }
 
+/* Takes time in proportion to the number of names, about 300; a pattern is compiled once. */
 static bool find_class(const char *name, struct class *ret_class) {
         *ret_class = (struct class){.runs = hf__cel_category_runs, .n = hf__cel_n_category_runs};
         if (strcmp(name, "Any") == 0) {
@@ -113,7 +117,7 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
                        hf__cel_set_add_set(arena, set, &other);
         if (strcmp(text, "Assigned") == 0) {
                 negated = !negated;
-                /* Assigned is everything but the class of characters that are not assigned. */
+                /* The assigned characters are all except those of Cn, the unassigned ones. */
                 memcpy(text, "Cn", 3);
         }
         *ret_known = find_class(text, &class);
@@ -128,7 +132,7 @@ bool hf__cel_unicode_is_printed(uint32_t character) {
 
         if (character < 0x80)
                 return character >= ' ' && character < 0x7f;
-        while (high - low > 1) { /* the first run begins with 0, so run `low` is not behind it */
+        while (high - low > 1) { /* run `low` never begins after the character: run 0 begins at 0 */
                 size_t middle = low + (high - low) / 2;
 
                 if (hf__cel_category_runs[middle] >> 8 <= character)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Classes of Unicode (L, Lu, Letter, Greek), and which characters are printed. Pure. Thread: any.
- */
+/* Classes of Unicode (L, Lu, Letter, Greek), and which characters Go prints as they are. Pure.
+ * Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cel/regex/set.h"
 
-/* Adds a class by its name, in any case; spaces, hyphens and underscores do not count. false: out
- * of memory or, if *ret_known is false, there is no such class. */
+/* Adds the class with a name of n bytes, in any case; spaces, hyphens and underscores do not count.
+ * negated: adds all other characters. fold: also adds characters that differ only in case. False:
+ * out of memory; or, if *ret_known is false, there is no such class. */
 bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                              size_t n, bool negated, bool fold, bool *ret_known);
 /* Whether Go's strconv.IsPrint is true: a letter, mark, number, punctuation or symbol, or the ASCII

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Characters that differ only in case, in Unicode 15.0. Written by tools/unicode-classes.
+ * Characters that differ only in case (Unicode 15.0). Written by tools/unicode-classes.
  *
- * Invariant: the table is sorted.
+ * An entry {from, to}: `to` is the next character that differs from `from` only in case; the last
+ * of several such characters leads back to the first.
+ *
+ * Invariant: the entries ascend by `from`, because look-ups bisect the table.
  */
 #include "cel/regex/unicode_folds.h"
 

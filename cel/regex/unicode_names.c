@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of classes, in Unicode 15.0. Written by tools/unicode-classes.
+ * Names of classes (Unicode 15.0). Written by tools/unicode-classes.
  *
- * Invariant: both tables are sorted.
+ * An entry is a name in the form that canonical_name (unicode.c) makes of the name in a pattern,
+ * and the numbers in unicode_ranges.c: of a category a set of bits, of a script one number.
+ *
+ * Invariant: both files are written in one run of the tool, so the numbers agree. The entries are
+ * sorted only to make the table readable.
  */
 #include "cel/regex/unicode_names.h"
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Characters of each class, in Unicode 15.0. Written by tools/unicode-classes.
+ * Characters of each class (Unicode 15.0). Written by tools/unicode-classes.
  *
- * Invariant: both tables are sorted.
+ * An entry is (first character of a run) << 8 | number of its class. The run ends before the first
+ * character of the next entry. unicode_names.c has the names of the numbers.
+ *
+ * Invariant: the entries of a table ascend, and the first begins with character 0, because look-ups
+ * bisect the table.
  */
 #include "cel/regex/unicode_ranges.h"
 

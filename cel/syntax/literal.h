@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The values of literals. Pure. */
+/* The values of literals. Pure. Thread: the owner of the arena. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk that lists the fields of a value.
+ * The walk that lists the fields of a value: all of them, or those that an applier owns. An applier
+ * owns the leaves, and what is empty; it owns an object or list that it fills only where the schema
+ * does not name it, such as an element of a list.
  *
  * Invariant: the walk visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
  */

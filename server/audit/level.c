@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of levels and stages, which are wire format.
+ * The names of levels and stages. Policies and audit events contain them, so they are those of
+ * audit.k8s.io/v1.
  *
  * Invariant: each table has a name for every member of its enum, in the enum's order, because it is
  * indexed by the member.

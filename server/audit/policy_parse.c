@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the text of a policy, and makes the rules. Invariants:
+ * Checks the text of an audit policy, and makes its rules. Invariants:
  *
  *  - An unknown field is an error: a misspelt field would otherwise widen its rule without a
  *    warning.
@@ -100,6 +100,8 @@ static int check_list(const struct hf__json *object, const char *where, const ch
         return 0;
 }
 
+/* Adds the stages in omitStages to *stages, a bit for each. A rule's come on top of the policy's.
+ */
 static int parse_stages(const struct hf__json *object, const char *where, unsigned *stages,
                         struct hf_status *reterr_status) {
         const struct hf__json *list;
@@ -152,6 +154,7 @@ static int parse_level(const struct hf__json *rule, const char *where, enum hfd_
 
 /* ---- rules ---- */
 
+/* Checks the elements of nonResourceURLs. */
 static int check_urls(const struct hf__json *urls, const char *where,
                       struct hf_status *reterr_status) {
         for (const struct hf__json *e = hf__json_first(urls); e; e = hf__json_next(e)) {
@@ -202,6 +205,7 @@ static int check_resources(const struct hf__json *entries, const char *rule_wher
         return r;
 }
 
+/* Sets the lists of the rule, which are borrowed from json. */
 static int parse_lists(const struct hf__json *json, const char *where, struct hfd_audit_rule *rule,
                        struct hf_status *reterr_status) {
         const struct {

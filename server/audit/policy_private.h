@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The rules of a policy. policy_parse.c makes them, and audit_policy.c reads them. */
+/*
+ * The rules of a policy. policy_parse.c makes them, and audit_policy.c reads them. Private to
+ * server/audit. Thread: any; nothing but `refs` changes once the policy is parsed.
+ */
 #include <stdatomic.h>
 #include <stddef.h>
 

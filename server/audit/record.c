@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records, bodies and events.
+ * Makes the record of a request (what all its audit events have in common), collects the bodies of
+ * the request and its response, and makes the events.
  *
  * Invariant: a body or an event gives back all that it has taken from the budget when it is freed.
  * A body that could not be kept holds nothing.
@@ -19,7 +20,7 @@
 
 #define AGENT_MAX   1024 /* bytes of User-Agent, as in kube-apiserver */
 #define TRUNCATED   "...TRUNCATED"
-#define PIECES_STEP 8
+#define PIECES_STEP 8   /* pieces by which the array of a body grows */
 #define USER_BYTES  512 /* an estimate of the memory of the users; they may have more */
 
 /* ---- the budget ---- */
@@ -140,6 +141,7 @@ static const char *store_agent(char **at, const char *agent) {
         return copy;
 }
 
+/* The bytes that set_texts needs at most, with a NUL for each text. */
 static size_t text_size(const struct hfd_audit_head *head) {
         const struct hfd_attributes *a = head->attributes;
         const char *const texts[] = {head->id, head->path, head->query,  head->source_ips,
@@ -240,6 +242,7 @@ struct hfd_audit_event *hfd_audit_event_new(struct hfd_audit_record *record,
         event->stage = stage;
         event->at = at;
         event->code = code;
+        /* The last event takes the bodies; what arrives afterwards is not recorded. */
         if (!complete)
                 return event;
         pthread_mutex_lock(&record->mu);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of authorization that no object can change. So no mistake in a role can lock the
- * administrator out, or make a probe of the server's health fail. */
+/*
+ * The rules of authorization that no object can change.
+ *
+ * Invariant: they depend on the user, the verb and the path alone. So no mistake in a role can lock
+ * the administrator out, or make a probe of the server's health fail.
+ */
 #include "server/auth/fixed_rules.h"
 
 #include <assert.h>

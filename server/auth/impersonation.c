@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the headers of an impersonation.
+ * Reads the headers of an impersonation: the user as whom the sender wants to make the request.
  *
- * The HTTP server joins repeated headers by ", ". So a comma in a group or in an extra value
- * separates two groups or values. That grants nothing: the sender needs the right to impersonate
- * each of them.
+ * Invariants: this file only reads; the filter checks that the sender may impersonate the user,
+ * each group and each extra value. The HTTP server joins repeated headers by ", ", so a comma in a
+ * group or in an extra value separates two of them. That grants nothing, because each is checked.
+ * Whatever does not fit is refused, never cut.
  */
 #include "server/auth/impersonation.h"
 
@@ -32,6 +33,7 @@ static bool next_part(const char **at, char *part, size_t max) {
         return true;
 }
 
+/* list: the header's value. False: there are too many groups, or one is too long. */
 static bool add_groups(struct hfd_user *user, const char *list) {
         char group[sizeof user->groups[0]];
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fills in users, and answers questions about them. Invariant: a text that does not fit is refused,
- * never cut. */
+/*
+ * Fills in a struct hfd_user, which has its texts in arrays of fixed size, and makes the smaller
+ * struct hfd_requester of it, which a request keeps.
+ *
+ * Invariant: a text that does not fit is refused, never cut: a user with a shorter name or without
+ * one of its groups would be another user.
+ */
 #include "server/auth/user.h"
 
 #include <assert.h>

@@ -11,7 +11,8 @@ struct hfd_jwt_key_set;
  * Reads the files of --service-account-signing-key-file and --service-account-key-file. generated:
  * the PEM text of the generated key; NULL = it is not made yet, so without the first flag no key of
  * the set signs. 0, -ENOMEM, or HF_E_INVALID and errors of hfd_read_file with a message that names
- * the flag and the file. Blocks on files. The caller owns the reference.
+ * the flag and the file. Blocks on files. The caller owns the reference. Thread: any; no state is
+ * kept between calls.
  */
 int hfd_account_keys_read(const struct hfd_config *config, const char *generated,
                           struct hfd_jwt_key_set **ret_keys, struct hf_status *reterr_status);

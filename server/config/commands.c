@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of commands: their names, their arguments, and how their --help begins.
+/*
+ * The table of commands: their names, their arguments, and how their --help begins.
  *
  * Invariant: each intro has the form that commands.h describes, because the manual is made from it.
  */

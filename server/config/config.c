@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Completes the configuration, answers questions about it, and frees it.
+ * Completes the configuration that the flags have begun, responds to questions about it, and frees
+ * it.
  *
  * Invariants. What a flag has set is never derived. Only the environment and the host's name are
  * read here: nothing opens a file.
@@ -19,6 +20,7 @@
 
 static bool is_set(const char *text) { return text && text[0]; }
 
+/* Replaces *text, which the configuration owns, by a copy. 0 or -ENOMEM. */
 static int set_text(char **text, const char *value) {
         char *copy = strdup(value);
         if (!copy)
@@ -200,6 +202,7 @@ int hfd_config_complete(struct hfd_config *config, struct hf_status *reterr_stat
         return r < 0 ? hf_fail(reterr_status, r, "%s", hf_strerror(r)) : r;
 }
 
+/* mode NULL: whether the list is valid, with known modes that occur once. */
 bool hfd_config_authorizes_by(const struct hfd_config *config, const char *mode) {
         static const char *const known[] = {"RBAC", "AlwaysAllow"};
         bool seen[2] = {false, false}, found = false;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the output of --help from the tables of flags and commands. It contains no text of its own
- * about a flag, so that it cannot differ from the manual. */
+/*
+ * Writes the output of --help from the tables of flags and commands.
+ *
+ * Invariant: this file has no text about a flag, so that --help and the manual cannot differ.
+ */
 #include "base/strbuf.h"
 #include "server/config/flags.h"
 

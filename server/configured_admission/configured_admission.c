@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plug-ins of admission. Invariant: the chain does not change once the feed runs. */
+/*
+ * Makes the plug-ins of admission, and puts them into the chain through which every write goes.
+ *
+ * Invariants: the chain does not change once the feed runs, because requests read it without a
+ * lock. Its order is that of kube-apiserver: what mutates comes before what validates, and policies
+ * before webhooks. Plug-ins of the command line come first.
+ */
 #include "server/configured_admission/configured_admission.h"
 
 #include <assert.h>
@@ -11,7 +17,7 @@
 #include "server/process/flag_files.h"
 #include "server/server.h"
 
-#define WEBHOOK_CALLS_MIN 16
+#define WEBHOOK_CALLS_MIN 16 /* calls of one webhook at a time, however few places there are */
 
 /* Calls of one webhook may hold a quarter of the places for writing requests. */
 static size_t max_webhook_calls(const struct hfd_config *config) {
@@ -72,7 +78,6 @@ int hfd_configured_admission_load(struct hfd_server *server, struct hf_status *r
         return r;
 }
 
-/* The plug-ins of admission, in the order of kube-apiserver. */
 int hfd_configured_admission_make(struct hfd_server *server) {
         assert(!server->mutating_policies && !server->mutating_webhooks && !server->admission_feed);
         int r = make_policies(server);
@@ -94,6 +99,7 @@ int hfd_configured_admission_make(struct hfd_server *server) {
                                       &server->admission_feed);
 }
 
+/* The feed comes first: its thread gives new configurations to the plug-ins. */
 void hfd_configured_admission_free(struct hfd_server *server) {
         server->admission_feed = hfd_feed_free(server->admission_feed);
         for (size_t i = 0; i < HFD_C_PLUGINS_MAX; i++)

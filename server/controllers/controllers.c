@@ -40,6 +40,7 @@ static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"}
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 static const struct hf_resource secrets = {"", "v1", "secrets"};
 
+/* The context, which all controllers share, and the rows of those that are selected. */
 struct hfd_controllers {
         struct hfd_controller_context context;
         struct hf_controller table[HFD_N_CONTROLLERS];
@@ -163,7 +164,8 @@ static const struct {
 
 /* ---- informers ---- */
 
-/* Whether a selected controller needs the shared informer of a resource. */
+/* Whether a selected controller needs the shared informer of a resource. NEEDS_ALL makes it true
+ * for each resource. */
 static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         static const struct {
                 const char *group, *plural;
@@ -233,7 +235,7 @@ static int make_kinds(struct hfd_controller_context *context,
         return r;
 }
 
-/* The Secrets that hold a token, with an index by their account. */
+/* Creates the informer of the Secrets that hold a token, with an index by their account. */
 static int make_token_secrets(struct hfd_controller_context *context,
                               const struct hfd_controllers_config *config) {
         struct hf_informer_config token_secrets = {
@@ -352,6 +354,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         return 0;
 }
 
+/* Every informer has its handlers and indexes by now: an index must be added before the start. */
 int hfd_controllers_start(struct hfd_controllers *controllers) {
         struct hfd_controller_context *context = &controllers->context;
         int r = hfd_kinds_start(&context->kinds);

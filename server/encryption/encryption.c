@@ -19,19 +19,23 @@
 #include "base/sha256.h"
 #include "server/storage/sealed.h"
 
+/* Bytes of "k8s:enc:aesgcm:v1:NAME:", with a NUL. */
 #define PREFIX_MAX (HFD_ENCRYPTION_NAME_MAX + 32)
 
+/* A key of a rule; or `identity`, which encrypts nothing. */
 struct key {
         struct hfd_cipher *cipher; /* owned; NULL = identity */
         size_t n_prefix;
         char prefix[PREFIX_MAX]; /* "k8s:enc:aesgcm:v1:NAME:"; "" = identity */
 };
 
+/* A resource that a rule covers: "secrets", "*.apps", "*.*". */
 struct entry {
         char *plural, *group; /* owned; "*" = any */
         char *text;           /* owned; as it was written */
 };
 
+/* The first key encrypts what is written; the others only decrypt what was written before. */
 struct hfd_encryption_rule {
         struct entry entries[HFD_ENCRYPTION_RESOURCES_MAX];
         size_t n_entries;
@@ -124,6 +128,8 @@ int hfd_encryption_add_identity(struct hfd_encryption_rule *rule) {
         return add_key(rule, NULL, "");
 }
 
+/* "*.*" matches all resources, "*.GROUP" those of one group. "*" without a group has group "", so
+ * it matches those of the core group. */
 static bool entry_matches(const struct entry *entry, const char *plural, const char *group) {
         bool any = strcmp(entry->plural, "*") == 0;
 

@@ -23,7 +23,7 @@
 #include "server/resources/rows/resource_table.h"
 
 #define JSON_MAX    ((size_t)4 << 20) /* bytes of a text after YAML's aliases are expanded */
-#define PLACE_MAX   160
+#define PLACE_MAX   160               /* bytes of a place, such as "resources[0].providers[1]" */
 #define API_VERSION "apiserver.config.k8s.io/v1"
 #define KIND        "EncryptionConfiguration"
 
@@ -36,6 +36,7 @@ struct parser {
 
 static int refuse_config(const struct parser *p, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+/* Returns HF_E_INVALID. The message has the current place. */
 static int refuse_config(const struct parser *p, const char *format, ...) {
         char why[300];
         va_list values;
@@ -107,6 +108,8 @@ static bool has_upper(const char *text) {
         return false;
 }
 
+/* Adds a resource to the rule: "secrets", "deployments.apps", or with a wildcard. A resource that
+ * an earlier rule covers is refused, because this rule would never be used for it. */
 static int add_resource(struct parser *p, const char *text) {
         char plural[HFD_QUALIFIED_MAX];
         size_t n = strcspn(text, ".");
@@ -183,6 +186,7 @@ static int add_decoded(struct parser *p, enum hfd_cipher_kind kind, const char *
         }
 }
 
+/* Adds a key of a provider. The decoded secret is wiped; the cipher has what it needs. */
 static int add_key(struct parser *p, enum hfd_cipher_kind kind, const struct hf__json *json) {
         static const char *const known[] = {"name", "secret", NULL};
         char *key = NULL;
@@ -236,6 +240,7 @@ static int add_identity(struct parser *p, const struct hf__json *provider) {
                        : refuse_config(p, "there are more than %d keys", HFD_ENCRYPTION_KEYS_MAX);
 }
 
+/* A provider is an object with one member, whose name is that of the cipher. */
 static int add_provider(struct parser *p, const struct hf__json *json) {
         const struct hf__json *provider = hf__json_is_object(json) ? hf__json_first(json) : NULL;
         char parent[PLACE_MAX];
@@ -320,7 +325,7 @@ static int add_rules(struct parser *p, const struct hf__json *json) {
         return r;
 }
 
-/* JSON is tried first: it needs no libyaml. */
+/* Parses the text. JSON is tried first, because it needs no libyaml. */
 static int parse_text(const char *text, size_t n, struct hf__json **ret_json,
                       struct hf_status *reterr_status) {
         struct hf__strbuf converted = {.max = JSON_MAX, .secret = true};

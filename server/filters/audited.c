@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds bodies to audit records, and the event for the start of a watch. A request that was refused
- * before it got a context has no record. */
+/*
+ * Adds bodies and annotations to audit records, and the event for the start of a watch.
+ *
+ * Invariant: a request may have no record, because auditing is off, no rule wants it, or it was
+ * refused before it got a context. Then every function does nothing.
+ */
 #include "server/filters/audited.h"
 
 #include <string.h>
@@ -9,6 +13,7 @@
 
 #define STATUS_BEGIN "{\"kind\":\"Status\"" /* of every Status that this server sends */
 
+/* NULL = the request is not audited. Borrowed from the request's context. */
 static struct hfd_audit_record *record_of(struct hfd_http_request *request) {
         const struct hfd_request_context *context = hfd_http_request_context(request);
 

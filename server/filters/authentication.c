@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Authentication runs before all filters that need the user. A request without credentials is not
- * refused here: it gets the anonymous user, whose rights authorization checks.
+ * The filter that finds out who sends a request.
+ *
+ * Invariants: it runs before all filters that need the user. A request without credentials is not
+ * refused here: it gets the anonymous user, whose rights authorization checks. After a failure the
+ * user has no name.
  */
 #include "server/filters/authentication.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asks the authorizer whether the user may make the request, and refuses it if not.
+ * The filter that asks the authorizer whether the user may make the request, and refuses it if not.
  *
- * A list or a watch of one object, by a field selector for metadata.name, is authorized as a
- * request for that object: Kubernetes lets a user with rights for one object watch it. A request
- * for a Namespace is authorized as a request in that namespace.
+ * Invariants, as in Kubernetes: a list or a watch of one object, by a field selector for
+ * metadata.name, is authorized as a request for that object, so that a user with rights for one
+ * object can watch it. A request for a Namespace is authorized as a request in that namespace.
  */
 #include "server/filters/authorization.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses the elements of the header Accept, and sorts them. Parameters that are not known are
- * ignored. The order is the one that kube-apiserver computes, with its peculiarity: a wildcard
- * moves after a type that the client wants less, if that type follows it directly.
+ * Parses the elements of the header Accept, and sorts them by the client's preference. Unknown
+ * parameters are ignored.
+ *
+ * Invariant: the order is the one that kube-apiserver computes, with its peculiarity: a wildcard
+ * moves after a type with a lower quality, if that type follows it directly.
  */
 #include "server/filters/media_type.h"
 
@@ -60,6 +62,7 @@ static bool is_wildcard(const struct hfd_media_type *media, bool subtype) {
         return *media->type == '*';
 }
 
+/* Whether a is preferred to b, as kube-apiserver compares two neighbours. */
 static bool is_before(const struct hfd_media_type *a, const struct hfd_media_type *b) {
         return a->quality > b->quality || (!is_wildcard(a, false) && is_wildcard(b, false)) ||
                (!is_wildcard(a, true) && is_wildcard(b, true));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sends Status responses for requests that do not reach the registry. Reasons, messages and details
- * are wire format. server/resources/response.c writes the same format for the registry's failures,
- * so a change of the format must be made in both files.
+ * Sends Status responses for requests that do not reach the registry.
+ *
+ * Invariant: reasons, messages and details are those of kube-apiserver, because clients parse them.
+ * server/resources/response.c prints the same JSON for the registry's failures, so a change of it
+ * must be made in both files.
  */
 #include "server/filters/status_response.h"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of the levels. A table is collected first as cells, each ending in a tab and each row in a
- * line feed, and then aligned: a column is as wide as its widest cell and a blank, but at least 8.
+ * Tables of the levels, their queues and their requests, for people who look for the cause of
+ * waiting (/debug/api_priority_and_fairness/). Columns and texts are those of kube-apiserver.
+ *
+ * A table is collected first as cells, each ending in a tab and each row in a line feed, and then
+ * aligned: a column is as wide as its widest cell and a blank, but at least 8.
+ *
  * Invariant: no cell contains a tab or a line feed; put_cell sees to it.
  */
 #include "server/flow/flow_dump.h"
@@ -15,8 +19,8 @@
 #include "base/strbuf.h"
 #include "server/flow/flow_private.h"
 
-#define N_COLUMNS_MAX 18
-#define WIDTH_MIN     8
+#define N_COLUMNS_MAX 18 /* of the widest table */
+#define WIDTH_MIN     8  /* characters of a column */
 
 struct dump {
         struct hf__strbuf cells;
@@ -82,6 +86,7 @@ static void put_row(struct dump *dump, const char *const *cells, size_t n) {
 
 /* ---- alignment ---- */
 
+/* Sets each width to that of the widest cell and one blank, if that is more. */
 static void measure_cells(const char *cells, size_t widths[N_COLUMNS_MAX]) {
         size_t column = 0, n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index: the schemas in the order in which they are tried, each with its rules and the headers
- * that its requests get.
+ * The index of FlowSchemas: the schemas in the order in which they are tried, each with its rules
+ * and the headers that its requests get.
  *
  * Invariant: the last schema is `catch-all`, whatever is stored, so that there is always a match.
  */
@@ -24,12 +24,14 @@
 static const char schema_header[] = "x-kubernetes-pf-flowschema-uid",
                   level_header[] = "x-kubernetes-pf-prioritylevel-uid";
 
+/* A PriorityLevelConfiguration. */
 struct level {
         char *name, *uid;                /* owned; uid "" = not stored */
         struct hfd_flow_level_spec spec; /* its name is `name` */
         struct hfd_flow_level *at_work;  /* owned reference; NULL = none */
 };
 
+/* A FlowSchema. */
 struct schema {
         char *name, *uid, *level; /* owned */
         int64_t precedence;
@@ -206,6 +208,7 @@ static bool is_catch_all(const struct schema *schema) {
         return strcmp(schema->name, HFD_FLOW_CATCH_ALL) == 0;
 }
 
+/* catch-all comes last; of others with the same precedence, the one whose name comes first. */
 static int compare_schemas(const void *a, const void *b) {
         const struct schema *x = a, *y = b;
 
@@ -216,7 +219,8 @@ static int compare_schemas(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-/* 0 or -ENOMEM. */
+/* Finds the level of a schema. A schema whose level does not exist matches nothing, as in
+ * Kubernetes. 0 or -ENOMEM. */
 static int finish_schema(const struct hfd_flow_index *index, struct schema *schema) {
         const struct level *level = find_level(index, schema->level);
         struct hfd_flow_match *match = &schema->match;
@@ -244,7 +248,7 @@ static int finish_schema(const struct hfd_flow_index *index, struct schema *sche
         return match->flow_class ? 0 : -ENOMEM;
 }
 
-/* Takes the levels at work. 0 or -errno. */
+/* Makes or changes the levels in which requests run, and keeps a reference to each. 0 or -errno. */
 static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *levels) {
         struct hfd_flow_level_spec *specs = calloc(index->n_levels, sizeof *specs);
         struct hfd_flow_level **at_work = calloc(index->n_levels, sizeof at_work[0]);

@@ -21,6 +21,7 @@
 
 #define MSEC HF_NSEC_PER_MSEC
 #define SEC  HF_NSEC_PER_SEC
+/* The bounds of kube-apiserver's histograms. */
 const struct hfd_histogram_bounds hfd_flow_seconds = {13,
                                                       {0, 5 * MSEC, 20 * MSEC, 50 * MSEC,
                                                        100 * MSEC, 200 * MSEC, 500 * MSEC, SEC,
@@ -132,6 +133,7 @@ void hfd_flow_level_drop_class(struct hfd_flow_level *level, struct hfd_flow_cla
 
 /* ---- counting; the caller holds the mutex ---- */
 
+/* The seats are the first member of their place. */
 static struct hfd_flow_place *place_of(struct hfd_seats *seats) {
         return (struct hfd_flow_place *)(void *)seats;
 }
@@ -175,6 +177,7 @@ static void count_end(struct hfd_flow_place *place, hf_nsec started, hf_nsec now
                               span_since(started, now));
 }
 
+/* Tells the smoothing how many seats the level wants from now on. */
 static void measure_demand(struct hfd_flow_level *level, hf_nsec now) {
         hfd_seat_demand_set(&level->demand, hfd_queue_set_demand(&level->set), now);
 }
@@ -231,6 +234,8 @@ static bool count_wait(struct hfd_flow_place *place) {
         return true;
 }
 
+/* Enters the request, and counts the verdict. Its arrival may also decide about others: they are
+ * added to reports. */
 static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now,
                                      struct hfd_flow_reports *reports) {
         struct hfd_flow_level *level = place->level;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a stored PriorityLevelConfiguration. It was validated and has its defaults, but what is in
- * the store may come from elsewhere, so every number is checked again. */
+/*
+ * Reads a stored PriorityLevelConfiguration.
+ *
+ * Invariant: every number is checked again. The object was validated and has its defaults, but
+ * another server may have written it into the store.
+ */
 #include "server/flow/flow_level_spec.h"
 
 #include "base/json.h"

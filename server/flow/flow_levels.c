@@ -22,6 +22,7 @@
 #include "server/flow/flow_private.h"
 #include "server/flow/flow_timer.h"
 
+/* A level in the list, with its configuration. */
 struct entry {
         struct hfd_flow_level *level; /* owned reference */
         struct hfd_level_shares shares;
@@ -105,6 +106,9 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {
 }
 
 /* ---- memory of waiting requests ---- */
+
+/* Adds first and looks afterwards, so that two requests at a time cannot both take the last room.
+ */
 
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes) {
         size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes),
@@ -277,6 +281,8 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
         return 0;
 }
 
+/* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
+ * all others. 0 or -errno; the limits are right in any case. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));
@@ -314,6 +320,7 @@ int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_
 
 /* ---- deadlines ---- */
 
+/* Reports without any lock, because a report may finish a request. */
 hf_nsec hfd_flow_levels_expire(struct hfd_flow_levels *levels, hf_nsec now) {
         struct hfd_flow_reports reports = {0};
         hf_nsec next = HF_NSEC_NEVER;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prometheus text of the levels. The format requires that each family is written in one piece, so
- * the levels are read once for each family. Invariant: names of objects contain only characters
- * that need no escape in a label.
+ * Prometheus text of the priority levels and of their classes of requests (one for each FlowSchema
+ * that leads to the level). The format requires that each family is written in one piece, so the
+ * levels are read once for each family.
+ *
+ * Invariants: names, labels and buckets are those of kube-apiserver, because dashboards use them.
+ * Names of objects contain only characters that need no escape in a label.
  */
 #include "server/flow/flow_metrics.h"
 
@@ -14,6 +17,7 @@
 
 #define PREFIX "apiserver_flowcontrol_"
 
+/* What a family has a number for: each priority level, or each class of requests in a level. */
 enum source { OF_LEVEL, OF_CLASS };
 
 /* A gauge or counter: one number of each level or class. */
@@ -107,6 +111,7 @@ static const char *const reasons[HFD_FLOW_N_REFUSALS] = {[HFD_FLOW_QUEUE_FULL] =
                                                                  "concurrency-limit",
                                                          [HFD_FLOW_TIME_OUT] = "time-out"};
 
+/* What the functions get that hfd_flow_levels_each calls; only the member that they use is set. */
 struct pass {
         struct hf__strbuf *text;
         const struct family *family;
@@ -150,6 +155,7 @@ static void write_refusals(void *ctx, struct hfd_flow_level *level, bool quiesci
                                                   m->n_refused[i]);
 }
 
+/* A bucket counts all observations up to its bound, so it includes those of the smaller ones. */
 static void write_buckets(struct hf__strbuf *text, const struct histogram_family *family,
                           const struct hfd_histogram *histogram, const char *labels) {
         const struct hfd_histogram_bounds *bounds = family->bounds;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of FlowSchemas. Invariant: the same requests match as in kube-apiserver. */
+/*
+ * Decides whether the rules of a FlowSchema match a request. A rule needs one of its subjects and
+ * one of its targets; a schema needs one of its rules.
+ *
+ * Invariant: the same requests match as in kube-apiserver.
+ */
 #include "server/flow/flow_rule.h"
 
 #include <string.h>
@@ -26,6 +31,7 @@ static bool is_account(const struct hfd_subject *subject, const char *ns, const 
         return is_all(name) || strcmp(user + n_ns + 1, name) == 0;
 }
 
+/* wanted: a subject of the rule. One of an unknown kind matches nobody. */
 static bool match_subject(const struct hf__json *wanted, const struct hfd_subject *subject) {
         const char *kind = hf__json_string(wanted, "kind"), *name, *ns;
 
@@ -55,6 +61,8 @@ static bool has_text(const struct hf__json *list, const char *text) {
         return hf__json_has_element(list, text);
 }
 
+/* A request without a namespace is matched by clusterScope alone, whatever namespaces the rule
+ * names. */
 static bool match_resource(const struct hf__json *rule, const struct hfd_attributes *attributes) {
         char joined[600];
 

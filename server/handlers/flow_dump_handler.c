@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the priority levels. The text is generated for each request; its size is limited,
- * because many requests may wait. */
+/*
+ * GET /debug/api_priority_and_fairness/...: tables of the priority levels, their queues and the
+ * requests in them, as kube-apiserver has them.
+ *
+ * Invariant: the text is made for each request, and its size is limited, because many requests may
+ * wait.
+ */
 #include "server/handlers/flow_dump_handler.h"
 
 #include <errno.h>
@@ -15,7 +20,7 @@
 #include "server/handlers/read_endpoint.h"
 
 #define ROOT     "/debug/api_priority_and_fairness/"
-#define BODY_MAX ((size_t)16 << 20)
+#define BODY_MAX ((size_t)16 << 20) /* bytes; a longer text is a failure */
 
 struct hfd_flow_dump_handler {
         const struct hf_host *host;     /* borrowed */

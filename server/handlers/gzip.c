@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compresses with zlib, at its fastest level, which kube-apiserver uses too. The window is smaller
- * than the largest possible one, because each list that is being sent has a window.
+ * Compresses bodies with zlib, at its fastest level, which kube-apiserver uses as well.
+ *
+ * Invariant: the memory of a compressor is limited by WINDOW_BITS and MEMORY, because each large
+ * list that is being sent has one. So the window is smaller than zlib's largest.
  */
 #define ZLIB_CONST /* the input is const */
 #include "server/handlers/gzip.h"
@@ -16,13 +18,13 @@
 #include "base/cleanup.h"
 #include "base/strbuf.h"
 
-#define WINDOW_BITS (14 + 16) /* 16 KiB; + 16 = with gzip's header and trailer */
-#define MEMORY      7
-#define OUT_MAX     ((size_t)16 << 10)
+#define WINDOW_BITS (14 + 16)          /* 16 KiB; + 16 = with gzip's header and trailer */
+#define MEMORY      7                  /* zlib's memLevel: 2^(7 + 9) bytes for its tables */
+#define OUT_MAX     ((size_t)16 << 10) /* bytes on the stack that zlib writes to */
 
 struct hfd_gzip {
         z_stream stream;
-        bool ended;
+        bool ended; /* the last piece has been added */
 };
 
 bool hfd_gzip_is_accepted(struct hfd_http_request *http_request) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /metrics. The text is generated for each scrape. Its size is limited, because any part of the
- * process may add metrics, and this file does not know how many.
+ * GET /metrics: all metrics of the process, in the text format of Prometheus.
+ *
+ * Invariant: the text is made for each scrape, and its size is limited, because any part of the
+ * process may add metrics.
  */
 #include "server/handlers/metrics_handler.h"
 
@@ -16,7 +18,7 @@
 #include "server/handlers/process_metrics.h"
 #include "server/handlers/read_endpoint.h"
 
-#define BODY_MAX ((size_t)16 << 20)
+#define BODY_MAX ((size_t)16 << 20) /* bytes; a longer text is a failure */
 
 struct hfd_metrics_handler {
         struct hf_metrics *metrics;          /* borrowed from the host; NULL = none */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the two documents for each request, because they are small, rarely requested, and change
- * when the keys are read again. A verifier of tokens requests them once an hour, as Cache-Control
+ * The two documents of OpenID by which others verify the tokens of service accounts: the
+ * configuration and the keys.
+ *
+ * Invariant: the documents are made for each request, because the keys may change at any time
+ * (reload). They are small, and a verifier requests them only once an hour, as Cache-Control
  * allows.
  */
 #include "server/handlers/openid.h"
@@ -25,6 +28,7 @@ static bool has_algorithm(const struct hfd_jwt_key_set *keys, const char *algori
         return false;
 }
 
+/* Only algorithms that a key has, so that a verifier expects no others. */
 static void put_algorithms(const struct hfd_jwt_key_set *keys, struct hf__strbuf *s) {
         static const char *const all[] = {"ES256", "RS256"};
         const char *comma = "";

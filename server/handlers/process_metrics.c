@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process_* metrics of Prometheus' client libraries. A collector updates them at each scrape,
- * so nothing runs between scrapes. Only the start time is set once. If a source cannot be read, its
- * metrics keep their previous values.
+ * The metrics process_*, with the names of Prometheus' client libraries.
+ *
+ * Invariants: a collector updates them at each scrape, so nothing runs between scrapes; only the
+ * start time is set once. If a source cannot be read, its metrics keep their previous values. Two
+ * scrapes may run at the same time.
  */
 #include "server/handlers/process_metrics.h"
 

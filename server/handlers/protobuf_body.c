@@ -3,10 +3,12 @@
  * Decodes protobuf by the schema of the kind. The result means the same as the JSON that the same
  * client would have sent: a zero, an empty string or an empty message becomes an absent member,
  * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
- * are ignored, so that newer clients can send them. It refuses a text with a NUL, which hf__json
- * cannot store; times before the year 1 and after 9999; and what Kubernetes does not use: field
- * numbers above 2^20, and the wire types fixed32 and group; and messages that are nested deeper
- * than JSON may be.
+ * are ignored, so that newer clients can send them. The decoder refuses:
+ *
+ *  - a text with a NUL, which hf__json cannot store;
+ *  - times before the year 1 and after 9999;
+ *  - messages that are nested deeper than JSON may be;
+ *  - what Kubernetes does not use: field numbers above 2^20, the wire types fixed32 and group.
  *
  * Invariants:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys with OpenSSL's EVP interface.
+ * The keys that sign and verify tokens (RS256 and ES256), with OpenSSL's EVP interface.
  *
  * Invariants. No function leaves an entry in OpenSSL's error queue, which the TLS code of the same
  * thread would take for its own. And a passphrase is never asked for, because that would block on a
@@ -29,9 +29,9 @@
 #include "base/strbuf.h"
 #include "server/jwt/key_private.h"
 
-#define RSA_BITS_MIN 2048
-#define RSA_BITS_MAX 8192
-#define P256_BYTES   32 /* of a coordinate, and of each half of a signature */
+#define RSA_BITS_MIN 2048 /* what RFC 7518 requires */
+#define RSA_BITS_MAX 8192 /* a longer key would make each check of a signature slow */
+#define P256_BYTES   32   /* of a coordinate, and of each half of a signature */
 
 static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
 static void context_cleanup(EVP_MD_CTX **context) { EVP_MD_CTX_free(*context); }
@@ -59,6 +59,7 @@ static const char *find_fault(EVP_PKEY *pkey, bool *ret_is_ec) {
                        : "an RSA key must have 2048 to 8192 bits";
 }
 
+/* The id is that of kube-apiserver: the SHA-256 of the public key, as base64url. */
 static bool set_id(struct hfd_jwt_key *key) {
         struct hf__strbuf text = {0};
         unsigned char *der = NULL;
@@ -101,7 +102,8 @@ static bool is_private_name(const char *name) {
                strcmp(name, "EC PRIVATE KEY") == 0;
 }
 
-/* NULL with *ret_skip: the part is no key. */
+/* Reads one part of a PEM text. NULL with *ret_skip: it is not a key, so the next part is read;
+ * NULL without it: it is a malformed key. */
 static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, bool *ret_skip) {
         *ret_skip = false;
         if (strcmp(name, "PRIVATE KEY") == 0)

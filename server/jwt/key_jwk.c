@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes public keys of JWKs (key.h). Invariant: as in key.c, OpenSSL's error queue stays empty. */
+/*
+ * Makes public keys of JWKs (RFC 7517), as the issuers of tokens publish them.
+ *
+ * Invariants: OpenSSL's error queue is empty afterwards, so that no old error is taken for that of
+ * the next operation. Every number has a limit, because an issuer could otherwise make each check
+ * of a signature slow.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -13,8 +19,8 @@
 #include "base/json.h"
 #include "server/jwt/key_private.h"
 
-#define NUMBER_MAX 1024 /* bytes of a modulus */
-#define P256_BYTES 32
+#define NUMBER_MAX 1024 /* bytes of a modulus: a key of 8192 bits */
+#define P256_BYTES 32   /* bytes of a coordinate */
 
 static void bn_cleanup(BIGNUM **number) { BN_free(*number); }
 static void build_cleanup(OSSL_PARAM_BLD **build) { OSSL_PARAM_BLD_free(*build); }
@@ -31,6 +37,8 @@ static bool read_bytes(const struct hf__json *jwk, const char *name,
         return n > 0 && n <= NUMBER_MAX / 3 * 4 + 4 && hf__base64url_decode(text, n, bytes, ret_n);
 }
 
+/* type: "RSA" or "EC". The caller owns the key. NULL: the parameters are not a key, or memory ran
+ * out. */
 static EVP_PKEY *make_pkey(const char *type, OSSL_PARAM_BLD *build) {
         HF__CLEANUP(params_cleanup) OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(build);
         HF__CLEANUP(context_cleanup)
@@ -42,6 +50,7 @@ static EVP_PKEY *make_pkey(const char *type, OSSL_PARAM_BLD *build) {
         return pkey;
 }
 
+/* n is the modulus, e the public exponent, both as unsigned numbers with the highest byte first. */
 static EVP_PKEY *read_rsa(const struct hf__json *jwk) {
         unsigned char n_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                 e_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)];
@@ -59,7 +68,8 @@ static EVP_PKEY *read_rsa(const struct hf__json *jwk) {
         return make_pkey("RSA", build);
 }
 
-/* OpenSSL takes the point as 04, x, y, and checks that it is on the curve. */
+/* x and y are the coordinates of a point. OpenSSL takes it as 04, x, y (the form without
+ * compression), and checks that it is on the curve. */
 static EVP_PKEY *read_ec(const struct hf__json *jwk) {
         unsigned char x[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                 y[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)], point[1 + 2 * P256_BYTES];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The struct of a key, for the files that make one. Private to server/jwt. */
+/* The struct of a key, for the files that make one. Private to server/jwt. A key is immutable once
+ * it is made, so any thread may read it. */
 #include <openssl/evp.h>
 
 #include "server/jwt/key.h"
@@ -8,10 +9,10 @@
 struct hfd_jwt_key {
         EVP_PKEY *pkey; /* owned */
         bool is_ec, is_private;
-        char id[HFD_JWT_KEY_ID_MAX];
+        char id[HFD_JWT_KEY_ID_MAX]; /* the "kid"; "" = a JWK without one */
 };
 
-/* Takes ownership of pkey, and derives the id. HF_E_INVALID: the key is not usable (message); or
- * -ENOMEM. */
+/* Takes ownership of pkey, also if it fails, and derives the id. The caller owns the key. 0;
+ * HF_E_INVALID, with a message: the key is not usable; -ENOMEM. */
 int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of keys. Invariant: no two keys of a set have the same id, unless they come from a JWK Set,
- * whose maker chooses the ids. */
+/*
+ * Sets of keys: those of service accounts, of which one signs, and those of an issuer of OpenID
+ * Connect, which only verify.
+ *
+ * Invariants: no two keys of a set have the same id, unless they come from a JWK Set, whose maker
+ * chooses the ids. The keys do not change once the set is in use, so any thread reads them without
+ * a lock.
+ */
 #include "server/jwt/key_set.h"
 
 #include <assert.h>
@@ -87,6 +93,7 @@ static int add_key(struct hfd_jwt_key_set *set, struct hfd_jwt_key *key, bool si
         return 0;
 }
 
+/* Of a file that signs, only the first key signs; the others of that file verify old tokens. */
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
                         struct hf_status *reterr_status) {
         struct hf_status why = {0};
@@ -112,7 +119,7 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
         return hf_fail(reterr_status, r, "%.400s has no usable key: %.200s", name, why.message);
 }
 
-/* Adds a key of a JWK Set, if it can be used. 0 or -ENOMEM. */
+/* Adds a key of a JWK Set, if it can be used, and counts it in *n. 0 or -ENOMEM. */
 static int add_jwk(struct hfd_jwt_key_set *set, const struct hf__json *jwk, const char *algorithms,
                    size_t *n) {
         struct hfd_jwt_key *key = NULL;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main of holdfastd. Everything else is in a library, so that test programs can run it too. */
+/*
+ * main of holdfastd.
+ *
+ * Invariant: it has no code of its own. Everything else is in a library, so that test programs can
+ * run the whole server, too.
+ */
 #include <stddef.h>
 
 #include "server/main/program.h"

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the manual pages that no table has: exit statuses, signals, files, examples. */
+/*
+ * The parts of the manual pages that no other table has: exit statuses, signals, files, examples.
+ *
+ * A row is {command, section, term, text}; a term is what the text explains, such as a signal, and
+ * NULL in a paragraph. The rows of a page are in the order in which it shows them.
+ *
+ * Invariant: texts about flags are only in config/flags.c, from which the page has them.
+ */
 #include "server/manual/page_text.h"
 
 #define SERVE   HFD_COMMAND_SERVE

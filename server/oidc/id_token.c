@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the claims of ID tokens (id_token.h). Invariants: a claim that is missing or has the wrong
- * type makes the token invalid, and names are never cut. The name of a claim may contain dots, so
- * it is never used as a path.
+ * Checks the claims of ID tokens of OpenID Connect, whose signature was verified before, and makes
+ * the user. The messages are those of kube-apiserver.
+ *
+ * Invariants: a claim that is missing or has the wrong type makes the token invalid, and names are
+ * never cut. The name of a claim may contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -67,6 +69,7 @@ static int check_time(const struct hf__json *claims, int64_t now, struct hf_stat
         return 0;
 }
 
+/* The rules have required claims as "NAME=VALUE". */
 static int check_required(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                           struct hf_status *reterr_status) {
         char name[256];
@@ -90,6 +93,8 @@ static int check_required(const struct hfd_id_token_rules *rules, const struct h
         return 0;
 }
 
+/* Sets the name. Without a prefix of its own, a name other than an email gets "ISSUER#", so that no
+ * issuer can name a user of another authenticator; "-" stands for no prefix at all. */
 static int set_name(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                     struct hfd_user *user, struct hf_status *reterr_status) {
         const char *claim = rules->username_claim, *text = claim_text(claims, claim),

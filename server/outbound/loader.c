@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads the module, see loader.h. Symbols of the module stay its own (RTLD_LOCAL), so that the
- * module's copy of libholdfast and the program's copy stay apart. */
+/*
+ * Loads the module that calls webhooks (loader.h).
+ *
+ * Invariants: the module's symbols stay local (RTLD_LOCAL), so that its copy of libholdfast and the
+ * program's copy do not mix. The module is never unloaded, and has the version of the program.
+ */
 #include "server/outbound/loader.h"
 
 #include <dlfcn.h>

@@ -7,7 +7,8 @@
 
 /*
  * Loads the module: path, or if that is NULL the one in the directory of the running program, as in
- * a build directory, or else the installed one. It is never unloaded. Blocks on files.
+ * a build directory, or else the installed one. It is never unloaded. Blocks on files, so it runs
+ * on a thread of its own (outbound.c).
  * HF_E_NOT_FOUND: it is missing or cannot be loaded; HF_E_INVALID: it belongs to another version.
  * The message is one line that names the file and how to get it.
  */

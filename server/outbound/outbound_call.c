@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates calls, counts references to them and frees them. The request, its strings and its body
- * are in one block of memory. */
+/*
+ * Creates calls, counts references to them and frees them.
+ *
+ * Invariants: the call, the strings of its request and its body are in one block of memory, so that
+ * a call is one allocation. The value of the header Authorization is wiped before the block is
+ * freed.
+ */
 #include "server/outbound/outbound_call.h"
 
 #include <assert.h>
@@ -22,6 +27,7 @@ static const char *copy_text(char **end, const char *text) {
         return at;
 }
 
+/* The bytes behind the struct: the array of headers, then the strings, then the body. */
 static size_t count_bytes(const struct hfd_outbound_request *request) {
         size_t n = size_of(request->method) + size_of(request->url) + size_of(request->connect_to) +
                    size_of(request->ca_pem) + request->n_body;

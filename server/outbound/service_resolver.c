@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps and searches the table of services (service_resolver.h). The most precise item is used: one
- * with a port, one without, then "*". */
+/*
+ * Keeps and searches the table of services (service_resolver.h).
+ *
+ * Invariants: the most precise item counts: one with a port, then one without, then "*". No key
+ * occurs twice. The table does not change after it has been made, so threads need no lock.
+ */
 #include "server/outbound/service_resolver.h"
 
 #include <assert.h>
@@ -39,6 +43,7 @@ static const struct service *find_service(const struct hfd_service_resolver *res
         return NULL;
 }
 
+/* Whether n bytes are "*" or "namespace/name" with or without ":port". */
 static bool is_key(const char *key, size_t n) {
         const char *slash = memchr(key, '/', n);
         char name[HFD_HTTPS_HOST_MAX], port[6];
@@ -50,6 +55,7 @@ static bool is_key(const char *key, size_t n) {
                hfd_host_port_parse(slash + 1, n - (size_t)(slash + 1 - key), name, port);
 }
 
+/* Whether the target of n bytes has a port. A colon in brackets belongs to an IPv6 address. */
 static bool has_port(const char *target, size_t n) {
         const char *colon = memrchr(target, ':', n);
 

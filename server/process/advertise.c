@@ -2,10 +2,9 @@
 /*
  * Chooses the address to publish (advertise.h).
  *
- * When a datagram socket is connected, the kernel chooses its source address, and sends nothing.
- * The destination is an address that is reserved for documentation, so the kernel uses the default
- * route. Reading the routing table would need a netlink socket, which the systemd unit does not
- * allow.
+ * Invariant: nothing is sent, and no netlink socket is used, which the systemd unit does not allow:
+ * when a datagram socket is connected, the kernel only chooses its source address. The destination
+ * is an address that is reserved for documentation, so the kernel uses the default route.
  */
 #include "server/process/advertise.h"
 
@@ -16,6 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* An address of either family, for the system calls. */
 union address {
         struct sockaddr any;
         struct sockaddr_in v4;

@@ -2,9 +2,9 @@
 /*
  * The limits of this process (process_limits.h).
  *
- * A process that is not dumpable is protected as a whole, with the copies of keys in OpenSSL's
- * memory, which MADV_DONTDUMP on our own pages would miss. systemd can still supervise the process,
- * because it reads /proc as root.
+ * Invariant: the process is not dumpable unless the user asks for it. So all of its memory is
+ * protected, with the copies of keys in OpenSSL's memory, which MADV_DONTDUMP on our own pages
+ * would miss. systemd can still supervise the process, because it reads /proc as root.
  */
 #include "server/process/process_limits.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bounds of a LimitRange: for each container, for a pod as a whole, and for volume claims.
+ * Checks a new pod or claim against the bounds of a LimitRange, which are for each container, for a
+ * pod as a whole, or for volume claims.
  *
  * Invariant: messages are those of kube-apiserver. One is shown as it is, several in brackets.
  */
@@ -49,6 +50,8 @@ static void put_usage(struct findings *findings, const struct bound *bound, cons
         hf__strbuf_printf(&findings->text, ", but %s is %s", what, text);
 }
 
+/* A lower bound requires a request, because a container without one could use less than the bound.
+ */
 static void check_min(struct findings *findings, const struct bound *bound) {
         if (!bound->has_request)
                 put_usage(findings, bound, "minimum", "request", NULL);
@@ -58,6 +61,7 @@ static void check_min(struct findings *findings, const struct bound *bound) {
                 put_usage(findings, bound, "minimum", "limit", &bound->limit);
 }
 
+/* An upper bound requires a limit, because a container without one could use more. */
 static void check_max(struct findings *findings, const struct bound *bound) {
         if (!bound->has_limit)
                 put_usage(findings, bound, "maximum", "limit", NULL);
@@ -75,6 +79,7 @@ static void check_max_request(struct findings *findings, const struct bound *bou
                 put_usage(findings, bound, "maximum", "request", &bound->request);
 }
 
+/* maxLimitRequestRatio: the limit may be at most so many times the request. */
 static void check_ratio(struct findings *findings, const struct bound *bound) {
         bool no_request = !bound->has_request || hfd_quantity_is_zero(&bound->request),
              no_limit = !bound->has_limit || hfd_quantity_is_zero(&bound->limit);
@@ -109,6 +114,8 @@ static bool find_sum(const struct hfd_pod_sums *sums, const char *name,
         return sum != NULL;
 }
 
+/* Checks each bound in a map of the item, such as "min". A bound that is not a quantity is skipped:
+ * validation refuses it when the LimitRange is written. */
 static void check_map(const struct hf__json *item, const char *map,
                       const struct hfd_pod_sums *requests, const struct hfd_pod_sums *limits,
                       check_fn check, struct findings *findings) {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kinds that quotas measure by more than their number: all are in the core group. */
+/*
+ * The kinds of which quotas measure more than the number of objects.
+ *
+ * Invariant: all of them are in the core group, so a group with a name is never compared.
+ */
 #include "server/quota/quota_kind.h"
 
 #include <string.h>

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+/* Parts of the names of resources in a quota, as Kubernetes has them. */
 #define REQUESTS      "requests."
 #define LIMITS        "limits."
 #define HUGE_PAGES    "hugepages-"
@@ -29,6 +30,7 @@ static bool is_native(const char *name) {
         return !strchr(name, '/') || strstr(name, "kubernetes.io/");
 }
 
+/* Whether a quota with this name counts pods, or what they use. */
 static bool is_of_pods(const char *name) {
         static const char *const names[] = {"pods",
                                             "count/pods",
@@ -62,6 +64,7 @@ static const char *of_class(const char *name, size_t *ret_n) {
         return end + strlen(STORAGE_CLASS);
 }
 
+/* The same for volume claims: of all classes, or of one. */
 static bool is_of_claims(const char *name) {
         static const char *const names[] = {CLAIMS, STORAGE, NULL};
         size_t n;
@@ -187,6 +190,7 @@ static const struct hfd_pod_sum *sum_of(const struct hfd_usage *usage, const cha
         return NULL;
 }
 
+/* A pod that has ended uses nothing any more, but its object still counts. */
 static bool get_of_pod(const struct hfd_usage *usage, const char *name,
                        struct hfd_quantity *ret_quantity) {
         const struct hfd_pod_sum *sum;
@@ -204,6 +208,7 @@ static bool get_of_pod(const struct hfd_usage *usage, const char *name,
         return sum != NULL;
 }
 
+/* A name with a class counts only the claims of that class. */
 static bool get_of_claim(const struct hfd_usage *usage, const char *name,
                          struct hfd_quantity *ret_quantity) {
         size_t n = 0;

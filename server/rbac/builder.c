@@ -106,6 +106,7 @@ static int add_list(struct hfd_rbac_builder *builder, const struct hf__json *jso
         return 0;
 }
 
+/* Appends the rule, unless one of its lists is malformed. 0 or -ENOMEM. */
 static int add_rule(struct hfd_rbac_builder *builder, const struct hf__json *json,
                     struct hfd_rbac_role *role) {
         struct hfd_rbac_rule rule = {0};
@@ -192,6 +193,8 @@ static uint32_t add_subject(struct hfd_rbac_builder *builder, const struct hf__j
         return number;
 }
 
+/* Appends the binding, and a grant for each of its subjects. ns NULL: a ClusterRoleBinding. 0 or
+ * -ENOMEM. */
 static int add_binding(struct hfd_rbac_builder *builder, const char *ns, const char *name,
                        const struct hf__json *object) {
         const struct hf__json *ref = hf__json_get(object, "roleRef");
@@ -275,6 +278,7 @@ static void drop_repeated_grants(struct hfd_rbac_index *index) {
         index->n_grants = n;
 }
 
+/* Gives back the room that growing has left. A failure keeps the larger array. */
 static void shrink_array(void **array, size_t n, size_t size) {
         void *smaller = n ? realloc(*array, n * size) : NULL;
 
@@ -282,6 +286,7 @@ static void shrink_array(void **array, size_t n, size_t size) {
                 *array = smaller;
 }
 
+/* A ClusterRoleBinding to a Role, which no client can create, grants nothing. */
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder) {
         struct hfd_rbac_index *index = builder->index;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules as JSON, in the order in which the roles have them.
+ * Prints the rules of a role, or all that a user has in a namespace, as the JSON of PolicyRules, in
+ * the order in which the roles have them.
  *
  * Invariant: the JSON has copies of all texts, because the caller may drop its reference to the
  * index before it prints the JSON.
@@ -17,6 +18,7 @@
 #include "server/rbac/decision.h"
 #include "server/rbac/index_private.h"
 
+/* Sets a member of a rule, unless the list is empty. 0 or -ENOMEM. */
 static int put_list(const struct hfd_rbac_index *index, struct hf__json *rule, const char *key,
                     const struct hfd_rbac_list *list) {
         if (list->n == 0)
@@ -34,6 +36,7 @@ static int put_list(const struct hfd_rbac_index *index, struct hf__json *rule, c
         return hf__json_put(rule, key, array);
 }
 
+/* Appends all rules of a role. 0 or -ENOMEM. */
 static int put_rules(const struct hfd_rbac_index *index, const struct hfd_rbac_role *role,
                      struct hf__json *rules) {
         int r = 0;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The in-process client and its requests; see loopback_operation.h for the lifetime of a request.
- * loopback_free cancels all operations and waits until each is freed.
+ * The client inside the process: requests go to the registry without HTTP. loopback_operation.h
+ * describes the lifetime of a request.
+ *
+ * Invariants: the last callback of a request runs exactly once, whoever ends it first: the registry
+ * or a cancel. loopback_free cancels all operations and waits until each is freed.
  */
 #include "server/registry/loopback.h"
 
@@ -242,6 +245,7 @@ static const struct hf_client_ops loopback_ops = {.size = sizeof loopback_ops,
                                                   .watch_cancel = hfd_loopback_watch_cancel,
                                                   .free = loopback_free};
 
+/* for_metadata: its watches leave out changes that keep the metadata (loopback.h). */
 static int make_client(struct hfd_registry *registry, bool for_metadata,
                        struct hf_client **ret_client) {
         struct hfd_loopback *client = calloc(1, sizeof *client);

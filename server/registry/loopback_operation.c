@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of a client's operations, and the requests that they send. See loopback_operation.h.
+ * The requests and watches of the client inside the process (an operation is one of them): the list
+ * of them, their references, and the requests of the registry that they send.
  *
  * Invariant: an operation leaves the list once. The thread that has removed it runs its last
  * callback, so the callback runs once, whether the operation ends or is canceled.
@@ -62,6 +63,7 @@ void hfd_operation_free(struct hfd_operation *op) {
         free(op);
 }
 
+/* Frees the operation before it counts it down, because loopback_free waits for n_operations. */
 void hfd_operation_unref(struct hfd_operation *op) {
         struct hfd_loopback *client = op->client;
         int refs = atomic_fetch_sub_explicit(&op->refs, 1, memory_order_acq_rel);

@@ -34,19 +34,22 @@
 
 HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
 
-/* Makes the parts of which hfd_registry_free cannot see whether they exist: all or none. */
+/* Initializes the parts whose absence hfd_registry_free could not see. 0, or -errno: none of them
+ * is initialized. */
 static int init_locks(struct hfd_registry *registry) {
         int r = hfd_convert_turns_init(&registry->convert_turns);
 
         if (r != 0)
                 return r;
         r = hfd_shared_table_init(&registry->shared);
-        if (r != 0) {
-                hfd_convert_turns_done(&registry->convert_turns);
-                return r;
+        if (r == 0) {
+                r = hfd_quota_turns_init(&registry->turns);
+                if (r == 0)
+                        return 0;
+                hfd_shared_table_done(&registry->shared);
         }
-        hfd_quota_turns_init(&registry->turns);
-        return 0;
+        hfd_convert_turns_done(&registry->convert_turns);
+        return r;
 }
 
 int hfd_registry_new(const struct hf_host *host, struct hfd_cacher *cacher,

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Admission of objects that are not stored. Invariant: while a phase runs, the admission has the
- * object; afterwards it belongs to the caller's done. */
+/*
+ * Admission of the objects in requests that store nothing: reviews and TokenRequests. The phase
+ * mutate runs first, then validate, and then `done` gets the object.
+ *
+ * Invariant: while a phase runs, the admission has the object; afterwards it belongs to the
+ * caller's done.
+ */
 #include "server/registry/unstored.h"
 
 #include <assert.h>
@@ -9,6 +14,7 @@
 
 #include "base/json.h"
 
+/* One such admission, from hfd_unstored_admit until done is called. */
 struct unstored {
         struct hfd_admission a;
         struct hfd_registry *registry;
@@ -40,6 +46,8 @@ static struct hf__json *make_options(const struct hfd_admission *a) {
         return hfd_admit_options(it->request, HFD_ADMIT_CREATE, NULL);
 }
 
+/* Frees it, and then calls done, which may free the request. */
+/* Frees `it`, and then calls done, which may free the request. */
 static void end_admission(struct unstored *it, const struct hfd_response *refusal) {
         struct hfd_request *request = it->request;
         struct hf__json *object = it->a.object;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The causes of a 422. The texts are wire format and must equal those of Kubernetes.
+ * The causes of a 422. The texts must equal those of Kubernetes, because clients parse them.
  *
  * Invariant: every buffer has a fixed size and every text is cut to fit, because field names and
  * values come from the client.

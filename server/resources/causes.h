@@ -67,13 +67,14 @@ void hfd_cause_type_invalid(struct hfd_causes *causes, const char *field, const 
 /* Any other cause. text: the whole message. reason: static storage. */
 void hfd_cause_add(struct hfd_causes *causes, const char *reason, const char *field,
                    const char *text);
-/* "Unsupported value: VALUE: supported values: SUPPORTED"; value as above. */
+/* "Unsupported value: VALUE: supported values: SUPPORTED". The caller passes value as Go prints it.
+ */
 void hfd_cause_unsupported(struct hfd_causes *causes, const char *field, const char *value,
                            const char *supported);
 /* The same for a text, which the function quotes. */
 void hfd_cause_unsupported_text(struct hfd_causes *causes, const char *field, const char *text,
                                 const char *supported);
-/* "Duplicate value: VALUE"; value as above. */
+/* "Duplicate value: VALUE". The caller passes value as Go prints it. */
 void hfd_cause_duplicate(struct hfd_causes *causes, const char *field, const char *value);
 /* The same for a text, which the function quotes. */
 void hfd_cause_duplicate_text(struct hfd_causes *causes, const char *field, const char *text);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Priorities of groups and versions. The numbers are those of Kubernetes. A group that Kubernetes
- * does not know has the numbers that it gives to the group of a custom resource.
+ * The priorities of groups and versions, by which discovery and APIServices order them.
+ *
+ * Invariant: the numbers are those of Kubernetes, because clients choose the first version of a
+ * kind. A group that Kubernetes does not know has the numbers that it gives to the group of a
+ * custom resource.
  */
 #include "server/resources/group_priority.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The response to a request, and the Status bodies of its failures. Code, reason, message and
- * details are wire format: clients parse them (metav1.Status). Thread: owner only.
+ * details are those of Kubernetes, because clients parse them (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. The owner calls exactly one of the functions below that fill
  * it, and hfd_response_done at the end. These functions never fail: when memory runs out, or a
@@ -20,7 +20,7 @@
 
 struct hfd_response {
         int code;             /* HTTP status code */
-        struct hf__buf *body; /* owned; JSON; NULL = see above */
+        struct hf__buf *body; /* owned; JSON; NULL = none: only the code is sent */
         bool fence_compared;  /* the write compared its fence; the response says so in a header */
         struct hf_status status; /* for callers in the process: the failure, or error 0 = success */
 };

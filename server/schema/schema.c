@@ -36,6 +36,7 @@ const struct hfd_schema hfd_schema_set_of_texts = {.type = HFD_SCHEMA_LIST,
                                                    .items = &hfd_schema_text,
                                                    .list_type = HFD_LIST_SET};
 
+/* Most names differ in the first letter, so it is compared before strcmp is called. */
 const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema, const char *name) {
         size_t low = 0, high = schema->n_fields;
 
@@ -102,6 +103,7 @@ const char *hfd_schema_struct_name(const struct hfd_schema *schema) {
         return schema->definition ? last_parts(schema->definition, 1) : "";
 }
 
+/* The Go type of values without a definition of their own, as Kubernetes' messages show it. */
 static const char *scalar_go_type(enum hfd_schema_type type) {
         switch (type) {
         case HFD_SCHEMA_TEXT: return "string";

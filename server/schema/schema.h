@@ -43,7 +43,9 @@ enum hfd_schema_list_type {
 
 /* Flags of a field. */
 enum {
-        /* For OpenAPI. The decoder does not check it; the validation of the kind does. */
+        /* OpenAPI lists the field as required. The decoder accepts an object without it; the
+         * validation of the kind refuses one. An empty list or map stays (decode.h), and an object
+         * in which nothing is set has the field's zero (zero.h). */
         HFD_FIELD_REQUIRED = 1,
         /* A strategic merge patch merges the list element by element: objects by the field
          * merge_key, scalars by value. Without this flag a patch replaces the list. */

@@ -2,8 +2,9 @@
 /*
  * Checks the times that clients send, and brings them into the form in which they are stored.
  *
- * Go's message for a wrong time names the first part of the text that does not fit, and the part of
- * the layout that the text should have there. So explain_time() has the layout in the same parts.
+ * Invariants: all stored times of one type have the same form, so that they can be compared as
+ * text. The messages are Go's: they name the first part of the text that does not fit, and the part
+ * of the layout that the text should have there. So explain_time has the layout in the same parts.
  */
 #include "server/schema/time_text.h"
 
@@ -13,6 +14,7 @@
 
 #define SHOWN_MAX 100 /* bytes of a client's text that are shown */
 
+/* Go writes a layout as the time 15:04:05 on 2006-01-02. */
 static const char time_layout[] = "2006-01-02T15:04:05Z07:00",
                   micro_layout[] = "2006-01-02T15:04:05.000000Z07:00";
 

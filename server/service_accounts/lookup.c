@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks accounts and Secrets up in the cacher.
+ * Looks up in the cacher whether the objects still exist to which a token is bound: its service
+ * account, and perhaps a Secret.
  *
- * The objects are not parsed: a Secret may have a megabyte, and each request with a token that is
- * bound to it comes here. Their metadata is found in the bytes that are served.
+ * Invariant: the objects are not parsed, because a Secret may have a megabyte, and each request
+ * with a token that is bound to it comes here. Their metadata is found in the bytes that are
+ * served.
  */
 #include "server/service_accounts/lookup.h"
 
@@ -18,8 +20,8 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
 
-/* As in Kubernetes, an object that is being deleted counts for a minute more: finalizers, or what
- * else delays its removal, may need the account. */
+/* Seconds. As in Kubernetes, an object that is being deleted counts as existing for a minute:
+ * programs that finish the deletion may need the account. */
 #define DELETED_GRACE 60
 
 /* Copies a text without escapes. False: it is absent, or does not fit. */
@@ -43,6 +45,7 @@ static bool is_deleted(struct hf__span metadata, int64_t now) {
                (hf__time_parse(text, &deleted) != 0 || deleted < now - DELETED_GRACE);
 }
 
+/* STATE_RIGHT: the object has the uid; STATE_OTHER: it has another one, so it was made anew. */
 enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
 
 /* A reference to an object; NULL = there is none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Issues and accepts tokens.
+ * Issues and accepts the tokens of service accounts.
  *
  * Invariants. A token of another issuer, or without a right signature, is refused without a reason,
  * because nothing that it says is known to be true. Every other token is accepted only after all of
@@ -48,6 +48,7 @@ struct hfd_service_accounts {
 
 /* ---- life ---- */
 
+/* The audiences that this server accepts: those of --api-audiences, or the issuers. */
 static int copy_audiences(const struct hfd_service_accounts_config *config,
                           struct hf__json **ret_audiences) {
         const char *const *texts = config->audiences[0] ? config->audiences : config->issuers;
@@ -184,7 +185,8 @@ static int match_audiences(const struct hfd_service_accounts *accounts,
                        "token audiences %s is invalid for the target audiences %s", has, wants);
 }
 
-/* False: a text does not fit. */
+/* Fills in the name, the uid and the groups that kube-apiserver gives to an account. False: a text
+ * does not fit. */
 static bool fill_user(const struct hfd_account_claims *claims, struct hfd_user *user) {
         char name[sizeof user->name], group[sizeof user->groups[0]], id[128];
         int n = snprintf(name, sizeof name, "system:serviceaccount:%s:%s", claims->ns,
@@ -240,6 +242,7 @@ static int accept_token(const struct hfd_service_accounts *accounts, const char 
         return r;
 }
 
+/* authenticate of struct hfd_token_authenticator. Thread: any. */
 static int authenticate_token(void *ctx, const char *token, const struct hfd_token_use *use,
                               struct hfd_user *ret_user) {
         struct hfd_service_accounts *accounts = ctx;

@@ -46,9 +46,9 @@ int hfd_status_collector_read_leases(struct hfd_status_collector *collector,
                                      struct hf_status *reterr_status);
 
 /*
- * Queries the instances of the model in parallel, as far as the credentials allow (see above), and
- * stores their responses. Blocks for about 2 s at most. The next four calls skip an instance that
- * has not responded, so that the live mode does not wait for it every second.
+ * Queries the instances of the model in parallel, as far as the credentials allow (the opening of
+ * this file), and stores their responses. Blocks for about 2 s at most. The next four calls skip an
+ * instance that has not responded, so that the live mode does not wait for it every second.
  */
 void hfd_status_collector_query_instances(struct hfd_status_collector *collector,
                                           struct hfd_status_model *model);

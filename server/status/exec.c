@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts holdfastd-status in place of this process (exec.h). The program beside the running
- * holdfastd comes first, so that a build directory does not run an installed program of another
- * version. */
+/*
+ * Starts holdfastd-status in place of this process (exec.h).
+ *
+ * Invariant: the program beside the running holdfastd comes first, so that a build directory does
+ * not run an installed program of another version.
+ */
 #include "server/status/exec.h"
 
 #include <errno.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main of holdfastd-status, the program that runs `holdfastd status` (see exec.h). It parses the
- * command line again, because holdfastd starts it with its own arguments.
+ * main of holdfastd-status, the program that `holdfastd status` starts in its place (exec.h).
+ *
+ * Invariant: it parses the command line in the same way as holdfastd, because holdfastd starts it
+ * with its own arguments.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +13,8 @@
 #include "server/status/status_command.h"
 #include "server/systemd/log_sink.h"
 
-/* Log lines would disturb the output of --watch on a terminal, so they need --v=2 or more. */
+/* Runs the command, and returns the exit status. Log lines would disturb the output of --watch on a
+ * terminal, so they need --v=2 or more. */
 static int run_status(const struct hfd_config *config) {
         struct hfd_log_sink sink;
         struct hfd_status_options options = {.kubeconfig = config->kubeconfig,

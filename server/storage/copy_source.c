@@ -101,6 +101,7 @@ static int survey_beginning(struct hfd_patient *patient, struct hfd_store *store
 
 int hfd_survey(struct hfd_patient *patient, struct hfd_store *store, const char *prefix,
                struct hfd_survey *survey) {
+        /* In the order of keys: '.' sorts before '/'. */
         const char *const endings[] = {".holdfast/", "/"};
         char beginning[HFD_KEY_MAX];
         int r = 0;

@@ -26,7 +26,7 @@
 /* Writes the key of the term record of the Lease ns/name. key has HFD_KEY_MAX bytes. 0 or
  * HF_E_TOO_LARGE. */
 int hfd_key_term_record(char *key, const char *prefix, const char *ns, const char *name);
-/* Writes the key P.holdfast/<name>. The size of key and the result are as above. */
+/* Writes the key P.holdfast/<name>. key has HFD_KEY_MAX bytes. 0 or HF_E_TOO_LARGE. */
 int hfd_key_own(char *key, const char *prefix, const char *name);
 bool hfd_key_is_term_record(const char *key, const char *prefix);
 /*

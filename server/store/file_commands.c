@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd store backup`, `restore`, `check` and `compact`.
+ * The sub-commands `holdfastd store backup`, `restore`, `check` and `compact`: they call the code
+ * that does the work, and print the result. Each returns the exit status of the process.
  *
  * Invariant: a failure is one line on stderr, and `check` prints one line for each fault to stdout.
  */
@@ -17,8 +18,9 @@
 #include "server/store/snapshot_stamp.h"
 #include "server/systemd/log_sink.h"
 
-#define COMPACT_TIMEOUT (60 * HF_NSEC_PER_SEC)
+#define COMPACT_TIMEOUT (60 * HF_NSEC_PER_SEC) /* for both requests to etcd together */
 
+/* Prints a failure. Returns the exit status: 0, or 1 after a failure. */
 static int report_result(const char *command, int r, const struct hf_status *status) {
         if (r != 0)
                 (void)fprintf(stderr, "holdfastd store %s: %s\n", command,
@@ -83,6 +85,7 @@ static int compact_file(const char *file, struct hf_status *reterr_status) {
         return r;
 }
 
+/* Compacts at the newest revision, so only the current versions of keys stay. Blocks. */
 static int compact_store(struct hfd_store *store, const char *name,
                          struct hf_status *reterr_status) {
         struct hfd_waiter waiter;

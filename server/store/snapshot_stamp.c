@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives a snapshot of etcd a new epoch.
+ * Gives a snapshot of etcd a new epoch, so that clients of a server that restores it notice that
+ * the history is another one. A private etcd is started from the snapshot, gets the epoch, and its
+ * new snapshot is the result:
+ *
+ *      restore the snapshot -> start etcd -> check the prefix -> put the epoch -> save a snapshot
  *
  * Invariants: every child is reaped before the function returns, and dies with this process. The
  * temporary directory is removed, unless this process is killed.
@@ -36,6 +40,7 @@
 #define RETRY_PAUSE   (100 * HF_NSEC_PER_MSEC)
 #define NOT_FOUND     127 /* exit status of a child whose program does not exist */
 
+/* One run of the command. */
 struct stamping {
         char directory[PATH_MAX]; /* the temporary one */
         sigset_t signals;         /* blocked: SIGCHLD, and those that end the command */
@@ -258,6 +263,7 @@ static int check_prefix(struct stamping *stamping, const char *snapshot, const c
         return r == 0 ? hfd_key_prefixes_check(&prefixes, snapshot, stamping->status) : r;
 }
 
+/* Writes the epoch, as a restored store has it (storage/keys.h). */
 static int put_epoch(struct stamping *stamping, const char *prefix) {
         char key[HFD_KEY_MAX], value[HFD_EPOCH_MAX];
         const char *const argv[] = {"etcdctl", ENDPOINT, "put", key, value, NULL};
@@ -278,6 +284,7 @@ static int save_snapshot(struct stamping *stamping, const char *temporary) {
         return r;
 }
 
+/* Lets etcd stop by itself, and kills it if it does not. */
 static void stop_etcd(struct stamping *stamping) {
         if (stamping->etcd == 0)
                 return;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled): no notification is sent,
- * the watchdog gets no messages, and a socket that the service manager passes is not used. The log
- * has a warning if the service manager expects one of these.
+ * Replaces sdnotify.c in a build without libsystemd (-Dsystemd=disabled).
+ *
+ * Invariant: no notification is sent, the watchdog gets no messages, and a socket that the service
+ * manager passes is not used; but the log has a warning if the service manager expects one of
+ * these, because it would wait for them.
  */
 #include "server/systemd/sdnotify.h"
 

@@ -251,7 +251,7 @@ static void turns_go_in_order_within_a_namespace(void **state) {
         struct hfd_quota_turn a = {"x", 5}, b = {"x", 5}, c = {"x", 6}, d = {"y", 1}, e = {"x", 4};
         struct hfd_quota_turns turns;
 
-        hfd_quota_turns_init(&turns);
+        assert_int_equal(hfd_quota_turns_init(&turns), 0);
         assert_int_equal(hfd_quota_turns_take(&turns, &a), HFD_TURN_HELD);
         assert_int_equal(hfd_quota_turns_take(&turns, &d), HFD_TURN_HELD);
         assert_int_equal(hfd_quota_turns_take(&turns, &b), HFD_TURN_WAITS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluates matchConditions.
+ * Evaluates matchConditions, the expressions that decide whether a policy or a webhook is for a
+ * request at all.
  *
  * Invariant: if any condition is false, the result is NO, even if conditions before it have failed.
  */
@@ -15,7 +16,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-#define MESSAGE_MAX 8192
+#define MESSAGE_MAX 8192 /* bytes of the messages of all conditions together */
 
 int hfd_match_conditions_new(struct hfd_expressions *set, const struct hf__json *json,
                              unsigned features, struct hfd_match_conditions **ret) {
@@ -95,6 +96,9 @@ static enum hfd_match conclude_conditions(const struct hfd_match_progress *progr
         return HFD_MATCH_ERROR;
 }
 
+/* Each turn has a run of its own, so the budget of the last one is carried over in progress. */
+/* The work may be divided into turns, each with a run of its own. So progress carries the budget
+ * over to the next run. */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,
                                           struct hfd_expression_run *run,
                                           struct hfd_match_progress *progress, uint64_t *turn_left,

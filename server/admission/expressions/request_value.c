@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the values of request and namespaceObject.
+ * Makes the values of the variables request and namespaceObject, whose types are in
+ * resources/expressions/request_types.c. Texts are borrowed from the attributes and the JSON.
+ *
+ * When the arena is exhausted, a function returns null. The arena remembers it, so the evaluation
+ * fails.
  *
  * Invariant: fields that are empty are left out where Kubernetes' JSON leaves them out, so that
  * has() says the same.
@@ -18,7 +22,7 @@
 #include "server/resources/custom/rules/values/rule_value.h"
 #include "server/resources/resource.h"
 
-#define FIELDS_MAX 16
+#define FIELDS_MAX 16 /* more than any of the objects here has */
 
 /* A map that is being filled with at most FIELDS_MAX entries. */
 struct fields {
@@ -69,6 +73,7 @@ static struct hf__cel_value list_value(struct hf__arena *arena, const struct hf_
         return hf__cel_list_value(list);
 }
 
+/* A group, a version, and a kind or a resource: `name` is the name of that member. */
 static struct hf__cel_value group_version_value(struct hf__arena *arena,
                                                 const struct hfd_resource *resource,
                                                 const char *name, const char *value) {
@@ -94,7 +99,7 @@ static struct hf__cel_value groups_value(struct hf__arena *arena,
         return list_value(arena, items, subject->n_groups);
 }
 
-/* The values of one key of extra. */
+/* The values of one key of extra. items: room for them. */
 static struct hf__cel_value extra_values(struct hf__arena *arena, const struct hfd_requester *user,
                                          const char *wanted, struct hf__cel_value *items) {
         size_t n = 0;
@@ -109,6 +114,8 @@ static struct hf__cel_value extra_values(struct hf__arena *arena, const struct h
         return list_value(arena, items, n);
 }
 
+/* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
+ * than once, so each becomes a key with a list of values. */
 static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hfd_requester *user) {
         /* Keys and values end with a NUL each, so that there are at most half as many pairs. */
         size_t max = user->n_extra / 2;
@@ -137,6 +144,7 @@ static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hf
         return map_value(arena, entries, n);
 }
 
+/* user NULL: the request is one of the server's own. */
 static struct hf__cel_value user_value(struct hf__arena *arena, const struct hfd_requester *user) {
         static const char *const groups[] = {HFD_GROUP_MASTERS, "system:authenticated"};
         static const struct hfd_subject server = {"system:apiserver", groups, 2};

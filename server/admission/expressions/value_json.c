@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converts values to JSON.
+ * Converts values of CEL to JSON, for the parts of an object that a mutating policy makes, and
+ * checks the names of the types in them.
  *
- * Invariants: every part that is visited is counted, and the depth is limited as in JSON.
+ * Invariants: every part that is visited is counted, because values share their parts: a small
+ * value can stand for a huge JSON text. The depth is limited as in JSON, and with it the recursion.
  */
 #include "server/admission/expressions/value_json.h"
 
@@ -26,6 +28,7 @@ struct walk {
         unsigned depth;
 };
 
+/* Sets the message, which is text and detail. Returns HF_E_INVALID. */
 static int refuse_value(struct walk *walk, const char *text, const char *detail) {
         hf__strbuf_printf(walk->message, "%s%s", text, detail);
         return HF_E_INVALID;
@@ -40,7 +43,8 @@ static int count_part(struct walk *walk) {
                        : 0;
 }
 
-/* Parses text that is JSON. */
+/* Parses text that is JSON, apart from what JSON cannot contain: then *ret_json stays NULL. 0 or
+ * -ENOMEM. */
 static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
@@ -56,6 +60,7 @@ static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         return r != 0 || *ret_json ? r : HF_E_INVALID;
 }
 
+/* Times and durations become the texts that Kubernetes has for them. */
 static int scalar_json(struct walk *walk, struct hf__cel_value value, struct hf__json **ret_json) {
         struct hf__strbuf text = {0};
         int r;
@@ -88,6 +93,7 @@ static int scalar_json(struct walk *walk, struct hf__cel_value value, struct hf_
         return r;
 }
 
+/* Bytes become base64, as in the JSON of Kubernetes. */
 static int bytes_json(struct hf__cel_value value, struct hf__json **ret_json) {
         struct hf__strbuf text = {0};
         int r;
@@ -191,6 +197,8 @@ int hfd_value_to_json(struct hf__cel_value value, struct hf__json **ret_json,
 /* Checks the types of a value. path: the type name that an object at this place must have. */
 static int check_value(struct walk *walk, struct hf__cel_value value, struct hf__strbuf *path);
 
+/* Checks the types below a map or an object. The type name of an object's member is that of the
+ * object, a dot and the name of the member; the key of a map adds nothing to it. */
 static int check_map(struct walk *walk, const struct hf__cel_map *map, bool object,
                      struct hf__strbuf *path) {
         int r = 0;

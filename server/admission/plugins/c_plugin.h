@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Admission plug-ins from shared objects (<holdfast/admission.h>). Once loaded they stay until the
- * process ends.
+ * process ends. The server loads them before it serves, on its main thread, and frees them after
+ * the last request. In between requests use them on any thread, also concurrently.
  */
 #include <holdfast/error.h>
 
@@ -10,7 +11,7 @@
 
 struct hfd_c_plugin;
 
-#define HFD_C_PLUGINS_MAX 8
+#define HFD_C_PLUGINS_MAX 8 /* plug-ins that a server loads at most (--admission-plugin) */
 
 /*
  * Loads the file, whose path must be absolute. Blocks on files. 0, -ENOMEM, or an error of
@@ -18,7 +19,7 @@ struct hfd_c_plugin;
  */
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status);
-/* Accepts NULL, returns NULL. */
+/* Frees the handle; the shared object stays loaded. Accepts NULL, returns NULL. */
 struct hfd_c_plugin *hfd_c_plugin_free(struct hfd_c_plugin *plugin);
 /* The plug-in for a chain; it borrows from plugin. */
 struct hfd_admission_plugin hfd_c_plugin_of_chain(struct hfd_c_plugin *plugin);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles policies and bindings.
+ * Compiles admission policies and their bindings into what evaluations use.
  *
  * Invariant: a policy that an older or a newer server has stored may have mistakes that today's
  * validation refuses. Such a mistake becomes an error of the evaluation; it never makes the policy
@@ -36,6 +36,7 @@ static unsigned features_of(const struct hfd_policy *policy) {
                (policy->param_kind ? HFD_EXPRESSION_PARAMS : 0);
 }
 
+/* Variables beyond the limit are left out; an expression that names one of them has a mistake. */
 static int compile_variables(struct hfd_policy *policy, const struct hf__json *spec) {
         const struct hfd_expression *expression;
 

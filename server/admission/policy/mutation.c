@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the changes of MutatingAdmissionPolicies.
+ * Applies a change of a MutatingAdmissionPolicy to an object: a configuration, which is merged as
+ * server-side apply does, or a JSON patch. The messages are those of kube-apiserver.
  *
- * Invariant: after a failure, and after a JSON patch whose test fails, the object is as it was.
+ * Invariant: after a failure, and after a JSON patch whose test fails, the object is as it was,
+ * because changes are made to a copy.
  */
 #include "server/admission/policy/mutation.h"
 
@@ -26,7 +28,8 @@
 
 /* ---- ApplyConfiguration ---- */
 
-/* Appends the paths of atomic values, which apply replaces as a whole. */
+/* Appends the paths of atomic values, which apply replaces as a whole. A policy must not do that,
+ * as in Kubernetes: it would replace what it does not know. The path is as before afterwards. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;
@@ -159,6 +162,7 @@ static int put_text(struct hf__json *operation, const struct hf__cel_map *map, c
         return r == 0 ? hf__json_add(operation, name, json) : r;
 }
 
+/* Appends one operation to the patch. 0, -ENOMEM or HF_E_INVALID with a message. */
 static int operation_json(const struct hf__cel_map *map, struct hf__json *patch,
                           struct hf__strbuf *message) {
         static const char *const texts[] = {"op", "path", "from"};
@@ -220,6 +224,7 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
         return r;
 }
 
+/* A test that fails is no error: a policy uses it as a condition for the other operations. */
 static int apply_patch(struct hf__cel_value value, struct hf__json **object,
                        struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encodes and decodes reviews. Invariants: the type of each member that a webhook sends is checked
- * before the member is read. A response and its patch must be valid UTF-8 without duplicate keys,
- * like the bodies of clients.
+ * Encodes the AdmissionReview that is sent to a webhook, and decodes the one that comes back.
+ *
+ * Invariants: the type of each member that a webhook sends is checked before the member is read. A
+ * response and its patch must be valid UTF-8; of members with the same key only the last one is
+ * kept, as in the bodies of clients. The messages are those of kube-apiserver.
  */
 #include "server/admission/webhooks/admission_review.h"
 
@@ -27,6 +29,7 @@ static void put_text(struct hf__strbuf *out, const char *key, const char *text) 
         hf__strbuf_json(out, text, strlen(text));
 }
 
+/* Appends a group, a version, and a kind or resource: `what` is the name of that member. */
 static void put_row(struct hf__strbuf *out, const char *key, const struct hfd_resource *row,
                     const char *what, const char *value) {
         hf__strbuf_printf(out, ",\"%s\":{", key);
@@ -38,6 +41,7 @@ static void put_row(struct hf__strbuf *out, const char *key, const struct hfd_re
         hf__strbuf_putc(out, '}');
 }
 
+/* Appends a member that Go's struct omits if it is empty. */
 static void put_optional(struct hf__strbuf *out, const char *key, const char *text) {
         if (!*text)
                 return;
@@ -53,7 +57,8 @@ static void put_json(struct hf__strbuf *out, const char *key, const struct hf__j
                 hf__strbuf_puts(out, "null");
 }
 
-/* A key may occur more than once; it is printed at its first place, with all its values. */
+/* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
+ * than once; it is printed at its first place, with all its values. */
 static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
         const char *end = user->extra + user->n_extra, *comma = "";
 
@@ -88,6 +93,7 @@ static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) 
         hf__strbuf_putc(out, '}');
 }
 
+/* user NULL: the request is one of the server's own. */
 static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
         static const char *const masters[] = {"system:masters", HFD_GROUP_AUTHENTICATED};
         const char *const *groups = user ? user->subject.groups : masters;
@@ -137,6 +143,8 @@ void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
 
 /* ---- the response ---- */
 
+/* The next two functions write the reason, in the words of kube-apiserver, and return HF_E_INVALID.
+ */
 static int refuse_review(char why[HFD_ADMISSION_REVIEW_WHY_MAX], const char *text) {
         (void)snprintf(why, HFD_ADMISSION_REVIEW_WHY_MAX, "received invalid webhook response: %s",
                        text);
@@ -253,6 +261,8 @@ static int read_patch(const char *text, struct hf__json **ret_patch,
         return HF_E_INVALID;
 }
 
+/* Checks patch and patchType together, and decodes the patch if it will be applied. *ret_patch
+ * stays NULL otherwise. 0, -ENOMEM or HF_E_INVALID. */
 static int check_patch(const struct hf__json *response, bool mutating, struct hf__json **ret_patch,
                        char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *patch = hf__json_string(response, "patch"),
@@ -275,7 +285,7 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         if (!*type)
                 return refuse_review(why, "webhook returned invalid response.patchType of \"\"");
         if (!hf__json_bool(response, "allowed", false))
-                return 0; /* a validating webhook's patch is not applied */
+                return 0; /* the request is refused, so its object does not matter */
         if (strcmp(type, "JSONPatch") == 0)
                 return read_patch(patch, ret_patch, why);
         hfd_quote(type, quoted, sizeof quoted);
@@ -284,6 +294,8 @@ static int check_patch(const struct hf__json *response, bool mutating, struct hf
         return HF_E_INVALID;
 }
 
+/* Parses the body, which must be an object. After HF_E_INVALID *ret_json may be set all the same;
+ * the caller frees it. */
 static int parse_review(const void *body, size_t n, struct hf__json **ret_json,
                         char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         size_t offset = 0;

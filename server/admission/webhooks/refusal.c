@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the responses of refused requests. Invariant: a webhook cannot make a refusal look like a
- * success: the code is at least 400, and the status is Failure.
+ * Makes the responses of requests that a webhook has refused, or that failed because a webhook
+ * could not be asked.
+ *
+ * Invariants: a webhook cannot make a refusal look like a success: the code is at least 400, and
+ * the status is Failure. What a webhook has sent is cut, so that it cannot fill the memory of
+ * clients and logs. The messages are those of kube-apiserver.
  */
 #include "server/admission/webhooks/refusal.h"
 
@@ -12,9 +16,10 @@
 #include "base/strbuf.h"
 #include "server/admission/turn.h"
 
-#define MESSAGE_MAX 4096 /* bytes of a webhook's message */
-#define DETAILS_MAX ((size_t)32 << 10)
+#define MESSAGE_MAX 4096               /* bytes of a webhook's message */
+#define DETAILS_MAX ((size_t)32 << 10) /* bytes of a Status with a webhook's details */
 
+/* The error for callers in the process; `code` is what HTTP clients get. */
 static int error_of(int code) {
         switch (code) {
         case 401: return HF_E_UNAUTHORIZED;
@@ -52,6 +57,7 @@ static void add_details(struct hfd_response *response, const struct hf__json *de
         hf__json_free(status);
 }
 
+/* A code that is not one of an error becomes 400, as in kube-apiserver. */
 void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
                         const struct hf__json *status) {
         const char *message = hf__json_string(status, "message"),
@@ -120,6 +126,8 @@ void hfd_refusal_timeout(struct hfd_response *response) {
         hfd_admission_turn_refuse(HF_E_TIMEOUT, response);
 }
 
+/* The texts are those of client-go, with which kube-apiserver calls webhooks. It knows the usual
+ * codes by fixed texts; of others it shows what the server sent, here at most 250 bytes. */
 void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {
         static const struct {
                 int code;

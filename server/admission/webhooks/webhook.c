@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The index of webhooks. Invariants: all that a webhook points to belongs to it, apart from its
- * load. A configuration with the same revision as in the old index has not changed, so its webhooks
- * are used again, and their expressions are not compiled again.
+ * The index of the admission webhooks, which is made again whenever a configuration changes.
+ *
+ * Invariants: all that a webhook points to belongs to it, apart from its load, which counts its
+ * calls and goes on from index to index. A configuration with the same revision as in the old index
+ * has not changed, so its webhooks are used again, and their expressions are not compiled again.
  */
 #include "server/admission/webhooks/webhook.h"
 
@@ -21,7 +23,7 @@
 #include "server/outbound/service_resolver.h"
 #include "server/resources/rows/resource_table.h"
 
-#define TIMEOUT_DEFAULT 10
+#define TIMEOUT_DEFAULT 10 /* seconds */
 
 /* ---- loads ---- */
 

@@ -30,6 +30,8 @@ static const char *type_of(const struct hfd_webhook_call *call) {
 
 /* ---- results ---- */
 
+/* Ends the call with its outcome. code: the HTTP status for the metrics; 0 = none. done comes last,
+ * because from then on the owner has the call. */
 static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
         if (call->counted) {
                 size_t before = atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1,
@@ -89,6 +91,7 @@ static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound
         }
 }
 
+/* Thread: that of the client of outbound calls. */
 static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_webhook_call *call = ctx;
         char why[700];
@@ -121,6 +124,8 @@ struct hfd_webhook_effort hfd_webhook_effort(const struct hfd_work_task *task) {
                                            .turn_left = HFD_ADMISSION_TURN_COST};
 }
 
+/* Evaluates the matchConditions. ERROR without a response: the allowance is spent, so the rest must
+ * be done in a turn. A failure of a condition is one of the webhook (failurePolicy). */
 static enum hfd_matcher_result check_conditions(struct hfd_webhook_call *call,
                                                 struct hfd_webhook_effort *effort,
                                                 struct hfd_response *response) {

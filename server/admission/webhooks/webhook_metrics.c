@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metrics of webhooks. Each webhook has a few of them, one for each set of labels. The registry
- * of metrics has a limit, and drops new metrics beyond it. */
+/*
+ * The metrics of webhooks. Names and labels are those of kube-apiserver.
+ *
+ * Invariants: a webhook has few series, because each label except the name has few values. Users
+ * choose the names; the registry of metrics (holdfast/metrics.h) has a limit, and drops new series
+ * beyond it.
+ */
 #include "server/admission/webhooks/webhook_metrics.h"
 
 #include <stdio.h>
@@ -8,7 +13,8 @@
 
 #include <holdfast/metrics.h>
 
-/* Names of webhooks are DNS names, so no character needs an escape. Others are not counted. */
+/* Whether a name needs no escape in a label, and fits. A webhook of a configuration has a DNS name,
+ * which does. Calls of others are not counted. */
 static bool is_plain(const char *name) { return strlen(name) < 260 && !strpbrk(name, "\"\\\n"); }
 
 void hfd_webhook_metrics_called(const struct hf_host *host, const char *webhook, const char *type,

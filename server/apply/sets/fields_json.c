@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * FieldsV1 has an object for each step. The member `.` says that the path itself is in the set. If
- * the set has no longer path below, an empty object says the same.
+ * Sets of fields as FieldsV1, the JSON in managedFields. FieldsV1 has an object for each step of a
+ * path. The member `.` says that the path to the object is in the set itself. A path that nothing
+ * follows has an empty object, which says the same.
  *
  *      {"f:metadata":{"f:labels":{".":{},"f:app":{}}}}
+ *
+ * Invariant: the recursion is at most HFD_FIELDS_DEPTH deep, because clients send FieldsV1.
  */
 #include "server/apply/sets/fields_json.h"
 
@@ -16,8 +19,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-/* Adds the fields of one object to the builder. *ret_member: the path to the object is in the
- * set. */
+/* Adds the fields of one object to the builder. *ret_member: the path to the object is in the set
+ * itself. 0, HF_E_INVALID or -ENOMEM. */
 static int parse_level(struct hfd_fields_builder *builder, const struct hf__json *json,
                        unsigned depth, const struct hfd_fields **ret_fields, bool *ret_member) {
         size_t level = hfd_fields_open(builder);
@@ -34,7 +37,7 @@ static int parse_level(struct hfd_fields_builder *builder, const struct hf__json
                         continue;
                 }
                 int r = hfd_step_parse(builder->scratch, hf__json_key(m), &step);
-                if (r == HF_E_NOT_FOUND)
+                if (r == HF_E_NOT_FOUND) /* a kind of step that a newer server has written */
                         continue;
                 if (r == 0)
                         r = parse_level(builder, m, depth + 1, &below, &member);
@@ -50,13 +53,13 @@ static int parse_level(struct hfd_fields_builder *builder, const struct hf__json
 int hfd_fields_parse(struct hf__arena *scratch, const struct hf__json *json,
                      const struct hfd_fields **ret_fields) {
         struct hfd_fields_builder builder = {.scratch = scratch};
-        bool member; /* nobody owns the object itself */
+        bool member; /* unused: no manager owns the whole object */
 
         return parse_level(&builder, json, 0, ret_fields, &member);
 }
 
-/* The object for the path that ends here. self: the path itself is in the set. text: a buffer for
- * the keys. NULL: out of memory. */
+/* The object for one path. fields: the steps below it; NULL: nothing follows it. self: the path is
+ * in the set itself. text: a buffer for keys, which is used again. NULL: out of memory. */
 static struct hf__json *make_level(const struct hfd_fields *fields, bool self,
                                    struct hf__strbuf *text) {
         struct hf__json *json = hf__json_object();

@@ -42,7 +42,7 @@ void hfd_feed_wake(struct hfd_feed *feed);
 /*
  * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" if it has
  * none. fn returns 0 or -ENOMEM, which ends the walk. An object that cannot be parsed is left out.
- * 0, -ENOMEM or -EAGAIN as above.
+ * Returns 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

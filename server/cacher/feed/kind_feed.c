@@ -90,7 +90,8 @@ static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object
         return r == HF_E_INVALID ? 0 : r;
 }
 
-/* Adds the kind of one definition to the set, if it is served. 0 or -ENOMEM. */
+/* Adds the kind of one definition to the set, if it is served. The old kind is kept if the hash of
+ * what it depends on is the same, so that a change of the status ends no watches. 0 or -ENOMEM. */
 static int add_kind(struct hfd_kind_feed *feed, const struct hfd_custom_set *old,
                     const struct hfd_object *object, struct hfd_custom_set *set) {
         struct hfd_custom_kind *kind = find_old(old, object->path), *made = NULL;
@@ -184,6 +185,7 @@ static int follow_kinds(struct hfd_kind_feed *feed) {
         if (r == 0) {
                 feed->fill = fill;
                 assert(atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
+                /* For the table, which consumes a reference. */
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
                 hfd_custom_table_replace(feed->table, set);
                 retire_old(feed, old, set);

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rings of recent changes, and the states that are kept.
+ * The rings of recent changes of each resource, and the states of its objects that are kept
+ * (event_history.h).
  *
- * Bytes. A version of an object is counted once: as `before` of the change that replaced it, or as
- * the copy that a deletion makes. The version that a change has stored is not counted, because the
- * tree has it, or a later change counts it. Nodes of trees: a write copies the nodes that it shares
- * with a kept state or another snapshot. They are counted for the newest kept state, if there is
- * one.
+ * Invariants:
+ *
+ *  - The ring has every change after the floor, in the order of revisions, because a watch may
+ * begin at any revision from the floor on.
+ *  - A version of an object is counted once, so that n_bytes is what the history keeps in memory:
+ * as `before` of the change that replaced it, or as the copy that a deletion makes. The version
+ * that a change has stored is not counted, because the tree has it, or a later change counts it.
+ *  - Nodes of trees: a write copies the nodes that it shares with a kept state or another snapshot.
+ *    They are counted for the newest kept state, if there is one.
  *
  * Dropping the oldest change raises the floor to its revision. The changes of one revision may then
  * be dropped one by one: none of them is needed, because no watch from a revision below the floor
@@ -20,9 +25,9 @@
 
 #include "server/resources/rows/resource_table.h"
 
-#define RING_MIN    16
-#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC)
-#define NODE_BYTES  48 /* of a tree, with malloc's overhead */
+#define RING_MIN    16                    /* changes */
+#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC) /* a change may stay so much longer than the window */
+#define NODE_BYTES  48                    /* of a tree, with malloc's overhead */
 
 void hfd_event_histories_init(struct hfd_event_histories *histories) {
         memset(histories->of, 0, HFD_RESOURCES_MAX * sizeof histories->of[0]);

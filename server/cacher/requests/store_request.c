@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests to the store. A request is tracked from before it is sent until its `done` has returned.
+ * The requests of the cacher and the registry to the store. A request is tracked from before it is
+ * sent until its `done` has returned, and each reply tells the cacher what it shows about the
+ * store: that it is there, has room, is the same store, and how far it has come.
  *
  * Invariants: the cacher is not freed while a request is tracked, so `done` may use the cacher. The
  * snapshot of the store's identity is made before the request is sent, because a newer reply may
@@ -80,6 +82,7 @@ hf_nsec hfd_store_requests_full(const struct hfd_cacher *cacher) {
         return (hf_nsec)atomic_load(&cacher->requests->room.refused_at);
 }
 
+/* A request, from track_request to untrack_request. */
 struct tracked_request {
         struct hfd_cacher *cacher;
         hfd_store_fn done;
@@ -103,6 +106,7 @@ static void untrack_request(struct tracked_request *request) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
+/* Thread: the store's. done comes last, because it may end what the cacher is needed for. */
 static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         struct tracked_request *request = ctx;
         hf_nsec now = hfd_cacher_now(request->cacher);

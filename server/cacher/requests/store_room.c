@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Remembers whether the store has room. The elector and the renewal of the identity Lease
- * (controllers/instances/) try to write again and again, so the state becomes right again even if
- * no client writes.
+ * Remembers whether the store has room.
+ *
+ * Invariant: only the reply to a write proves that there is room. The elector and the renewal of
+ * the identity Lease (controllers/instances/) write all the time, so the state becomes right again
+ * even if no client writes.
  */
 #include "server/cacher/requests/store_room.h"
 

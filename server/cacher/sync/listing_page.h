@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A page of a listing that waits to be built: its keys, and references to its values. */
+/*
+ * A page of a listing that waits to be built: its keys, and references to its values. A store
+ * thread makes it in the callback of the list request, and passes it to the cacher's timer thread
+ * under the cacher's lock (`first` in listing.h). That thread builds the objects and frees it.
+ */
 #include "server/storage/store.h"
 
 struct hfd_listing_page {
@@ -10,7 +14,9 @@ struct hfd_listing_page {
                 kvs[]; /* their values are owned, from n_built on; the keys follow the array */
 };
 
-/* Copies the keys of the reply, which is borrowed. NULL: out of memory. */
+/* Copies the keys of the reply, which is borrowed. The caller owns the page. NULL: out of memory.
+ */
 struct hfd_listing_page *hfd_listing_page_new(const struct hfd_store_reply *reply);
-/* Returns the next page. */
+/* Frees the page, and the values that were not built. Returns the next page; NULL = none. Does not
+ * accept NULL. */
 struct hfd_listing_page *hfd_listing_page_free(struct hfd_listing_page *page);

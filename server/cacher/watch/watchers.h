@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* All watches of the cacher: queues changes for them, and ends them. watcher.h has one of them. */
+/*
+ * All watches of the cacher: queues changes for them, and ends them. watcher.h has one of them.
+ *
+ * Thread: the one whose work has changed the cache, or the cacher's timer thread. Functions with
+ * the suffix _locked need the cacher's lock, and call no sink. hfd_watchers_deliver calls the sinks
+ * without the lock. Nothing blocks.
+ */
 #include <stddef.h>
 
 #include <holdfast/clock.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs reconcile loops with the settings that all controllers of holdfastd share. */
+/*
+ * Runs reconcile loops with the settings that all controllers of holdfastd share.
+ *
+ * Invariant: the sources are read when the loop starts (hf_reconciler_run), and it runs until it
+ * returns here. So they may be on the stack, or be freed after it.
+ */
 #include "server/controllers/context/reconcile_loop.h"
 
 #include <errno.h>

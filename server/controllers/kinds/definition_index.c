@@ -25,7 +25,7 @@
 /* The first letters of the values. */
 #define RESOURCE 'r' /* a name of the resource that was accepted */
 #define KIND     'k' /* a name of the kind that was accepted */
-#define WAITS    'w' /* a name was not accepted; the name is "" */
+#define WAITS    'w' /* the definition waits for a name in use; the value has "" as the name */
 #define SERVES   'v' /* a version that is served */
 
 /* Groups and names have up to 253 bytes, so no stored definition needs a longer value. */
@@ -45,7 +45,8 @@ static void add_value(struct hf_informer_values *values, char what, const char *
         (void)hf_informer_values_add(values, value);
 }
 
-static bool waits_for_cleanup(const struct hf__json *definition) {
+/* Whether a name of the definition was not accepted, because another definition has it. */
+static bool waits_for_name(const struct hf__json *definition) {
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(definition, "status.conditions"));
              m; m = hf__json_next(m))
@@ -54,6 +55,8 @@ static bool waits_for_cleanup(const struct hf__json *definition) {
         return false;
 }
 
+/* The index function of the informer. A definition that cannot be parsed, other than for lack of
+ * memory, has no values. Thread: the informer's. */
 static void index_names(void *ctx, const char *ns, const char *name, const char *object, size_t n,
                         struct hf_informer_values *values) {
         struct hf__json *definition;
@@ -73,7 +76,7 @@ static void index_names(void *ctx, const char *ns, const char *name, const char 
                         add_value(values, RESOURCE, group, hf__json_text(m));
                 add_value(values, KIND, group, hf__json_string(names, "kind"));
                 add_value(values, KIND, group, hf__json_string(names, "listKind"));
-                if (waits_for_cleanup(definition))
+                if (waits_for_name(definition))
                         add_value(values, WAITS, group, "");
                 for (const struct hf__json *m =
                              hf__json_first(hf__json_path(definition, "spec.versions"));

@@ -4,6 +4,9 @@
  *
  * Accounts are found by the hash of the user's name. An account exists while a response or a watch
  * is charged to it, so there are never more accounts than charged responses and watches.
+ *
+ * Invariants: everything here runs under the mutex `mu` of struct hfd_unsent, except new and free.
+ * No user has two accounts.
  */
 #include "server/filters/limits/unsent_accounts.h"
 
@@ -127,6 +130,8 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
 
 /* ---- the orders ---- */
 
+/* A heap of timers is ordered by time, the earliest first. So an account's "time" is the number of
+ * its bytes with a minus, and the first account is the largest. */
 void hfd_unsent_place(struct hf__timer_heap *order, struct hf__timer *place, size_t bytes) {
         hf_nsec at = -(hf_nsec)bytes;
 

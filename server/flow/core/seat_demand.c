@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The demand of a level. The numbers are Kubernetes', so that levels borrow as they do there. */
+/*
+ * Measures how many seats the requests of a priority level need: the highest number in a period,
+ * and average and standard deviation over time, from which a smoothed value follows.
+ *
+ * Invariant: the formulas and numbers are those of Kubernetes, so that levels borrow as they do
+ * there.
+ */
 #include "server/flow/core/seat_demand.h"
 
 /* The part of the smoothed value that remains after a period; with periods of 10 s the value halves
@@ -10,6 +16,7 @@ void hfd_seat_demand_init(struct hfd_seat_demand *demand, hf_nsec now) {
         *demand = (struct hfd_seat_demand){.at = now};
 }
 
+/* Adds the time since the last change, in which the number of seats was constant, to the sums. */
 static void integrate_demand(struct hfd_seat_demand *demand, hf_nsec now) {
         if (now <= demand->at)
                 return;

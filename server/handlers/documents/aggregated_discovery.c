@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aggregated discovery: one document with all groups, versions and resources. As in kube-apiserver,
- * a responseKind of the resource's own group and version leaves them empty: clients then take those
- * of the resource.
+ * Aggregated discovery: one document with all groups, versions and resources.
+ *
+ * Invariant: the document is like kube-apiserver's, because clients cache it and compare it. So a
+ * responseKind in the resource's own group and version leaves both empty, and clients take those of
+ * the resource; only custom resources have them written out.
  */
 #include "server/handlers/documents/aggregated_discovery.h"
 

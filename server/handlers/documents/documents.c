@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chooses the form of a document by the header Accept, and sends it.
+ * Serves the documents of discovery, /api, /apis and what is below them, and the list of paths at
+ * /. A document has its plain form; the two roots have the aggregated one as well, which contains
+ * all groups. The header Accept chooses the form.
  *
  * Invariant: an element of Accept that does not fit the document is skipped. The response is a 406
  * only if no element fits.
@@ -21,7 +23,7 @@
 #include "server/resources/custom/served_rows.h"
 #include "server/resources/response.h"
 
-#define ETAG_DIGITS 64
+#define ETAG_DIGITS 64 /* hexadecimal digits of a SHA-256 */
 #define TYPE_MAX    96 /* bytes of a content type, with the NUL */
 
 enum form { FORM_NONE, FORM_JSON, FORM_AGGREGATED };
@@ -60,6 +62,7 @@ static struct document accept_element(const char *path, char *element) {
         return document;
 }
 
+/* The form that the client gets. The first element of Accept that fits wins; NONE: none fits. */
 static struct document negotiate_document(const char *path, const char *accept) {
         struct document document = {.form = FORM_JSON};
         char copy[HFD_ACCEPT_MAX], *save = NULL;
@@ -76,6 +79,7 @@ static struct document negotiate_document(const char *path, const char *accept) 
 
 /* ---- the response ---- */
 
+/* Sends the body, or the failure if there is none, and drops the reference to the request. */
 static void respond_with_document(struct hfd_http_request *http_request,
                                   struct hfd_response *response, const char *type) {
         static const struct hfd_header headers[] = {{"cache-control", "no-cache, private"}};
@@ -175,6 +179,7 @@ static bool add_api_paths(char **paths, size_t *n, const struct hfd_served_rows 
         return ok;
 }
 
+/* The list at /. NULL = out of memory. */
 static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
         static const char *const others[] = {"/.well-known/openid-configuration",
                                              "/apis",

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the definitions of the schemas that a document refers to. The recursion ends, because a
- * part that was added is not walked again, and a schema that contains itself is such a part.
+ * Collects the definitions of the schemas that a document refers to.
+ *
+ * Invariant: a schema that has been added is not walked again. So the recursion ends, because a
+ * schema contains itself only below a STRUCT with a definition (schema/schema.h).
  */
 #include "server/handlers/openapi/definitions.h"
 
@@ -21,6 +23,7 @@ bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
                 schema->type == HFD_SCHEMA_EITHER);
 }
 
+/* A linear search: a document has some hundred definitions. */
 static bool contains_definition(const struct hfd_definitions *definitions,
                                 const struct hfd_schema *schema) {
         for (size_t i = 0; i < definitions->n; i++)

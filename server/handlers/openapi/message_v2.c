@@ -5,6 +5,9 @@
  * 1.20 needs it for every create, to validate the object, and for `kubectl explain`. `kubectl
  * apply` computes patches with the patch strategy and merge key of a list.
  *
+ * A row has the name of a member in JSON, its number in protobuf, and its form or its message.
+ * message.h explains the other members of the structs.
+ *
  * Invariant: the name of a field is that of the member of the JSON form; its number is that of
  * OpenAPIv2.proto, which never changes.
  */

@@ -3,6 +3,9 @@
  * The messages of OpenAPI v3 as protobuf: gnostic's openapi.v3.Document, as far as the documents
  * and the schemas of custom resources have such members. kubectl and client-go ask for it.
  *
+ * A row has the name of a member in JSON, its number in protobuf, and its form or its message.
+ * message.h explains the other members of the structs.
+ *
  * Invariant: the name of a field is that of the member of the JSON form; its number is that of
  * OpenAPIv3.proto, which never changes.
  */

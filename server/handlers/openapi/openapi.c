@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the OpenAPI documents by their paths, and makes them in their forms. A document is a range
- * of the served rows, and nothing else is kept of it here. */
+/*
+ * Finds the OpenAPI documents by their paths, and makes them as JSON or protobuf.
+ *
+ * Invariant: a document is a range of the served rows, and this file keeps nothing else of it.
+ * document_cache.c keeps finished documents.
+ */
 #include "server/handlers/openapi/openapi.h"
 
 #include <assert.h>

@@ -25,7 +25,7 @@
 #include "server/registry/base/large_work.h"
 #include "server/resources/custom/served_rows.h"
 
-#define CACHE_BYTES ((size_t)4 << 20)
+#define CACHE_BYTES ((size_t)4 << 20) /* of compressed documents */
 /* For a URL with the hash of the document: a year, as in Kubernetes. */
 #define FOR_EVER "public, immutable, max-age=31536000"
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks the APIService up in the cache. Only requests that would get 404 come here. */
+/*
+ * Responds to requests for groups that an APIService assigns to a service, which this server does
+ * not call: they get 503 in place of 404.
+ *
+ * Invariant: only requests that would get 404 come here, so the look-up in the cache delays no
+ * other request. A group version that this server serves is never refused.
+ */
 #include "server/handlers/rest/remote_group.h"
 
 #include <stdio.h>
@@ -23,6 +29,8 @@ static bool is_remote(struct hfd_cacher *cacher, const char *name) {
         return remote;
 }
 
+/* Whether this server serves the group version. True if memory runs out: then nothing is refused.
+ */
 static bool is_served(struct hfd_cacher *cacher, const char *group, const char *version) {
         struct hfd_served_rows *rows = hfd_served_rows_new(hfd_cacher_table(cacher));
         bool served = !rows || hfd_served_find_version(rows, group, version) < rows->n;

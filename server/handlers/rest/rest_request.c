@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends the response to a request for a resource, with the headers that Kubernetes' clients read.
- * The body is sent without a copy, unless the client wants it in protobuf, indented or compressed.
+ *
+ * Invariants: the body is sent without a copy, unless the client wants it in protobuf, indented or
+ * compressed. If memory for such a form runs out, the client gets the body as JSON, so that a
+ * request that was carried out never looks as if it had failed.
  */
 #include "server/handlers/rest/rest_request.h"
 

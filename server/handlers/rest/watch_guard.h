@@ -4,6 +4,10 @@
  * Ends a watch when its user loses the right to it, or when the user's token is not valid any more.
  * The watch ends cleanly; the client watches again, and gets a 403 or 401. Only watches whose user
  * can lose the right have a guard.
+ *
+ * The stream owns its guard. Thread: that of the request for track, that of the watch's end for
+ * untrack. In between the authorizer or the thread of the service accounts may end the watch at any
+ * time. Nothing blocks.
  */
 #include "server/handlers/rest/watch_stream.h"
 
@@ -12,7 +16,8 @@
  * canceled. False: the user has lost the right since the request was authorized, or memory ran out.
  */
 bool hfd_watch_guard_track(struct hfd_watch_stream *stream, const struct hfd_rest_request *rest);
-/* Harmless without a guard, and more than once. Until then the stream must hold its request. */
+/* Ends the tracking. Until then the stream must hold its request. Does nothing without a guard, and
+ * nothing the second time. */
 void hfd_watch_guard_untrack(struct hfd_watch_stream *stream);
 /* Frees the guard. Accepts NULL. */
 void hfd_watch_guard_free(struct hfd_watch_guard *guard);

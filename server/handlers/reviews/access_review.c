@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Responds to reviews of access. hfd_access_review asks the function that authorizes requests, so a
- * review and the request that follows it get the same decision.
+ * Responds to reviews of access (SubjectAccessReview and its variants, SelfSubjectRulesReview).
+ *
+ * Invariant: hfd_access_review asks the function that authorizes requests, so a review and the
+ * request that follows it get the same decision. The messages are those of kube-apiserver.
  */
 #include "server/handlers/reviews/access_review.h"
 
@@ -14,8 +16,9 @@
 #include "base/strbuf.h"
 #include "server/rbac/rule_list.h"
 
-#define GROUPS_MAX 200 /* of the user in a SubjectAccessReview */
+#define GROUPS_MAX 200 /* groups of the user in a SubjectAccessReview */
 
+/* "" if the member is absent or no text. */
 static const char *text_at(const struct hf__json *object, const char *key) {
         const char *text = hf__json_text(hf__json_get(object, key));
 
@@ -36,6 +39,7 @@ static void print_path_attributes(const struct hf__json *attributes, char *out, 
                        text_at(attributes, "path"), text_at(attributes, "verb"));
 }
 
+/* False: the spec is wrong, and response is filled (422). */
 static bool check_spec(const struct hfd_review_context *context, struct hf__json *spec,
                        struct hfd_response *response) {
         const char *kind = context->resource->kind;
@@ -155,6 +159,8 @@ bool hfd_access_review(const struct hfd_review_context *context, struct hf__json
 
 /* ---- rules ---- */
 
+/* Appends the rule that allows everything. verbs and key: names of members: "resources" or
+ * "nonResourceURLs". 0 or -ENOMEM. */
 static int add_rule(struct hf__json *rules, const char *verbs, const char *key) {
         struct hf__json *rule = hf__json_object();
         int r = rule ? hf__json_put(rule, verbs, hf__json_array()) : -ENOMEM;
@@ -176,7 +182,8 @@ static int add_rule(struct hf__json *rules, const char *verbs, const char *key) 
         return r;
 }
 
-/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. */
+/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. 0
+ * or -ENOMEM. */
 static int split_rules(const struct hf__json *rules, struct hf__json *resource_rules,
                        struct hf__json *url_rules) {
         int r = 0;
@@ -205,6 +212,8 @@ static int split_rules(const struct hf__json *rules, struct hf__json *resource_r
         return r;
 }
 
+/* Collects what the authorization modes allow the client in the namespace. *ret_missing: why rules
+ * are missing, which the caller frees; NULL = none are. 0 or -ENOMEM. */
 static int collect_rules(const struct hfd_review_context *context, const char *ns,
                          struct hf__json *resource_rules, struct hf__json *url_rules,
                          char **ret_missing) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parses a review, passes it to the file for its kind, and prints the response.
+ * Parses a review, an object that asks the server a question, passes it to the file for its kind,
+ * and prints the response: the same object with a status.
  *
  * Invariant: the status that a client sends is dropped before the review is decided. So the status
  * in the response is the server's.
@@ -21,6 +22,7 @@
 #include "server/schema/decode.h"
 #include "server/schema/strict.h"
 
+/* Fills in the status of the object. False: response is the failure. */
 typedef bool (*review_fn)(const struct hfd_review_context *context, struct hf__json *object,
                           struct hfd_response *response);
 

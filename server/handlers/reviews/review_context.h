@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The context of a review's request, for the files of this folder. */
+/* The context of a review's request, for the files of this folder. Thread: that of the request. */
 #include "server/auth/auth.h"
 #include "server/authorization/authorizer.h"
 #include "server/resources/response.h"

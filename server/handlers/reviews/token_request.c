@@ -31,10 +31,12 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/service_accounts/service_accounts.h"
 
+/* How long tokens are valid; the limits are those of Kubernetes. */
 #define SECONDS_DEFAULT 3600
 #define SECONDS_MIN     600
 #define SECONDS_MAX     (INT64_C(1) << 32)
 
+/* A request for a token, from hfd_token_request_serve until end_job. */
 struct job {
         struct hfd_request get; /* first member: done casts it back */
         struct hfd_token_request request;
@@ -204,6 +206,8 @@ static bool take_uid(struct job *job, const struct hfd_response *response, char 
         return false;
 }
 
+/* A Secret that was deleted and created again has another uid, and is not the one that the client
+ * means. */
 static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
         struct job *job = (struct job *)get;
         const struct hfd_resource secret = {.plural = "Secret", .group = ""};

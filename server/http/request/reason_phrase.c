@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reason phrases as RFC 9110 and RFC 6585 name them. A code that is not listed still gets a phrase,
- * because some clients read an empty one as a malformed status line.
+ * The reason phrases of HTTP status codes, as RFC 9110 and RFC 6585 name them.
+ *
+ * Invariant: every code gets a phrase, also one that is not in the table, because some clients take
+ * a status line without a phrase for malformed.
  */
 #include "server/http/request/reason_phrase.h"
 

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of a response's headers, eight bytes at a time. Nearly every header is good, so the loops
- * have no exit. */
+/*
+ * Checks the headers of a response, eight bytes at a time. Nearly every header is good, so the
+ * loops do not end early.
+ *
+ * Invariant: no name or value that is accepted contains a line break or another control character,
+ * except tabs in values. Otherwise text that a client chose could begin a header of its own.
+ */
 #include "server/http/request/response_header.h"
 
 #include <stdint.h>
@@ -34,6 +39,7 @@ static bool is_range(const char *text, size_t n, unsigned char low, unsigned cha
         return bad == 0;
 }
 
+/* The name of a header: HTTP allows fewer characters, but only these could do harm. */
 static bool is_token(const char *text, size_t n) { return n > 0 && is_range(text, n, '!', ':'); }
 
 static bool is_value(const char *text, size_t n) {

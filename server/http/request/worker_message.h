@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A message in a worker's mailbox (worker_mailbox.h). It is the first member of the struct that is
- * posted. */
+/*
+ * A message in a worker's mailbox (worker_mailbox.h). It is the first member of the struct that is
+ * posted, so that the worker can cast it back by `kind`. Any thread posts it; from then on it
+ * belongs to the worker's thread, until that has taken it out.
+ */
 #include "base/mailbox.h"
 
 enum hfd_worker_message_kind {

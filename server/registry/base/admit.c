@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attributes of requests for admission. Invariant: a client's request always has a requester,
- * so it is never taken for one of the server's own. */
+/*
+ * What admission gets to know about a request: its attributes and its options.
+ *
+ * Invariants: a client's request always has a requester, so it is never taken for one of the
+ * server's own. Until the configuration of admission is known, no write of a client is accepted: a
+ * policy that is not known yet might refuse it. The server's own writes go on, because the election
+ * and the bootstrap must not wait for clients' configuration.
+ */
 #include "server/registry/base/admit.h"
 
 #include <assert.h>
@@ -37,6 +43,7 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
                                                      enum hfd_admission_operation operation,
                                                      const char *name, const struct hf__json *old) {
         const struct hfd_resource *of = request->part_of ? request->part_of : request->resource;
+        /* As in Kubernetes, a Namespace is in the namespace with its own name. */
         bool is_namespace = !of->namespaced && hfd_resource_same(of, hfd_resource_namespaces());
 
         assert(request->requester || request->in_process);
@@ -57,6 +64,7 @@ struct hfd_admission_attributes hfd_admit_attributes(const struct hfd_request *r
 
 /* ---- the options ---- */
 
+/* Adds the options of a delete that came in the query, unless the body has them. 0 or -ENOMEM. */
 static int add_policy(struct hf__json *options, const struct hfd_options *o) {
         static const char *const policies[] = {[HFD_PROPAGATE_ORPHAN] = "Orphan",
                                                [HFD_PROPAGATE_BACKGROUND] = "Background",
@@ -70,6 +78,8 @@ static int add_policy(struct hf__json *options, const struct hfd_options *o) {
         return r;
 }
 
+/* Adds the options of a create or update. "Warn" is the default, which Kubernetes leaves out. 0 or
+ * -ENOMEM. */
 static int add_field_options(struct hf__json *options, const struct hfd_options *o) {
         int r = 0;
 
@@ -82,6 +92,7 @@ static int add_field_options(struct hf__json *options, const struct hfd_options 
         return r;
 }
 
+/* Sets kind and apiVersion of the options, which the body of a delete may lack. 0 or -ENOMEM. */
 static int put_type(struct hf__json *options, const char *kind) {
         int r = hf__json_put_string(options, "kind", kind);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues of turns. The list of holders has one entry for each namespace in which a create is
- * being charged. These are few, so a linear search is fast enough.
+ * The queues of turns (quota_turns.h). The list of holders has one entry for each namespace in
+ * which a create is being charged. These are few, so a linear search is fast enough.
  *
- * Invariant: the deadlines of a queue never decrease.
+ * Invariants: the deadlines of a queue never decrease from its holder to its end, so no turn waits
+ * beyond its own deadline. Only the holder of a queue is in the list, and only its `last` and
+ * `other` are valid; whoever leaves hands both on to the next turn.
  */
 #include "server/registry/base/quota_turns.h"
 
@@ -13,9 +15,9 @@
 
 #include "base/thread.h"
 
-void hfd_quota_turns_init(struct hfd_quota_turns *turns) {
-        pthread_mutex_init(&turns->mu, NULL);
+int hfd_quota_turns_init(struct hfd_quota_turns *turns) {
         turns->holders = NULL;
+        return hf__mutex_init(&turns->mu);
 }
 
 void hfd_quota_turns_done(struct hfd_quota_turns *turns) {
@@ -57,7 +59,7 @@ struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
                 assert(*at); /* the turn is held, so it is in the list */
                 at = &(*at)->other;
         }
-        assert(turn->last); /* it is the holder */
+        assert(turn->last); /* only a holder has it */
         next = turn->next;
         if (next) {
                 assert(strcmp(next->ns, turn->ns) == 0);

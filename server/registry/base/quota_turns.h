@@ -3,26 +3,28 @@
 /*
  * Turns: of the creates of one instance that change the same quotas, one commits at a time. All of
  * them write the same keys, so without turns each commit would be a conflict for all others, and n
- * creates would need n * n transactions. Turns only save work: what keeps the limits are the
- * compares of the transaction.
+ * creates would need n * n transactions. Turns only save work: the limits themselves are kept by
+ * the transaction, which compares the versions of the quotas.
  *
  * There is one queue for each namespace. A turn waits only behind turns whose deadline is not later
  * than its own; otherwise it is not queued, and its write competes with the others. A turn ends at
  * its deadline at the latest, so no turn waits beyond its own deadline.
  *
- * Thread: any; a turn belongs to its write. The lock is never held during a callback.
+ * Thread: any; a turn belongs to its write. Nothing blocks, except shortly for `mu`, which is held
+ * for a search of the list only, never during a callback or another lock.
  */
 #include <pthread.h>
 
 #include <holdfast/clock.h>
 
 struct hfd_quota_turn {
-        const char *ns;              /* borrowed until the turn has left */
-        hf_nsec deadline;            /* boot time */
+        const char *ns;   /* borrowed until the turn has left */
+        hf_nsec deadline; /* boot time */
+        /* Guarded by hfd_quota_turns.mu from take to leave: */
         struct hfd_quota_turn *next; /* in the queue of the namespace, which the holder begins */
-        /* Valid for a holder. */
-        struct hfd_quota_turn *last;  /* the end of its queue; the holder itself if nobody waits */
-        struct hfd_quota_turn *other; /* in the list of holders: that of another namespace */
+        struct hfd_quota_turn
+                *last; /* of a holder: the end of its queue, or itself if none waits */
+        struct hfd_quota_turn *other; /* of a holder: the next one in the list of holders */
 };
 
 struct hfd_quota_turns {
@@ -31,18 +33,20 @@ struct hfd_quota_turns {
 };
 
 enum hfd_quota_turn_state {
-        HFD_TURN_HELD,   /* the caller goes on, and leaves at the end */
-        HFD_TURN_WAITS,  /* the caller of a later hfd_quota_turns_leave resumes it */
-        HFD_TURN_PASSED, /* not queued: the caller goes on without a turn */
+        HFD_TURN_HELD,   /* the caller goes on, and calls hfd_quota_turns_leave at the end */
+        HFD_TURN_WAITS,  /* the turn is queued; a thread that calls leave later resumes its write */
+        HFD_TURN_PASSED, /* the turn is not queued: the caller goes on without one */
 };
 
-void hfd_quota_turns_init(struct hfd_quota_turns *turns);
+/* 0, or -errno: there is nothing to free. */
+int hfd_quota_turns_init(struct hfd_quota_turns *turns);
 /* Requires that all turns have been left. */
 void hfd_quota_turns_done(struct hfd_quota_turns *turns);
-/* The caller has set ns and deadline. After WAITS, another thread may be using the turn already. */
+/* The caller has set ns and deadline. After HFD_TURN_WAITS another thread may use the turn already,
+ * so the caller must not touch it. */
 enum hfd_quota_turn_state hfd_quota_turns_take(struct hfd_quota_turns *turns,
                                                struct hfd_quota_turn *turn);
-/* Ends a turn that is held. Returns the turn that holds now, which the caller must resume; NULL =
- * nobody waits. */
+/* Ends a turn that is held. Returns the turn that holds the queue now, whose write the caller must
+ * resume; NULL = no turn waits. */
 struct hfd_quota_turn *hfd_quota_turns_leave(struct hfd_quota_turns *turns,
                                              struct hfd_quota_turn *turn);

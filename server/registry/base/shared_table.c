@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds conversions to the table, finds them, and drops the oldest. Invariant: the list by age
- * (newest, oldest) contains exactly the conversions of the table that have a result. */
+/*
+ * The table of conversions that webhooks make (shared_table.h): adds them, finds them, and drops
+ * the oldest.
+ *
+ * Invariants: the list by age (newest, oldest) contains exactly the conversions of the table that
+ * have a result. Nothing is freed under the lock, because a conversion may have large objects.
+ */
 #include "server/registry/base/shared_table.h"
 
 #include <assert.h>
@@ -15,6 +20,9 @@ int hfd_shared_table_init(struct hfd_shared_table *table) {
         return hf__mutex_init(&table->mu);
 }
 
+/* Takes the highest 8 bits of a multiplicative hash, for HFD_SHARED_BUCKETS. The lowest 6 bits of
+ * an address vary little, because allocations are aligned. Clients do not choose addresses, so the
+ * hash needs no secret. */
 static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
                                                 const struct hfd_object *source) {
         return &table->buckets[((uintptr_t)source >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 56];

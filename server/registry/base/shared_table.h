@@ -30,7 +30,7 @@ struct hfd_shared_job;
 
 #define HFD_SHARED_OBJECTS 1024
 #define HFD_SHARED_BYTES   ((size_t)8 << 20)
-#define HFD_SHARED_BUCKETS 256
+#define HFD_SHARED_BUCKETS 256 /* shared_table.c takes 8 bits of a hash */
 
 struct hfd_shared_conversion {
         unsigned refs;                  /* of the table, and of jobs */
@@ -95,4 +95,5 @@ void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_co
 /* Drops a reference. */
 void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
                              struct hfd_shared_conversion **garbage);
+/* Frees a list `garbage`; NULL = an empty one. The caller does not hold mu. */
 void hfd_shared_free_garbage(struct hfd_shared_conversion *garbage);

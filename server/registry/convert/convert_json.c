@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Converts one parsed object by the webhook of its kind. Invariant: the result has a
- * resourceVersion only if the source has one, though an object always has a revision.
+ * Converts one parsed object by the webhook of its kind, for admission plug-ins that want another
+ * version than that of the request.
+ *
+ * Invariant: the result has a resourceVersion only if the source has one, though an object always
+ * has a revision.
  */
 #include "server/registry/convert/convert_json.h"
 
@@ -11,6 +14,7 @@
 #include "server/resources/forms/conversion.h"
 #include "server/resources/response.h"
 
+/* One conversion, until done is called. */
 struct work {
         struct hfd_object *object; /* owned; before and after the conversion */
         bool has_revision;
@@ -18,6 +22,7 @@ struct work {
         void *ctx;
 };
 
+/* Calls done once, and frees the work before it. Neither a result nor a failure: out of memory. */
 static void end_work(struct work *work, struct hf__json *result,
                      const struct hfd_response *failure) {
         struct hfd_response no_memory = {0};

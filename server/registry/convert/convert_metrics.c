@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts calls of conversion webhooks, see convert_metrics.h. There are five kinds of results, so
- * the number of metrics is bounded. */
+/*
+ * Counts the calls of conversion webhooks (convert_metrics.h).
+ *
+ * Invariant: names and labels are those of kube-apiserver. There are five kinds of results, so the
+ * number of series is bounded.
+ */
 #include "server/registry/convert/convert_metrics.h"
 
 #include <stdio.h>
@@ -8,6 +12,8 @@
 
 #include <holdfast/metrics.h>
 
+/* kube-apiserver's word for a failure; "" = the call succeeded. why: the message of the failure,
+ * whose beginning tells the types apart (convert.c); responded: the webhook has sent a response. */
 static const char *failure_type(const char *why, bool responded) {
         if (!why)
                 return "";

@@ -35,7 +35,7 @@
  * its chunks again. */
 #define KEPT_CHUNKS 64
 #define KEPT_BYTES  ((size_t)32 << 20) /* of all renderings together */
-#define N_BUCKETS   256
+#define N_BUCKETS   256                /* bucket_of takes 8 bits of a hash */
 
 /* The bytes of some consecutive objects, or none if the selectors have selected none of them. */
 struct chunk {
@@ -167,6 +167,7 @@ static bool put_event_object(struct hf__strbuf *s, const struct hfd_request *req
         return put_bytes(s, request->resource, object, false);
 }
 
+/* Protobuf is made from JSON, so the object is parsed. */
 static bool put_protobuf(const struct hfd_rendering *rendering, struct hf__strbuf *s,
                          struct hfd_object *object) {
         const struct hfd_request *form = &rendering->form;
@@ -390,6 +391,8 @@ struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
 
 HF__CLEANUP_DEFINE(rendering_cleanup, struct hfd_rendering *, rendering_free)
 
+/* Makes a rendering that is in no bucket and has no objects yet. It copies what it needs of the
+ * spec, because it may outlive the request. 0 or -ENOMEM. */
 static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_spec *spec,
                          struct hfd_rendering **ret_rendering) {
         const struct hfd_request *request = spec->request;
@@ -426,6 +429,8 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
         return 0;
 }
 
+/* Whether both have the same bytes: they differ neither in their objects nor in anything that
+ * rendering depends on. The time of ages may differ by as long as the older one is kept. */
 static bool is_same(const struct hfd_rendering *a, const struct hfd_rendering *b) {
         return a->snapshot.objects.root == b->snapshot.objects.root &&
                a->form.resource == b->form.resource && a->frames == b->frames &&

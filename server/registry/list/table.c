@@ -28,8 +28,9 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
-#define TABLE_MAX_BYTES (512u << 20)
-#define NO_COLUMNS      "\"columnDefinitions\":null"
+#define TABLE_MAX_BYTES (512u << 20) /* of a whole list; a larger one is refused */
+/* What an event of a watch has in place of the columns; hfd_table_with_columns searches for it. */
+#define NO_COLUMNS "\"columnDefinitions\":null"
 
 /* ---- cells ---- */
 
@@ -408,6 +409,8 @@ void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
         hf__strbuf_puts(s, ",\"rows\":[");
 }
 
+/* The request's version is shown. The cells of a custom resource are made from that version, too,
+ * those of a built-in kind from the stored one (put_row). */
 bool hfd_table_put_row(struct hf__strbuf *s, const struct hfd_request *request,
                        struct hfd_object *object, int64_t now_s) {
         struct hfd_object *converted = hfd_conversion_object(request->resource, object);

@@ -25,7 +25,7 @@
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
-#define CONFLICTS_MAX 5 /* as in Kubernetes */
+#define CONFLICTS_MAX 5 /* attempts that may fail by a conflict; as in Kubernetes */
 
 void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response) {
         struct hfd_request *outer = part->outer;
@@ -108,6 +108,8 @@ static void finish_refused(struct hfd_part *part, int r) {
         hfd_response_done(&response);
 }
 
+/* Runs the next step on a thread of the pool. A request that was canceled ends, unless a write of
+ * it may have been committed: then its client must get the result. */
 static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct hfd_part *part = part_of_task(task);
         const atomic_bool *abandoned = part->outer->abandoned;
@@ -164,6 +166,7 @@ struct hf__json *hfd_part_parse_got(struct hfd_part *part) {
 
 /* ---- admission ---- */
 
+/* Brings what a plug-in has made into the form of the schema. False: response is the failure. */
 static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         const struct hfd_part *part = a->ctx;
         const struct hfd_resource *kind = part->outer->resource;

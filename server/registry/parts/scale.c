@@ -4,10 +4,11 @@
  * autoscalers need not know the kinds. The row says where the object keeps them
  * (hfd_resource.scale).
  *
- * A write gets the object, makes the new Scale from it, and patches the object's number of
- * replicas, if nobody has changed the object meanwhile. An apply becomes an apply of the object
- * that has this one field. If admission is asked, a dry run of it comes first, so that a conflict
- * with another manager of the field is reported before admission is asked, as in Kubernetes.
+ * Invariant: a write of a Scale changes the number of replicas and nothing else. It gets the
+ * object, makes the new Scale from it, and patches the object's number of replicas, unless the
+ * object has changed meanwhile. An apply becomes an apply of an object that has this one field. If
+ * admission must be asked, a dry run of that apply comes first, so that a conflict with another
+ * manager of the field is reported before admission is asked, as in Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,7 @@
 #include "server/resources/meta.h"
 #include "server/schema/decode.h"
 
+/* 0 if there is no number at the path, or if path is NULL. */
 static int64_t number_at(const struct hf__json *object, const char *path) {
         int64_t number = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A write and admission.
+ * Passes a write to admission, and goes on with its decision.
  *
  * Invariants: in `mutate` the object belongs to the admission, and comes back with its decision.
  * Members that only the server sets (kept_members) are put back after it, whatever a plug-in has
@@ -24,6 +24,7 @@
 #include "server/registry/write/body.h"
 #include "server/registry/write/reply.h"
 
+/* The admission of one attempt, from the first phase that is asked until the attempt ends. */
 struct hfd_write_admission {
         struct hfd_admission a;
         struct hfd_write *w;
@@ -78,6 +79,8 @@ bool hfd_write_admit_refused(struct hfd_write *w, const struct hfd_object *curre
         return false;
 }
 
+/* Responds with the refusal if the version of the object is certain; otherwise reads the newest
+ * one, and keeps the refusal for hfd_write_admit_refused. */
 static void refuse_write(struct hfd_write *w, const struct hfd_response *refusal) {
         if (!w->current || w->fresh) {
                 hfd_write_reply_copy(w, refusal);
@@ -132,6 +135,7 @@ static int complete_objects(struct hfd_write *w) {
         return r;
 }
 
+/* Removes what complete_objects has added and the store must not get. */
 static void hide_revision(struct hfd_write *w) {
         hf__json_remove(w->old, "metadata.resourceVersion");
         hf__json_remove(w->object, "metadata.resourceVersion");

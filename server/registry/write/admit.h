@@ -8,16 +8,18 @@
 #include "server/registry/write/write.h"
 
 /*
- * The phase mutate. w->object already has its defaults and managedFields; plug-ins may change it,
- * except the metadata that the server sets. True: go on, nothing was changed. False: resume(w) was
- * or will be called, or the response was sent; the caller must not touch w.
+ * The next three functions ask one phase or both. True: no plug-in waits, and nothing was changed;
+ * the caller goes on. False: resume(w) was or will be called, or the response was sent; the caller
+ * must not touch w.
  */
+/* The phase mutate. w->object already has its defaults and managedFields; plug-ins may change it,
+ * except the metadata that the server sets. */
 bool hfd_write_admit_mutate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Whether a plug-in has changed w->object in this attempt. */
 bool hfd_write_admit_has_mutated(const struct hfd_write *w);
-/* The phase validate. w->object is complete and will be stored. Results as above. */
+/* The phase validate. w->object is complete and will be stored. */
 bool hfd_write_admit_validate(struct hfd_write *w, void (*resume)(struct hfd_write *w));
-/* Both phases of a delete of w->old; w->object is NULL. Results as above. */
+/* Both phases of a delete of w->old; w->object is NULL. */
 bool hfd_write_admit_delete(struct hfd_write *w, void (*resume)(struct hfd_write *w));
 /* Whether admission is asked about this write, so that it needs w->old in the version of the
  * request even for a delete. */

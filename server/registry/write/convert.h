@@ -9,7 +9,8 @@
  *      stored
  *
  * For all other kinds nothing is converted, and nothing waits. A delete converts `current` only if
- * admission wants to see it.
+ * admission wants to see it. Thread: that of the write (write.h). A write that waits for a
+ * conversion goes on later, on another thread. Nothing blocks.
  */
 #include "server/registry/write/write.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes kinds from definitions. Invariants:
+ * Makes the kinds of custom resources from their CustomResourceDefinitions. Invariants:
  *
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
  *    JSON values, so nothing of the definition is used after hfd_custom_kind_new. Only group and
@@ -65,6 +65,7 @@ static void put_part(struct hf__strbuf *s, const struct hf__json *json, const ch
                 hf__json_print(part, s);
 }
 
+/* The status is left out, except the names: a change of a condition does not change the kind. */
 int hfd_custom_kind_hash(const struct hf__json *definition,
                          unsigned char ret_hash[HFD_CUSTOM_HASH]) {
         struct hf__strbuf s = {0};
@@ -140,7 +141,8 @@ static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource 
         hf__strbuf_printf(s, "%s.%s", row->version, row->kind);
 }
 
-/* json: the version in the definition. */
+/* Compiles the schema and the rules. json: the version in the definition. preserve: the kind keeps
+ * unknown fields everywhere, as old definitions may want. 0 or -ENOMEM. */
 static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
                        bool preserve) {
         const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
@@ -161,6 +163,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
         return r;
 }
 
+/* Makes the warning that each response of a deprecated version has. 0 or -ENOMEM. */
 static int make_warning(struct hfd_custom_version *version, const struct hf__json *json) {
         const char *own = hf__json_string(json, "deprecationWarning");
         struct hf__strbuf s = {0};
@@ -184,6 +187,7 @@ static const char *member_path(const struct hf__json *scale, const char *key) {
         return path && path[0] == '.' ? path + 1 : NULL;
 }
 
+/* A scale without one of the two required paths does not work, so it is not served. */
 static void set_subresources(struct hfd_custom_version *version, const struct hf__json *json) {
         const struct hf__json *sub = hf__json_get(json, "subresources"),
                               *scale = hf__json_get(sub, "scale");

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorts the rows that are served. Invariant: rows of one group are adjacent, and in it those of one
- * version, also where a custom resource is in a group of the table.
+ * The rows that are served now, those of the table and those of custom resources, sorted as
+ * discovery shows them: groups by priority, versions with the preferred one first.
+ *
+ * Invariant: rows of one group are adjacent, and within it those of one version, also where a
+ * custom resource is in a group of the table.
  */
 #include "server/resources/custom/served_rows.h"
 
@@ -38,6 +41,7 @@ static int compare_versions(const struct hfd_resource *x, const struct hfd_resou
         return order != 0 ? order : hfd_version_order(x->version, y->version);
 }
 
+/* The rows of the table keep their order (slot 0), and come before those of custom resources. */
 static int compare_rows(const void *a, const void *b) {
         const struct hfd_resource *x = *(const struct hfd_resource *const *)a,
                                   *y = *(const struct hfd_resource *const *)b;
@@ -55,6 +59,7 @@ static int compare_rows(const void *a, const void *b) {
         return order != 0 ? order : strcmp(x->plural, y->plural);
 }
 
+/* The reference to the set keeps the rows of custom resources alive. */
 struct hfd_served_rows *hfd_served_rows_new(struct hfd_custom_table *table) {
         struct hfd_custom_set *set = hfd_custom_table_set(table);
         size_t n_table = hfd_resources_count(), n_custom = 0;

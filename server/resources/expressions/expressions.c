@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles the expressions of admission.
+ * Compiles the expressions of admission policies and of match conditions. A set has those of one
+ * policy or webhook, with the variables that they share.
  *
  * Invariants: the declarations that a program was compiled with do not change later. So each added
  * variable makes a new type of `variables`. The types share one array of fields; each type sees a
@@ -82,6 +83,8 @@ struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set) {
         return NULL;
 }
 
+/* The declarations for expressions with these features, which are made when they are first needed.
+ * NULL = out of memory. */
 static const struct scope *scope_of(struct hfd_expressions *set, unsigned features) {
         const struct hf__cel_type *dyn = hf__cel_type_of(HF__CEL_DYN);
         bool params = (features & HFD_EXPRESSION_PARAMS) != 0;

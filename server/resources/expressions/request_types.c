@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The types of request, namespaceObject and JSONPatch, with the fields that Kubernetes declares.
+ * The types of the variables request and namespaceObject, and of JSONPatch, with the fields that
+ * Kubernetes declares. The checker of CEL refuses an expression that uses another field.
  *
- * Invariant: the fields of each type are sorted by name.
+ * Invariants: the fields of each type are sorted by name, because look-ups bisect them. The weight
+ * of a type is 1, and that of its parameters (cel/values/type.h); fields do not count.
  */
 #include "server/resources/expressions/request_types.h"
 

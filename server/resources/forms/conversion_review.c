@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes and reads ConversionReviews, see conversion_review.h. Invariant: the size of a response is
- * checked before it is parsed, because a few bytes can stand for many values. */
+/*
+ * Writes the ConversionReviews that are sent to the webhook of a custom resource, and reads the
+ * responses.
+ *
+ * Invariants: the size of a response is checked before it is parsed, because a few bytes can stand
+ * for many values. A webhook can change neither the identity nor the metadata of an object, except
+ * labels and annotations. The messages are those of kube-apiserver.
+ */
 #include "server/resources/forms/conversion_review.h"
 
 #include <errno.h>
@@ -26,7 +32,7 @@
 #define MORE_VALUES ((size_t)256 << 10)
 /* The bytes that a response may have: four times those of the objects, and this many more. */
 #define MORE_BYTES ((size_t)4 << 20)
-/* The largest message, in bytes. Kubernetes does not limit the webhook's message. */
+/* The largest message, in bytes. Kubernetes has no limit for it. */
 #define WHY_MAX 4096
 
 /* One object of the response, and the object that it was converted from. */
@@ -37,7 +43,8 @@ struct pair {
         struct hf__json *original, *converted; /* borrowed from the caller */
 };
 
-/* An object that is not stored yet has no resourceVersion. */
+/* The bytes of an object contain its resourceVersion, at splice_at. An object that is not stored
+ * yet has none, so these bytes are left out. */
 static void put_object(struct hf__strbuf *s, const struct hfd_object *object) {
         size_t end = object->splice_at;
 
@@ -123,6 +130,7 @@ static const struct hf__json *check_response(const struct hf__json *review, cons
 
 /* ---- one object ---- */
 
+/* Whether the webhook has changed a member that it must not change. name: for the message. */
 static bool member_differs(const struct pair *pair, const char *path, const char *name,
                            struct hf__strbuf *why) {
         const char *in = text_of(pair->original, path), *out = text_of(pair->converted, path);
@@ -134,6 +142,7 @@ static bool member_differs(const struct pair *pair, const char *path, const char
         return true;
 }
 
+/* Whether the converted object has the wanted version, and is still the same object. */
 static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
         char version[HFD_API_VERSION_MAX];
 
@@ -163,6 +172,7 @@ static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
                !member_differs(pair, "metadata.uid", "UID", why);
 }
 
+/* The Go type of a value, as %T prints it. */
 static const char *type_name(const struct hf__json *json) {
         if (hf__json_is_null(json))
                 return "<nil>";
@@ -245,6 +255,7 @@ static int restore_metadata(const struct pair *pair, struct hf__strbuf *why) {
         return r;
 }
 
+/* 0, -ENOMEM, or HF_E_INVALID: `why` says what is wrong. */
 static int read_object(struct pair *pair, struct hfd_object **ret_object, struct hf__strbuf *why) {
         int r = -ENOMEM;
 
@@ -276,6 +287,7 @@ static bool has_fair_size(const void *review, size_t n_response, struct hfd_obje
         return hf__json_count_values(review, n_response) <= max;
 }
 
+/* Returns as hfd_conversion_review_read. After an error, all of `converted` is NULL again. */
 static int read_response(const void *review, size_t n_response, const char *uid,
                          const struct hfd_resource *row, struct hfd_object *const *objects,
                          size_t n, struct hfd_object **converted, struct hf__strbuf *why) {

@@ -17,19 +17,22 @@ extern const struct hfd_schema hfd_custom_meta_schema;
 
 /*
  * Brings stored bytes, or the served bytes of an object, into the form of row, which is a storage
- * row (see above for webhooks). NULL = out of memory, or bytes are not a valid object
- * (hfd_object_check). A new reference to bytes, if they have the form already.
+ * row; if a webhook converts the kind, into the form of the version that the bytes have. The caller
+ * owns the result, which is a new reference to bytes if they have the form already. NULL = out of
+ * memory, or bytes are not a valid object (hfd_object_check).
  */
 struct hf__buf *hfd_custom_object_bytes(const struct hfd_resource *row, struct hf__buf *bytes);
-/* An object from stored bytes, in the form of row. NULL as above. */
+/* An object from stored bytes, in the form that hfd_custom_object_bytes gives them. stored is
+ * borrowed. The caller owns the reference. NULL = out of memory, or an invalid object. */
 struct hfd_object *hfd_custom_object_new(const struct hfd_resource *row, const char *path,
                                          uint64_t revision, struct hf__buf *stored);
-/* A copy of the object in the form of another storage row, such as that of a newer definition. NULL
- * as above. */
+/* A copy of the object in the form of another storage row, such as that of a newer definition. The
+ * caller owns the reference. NULL = out of memory, or an invalid object. */
 struct hfd_object *hfd_custom_object_reform(const struct hfd_resource *row,
                                             const struct hfd_object *object);
 /* Makes the object from json, the webhook's conversion of source to the version of row. json is
- * pruned, and gets no further defaults, as in Kubernetes. NULL = out of memory. */
+ * pruned, and gets no further defaults, as in Kubernetes; it stays the caller's. The caller owns
+ * the reference. NULL = out of memory. */
 struct hfd_object *hfd_custom_object_converted(const struct hfd_resource *row,
                                                const struct hfd_object *source,
                                                struct hf__json *json);

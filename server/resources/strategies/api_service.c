@@ -95,8 +95,8 @@ const struct hfd_schema hfd_api_service_schema =
 
 /* ---- defaults ---- */
 
-/* An APIService that names no service is local, and available from the start. 0 or -ENOMEM. */
-
+/* An APIService that names no service is local: this server serves the group version, so it is
+ * available from the start. 0 or -ENOMEM. */
 static int set_available(struct hf__json *object) {
         static const char *const members[][2] = {{"type", "Available"},
                                                  {"status", "True"},
@@ -129,6 +129,7 @@ int hfd_api_service_prepare(struct hf__json *object, const struct hf__json *old)
 
 /* ---- validation ---- */
 
+/* "" if the member is absent or no text. */
 static const char *text_of(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
 
@@ -158,7 +159,7 @@ static void validate_version(const char *version, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, "spec.version", version, hfd_dns1035_label_rule);
 }
 
-/* The message is that of Kubernetes; the maximum itself is valid. */
+/* kube-apiserver's text says "less than", but the maximum itself is valid. */
 static void validate_priority(const struct hf__json *object, const char *field, int max,
                               struct hfd_causes *causes) {
         char value[32], detail[60];
@@ -172,6 +173,7 @@ static void validate_priority(const struct hf__json *object, const char *field, 
         hfd_cause_invalid(causes, field, value, detail);
 }
 
+/* Certificates and trust are about a service, so a local APIService has none. */
 static void validate_service(const struct hf__json *object, struct hfd_causes *causes) {
         const char *bundle = text_of(object, "spec.caBundle");
         bool skips = hf__json_bool(object, "spec.insecureSkipTLSVerify", false);

@@ -95,6 +95,7 @@ const struct hfd_schema hfd_certificate_request_schema =
 
 /* ---- the spec ---- */
 
+/* Counts each known usage, so that repeated ones are found in linear time. */
 static void validate_usages(const struct hf__json *object, struct hfd_causes *causes) {
         static const char *const known[] = {"any",
                                             "cert sign",
@@ -169,6 +170,7 @@ static size_t validate_labels(const char *text, bool (*is_label)(const char *tex
         }
 }
 
+/* "DOMAIN/PATH". The causes and their order are those of kube-apiserver. */
 static void validate_signer(const struct hf__json *object, struct hfd_causes *causes) {
         static const char field[] = "spec.signerName";
         const char *signer = hf__json_string(object, "spec.signerName");
@@ -213,6 +215,7 @@ static void validate_seconds(const struct hf__json *object, struct hfd_causes *c
 
 /* ---- the status ---- */
 
+/* The conditions that are never removed, and whose status is always True. */
 static const char *const lasting[] = {"Approved", "Denied", "Failed"};
 
 static bool is_type(const struct hf__json *condition, const char *type) {
@@ -292,7 +295,8 @@ static void validate_removal(const struct hf__json *object, const struct hf__jso
 
 void hfd_certificate_request_validate(const struct hf__json *object, const struct hf__json *old,
                                       struct hfd_causes *causes) {
-        /* An update does not change the spec. */
+        /* An update keeps the old spec (registry/write/checks/certificate.c), so only a create
+         * checks it. */
         if (!old) {
                 validate_usages(object, causes);
                 validate_signer(object, causes);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schema of ComponentStatuses, which have no strategy: server/handlers/reviews/ answers them.
+/*
+ * The structural schema of ComponentStatus. The kind has no strategy, because nothing is stored:
+ * server/handlers/reviews/ makes the objects for each read.
+ *
+ * Invariants: names, types and numbers in protobuf (protobuf_tag) are those of k8s.io/api/core/v1.
+ * The rows of a table are sorted by name, because look-ups bisect it.
  */
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"

@@ -34,7 +34,7 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
         for (size_t i = 0; i < n_parts; i++) {
                 const struct hf__json *new_part = hf__json_get(object, parts[i]),
                                       *old_part = hf__json_get(old, parts[i]);
-                /* An older version has stored empty maps. */
+                /* Older versions of the server stored empty maps, so an absent map is equal. */
                 bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
                 if (!both_empty && !hfd_causes_equal(causes, new_part, old_part))
                         hfd_cause_forbidden(causes, parts[i],

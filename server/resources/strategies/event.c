@@ -20,7 +20,7 @@
 #define TEXT_MAX 128  /* bytes of action, reason and reportingInstance */
 #define NOTE_MAX 1024 /* bytes of message */
 
-/* The members that the versions call differently. */
+/* The members whose names differ between the two versions. */
 struct names {
         const char *object, *message, *reporter, *first, *last, *count, *source;
 };
@@ -39,6 +39,7 @@ static const struct names new_names = {.object = "regarding",
                                        .count = "deprecatedCount",
                                        .source = "deprecatedSource"};
 
+/* "" if the member is absent or no text. */
 static const char *text_of(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
 
@@ -76,6 +77,7 @@ static void validate_reporter(const char *reporter, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, field, reporter, hfd_qualified_name_rule);
 }
 
+/* The rules that both versions have. names: those of the version of the object. */
 static void validate_always(const struct hf__json *object, const struct names *names,
                             struct hfd_causes *causes) {
         const char *ns = text_of(object, "metadata.namespace"),

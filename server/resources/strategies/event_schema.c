@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of Events in both versions. Events are stored as v1; events.k8s.io/v1 has other names
- * for some fields. event.c has their rules.
+ * The structural schemas of Event in both versions. Events are stored as v1; events.k8s.io/v1 has
+ * other names for some fields. event.c has their rules.
  *
- * Invariant: names and numbers of protobuf are those of k8s.io/api; they never change. Each table
- * is sorted by name.
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/api and never change. The rows of a
+ * table are sorted by name (strcmp), because look-ups bisect it.
  */
 #include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"

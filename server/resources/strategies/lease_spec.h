@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Common parts of Leases and LeaseCandidates. Pure. Thread: any. */
+/* Rules that Leases and LeaseCandidates share. Pure. Thread: any. */
 
 struct hfd_causes;
 

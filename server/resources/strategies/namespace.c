@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Namespaces. Every new Namespace gets the finalizer "kubernetes" in spec.finalizers, so that a
+ * The schema, the defaults and the rules of Namespaces.
+ *
+ * Invariants: every new Namespace gets the finalizer "kubernetes" in spec.finalizers, so that a
  * deleted one remains until the namespace controller has removed its contents. The value of the
  * label kubernetes.io/metadata.name is always the Namespace's name, because selectors of clients
- * rely on it.
+ * rely on it. Only a delete makes a Namespace Terminating.
  */
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +62,7 @@ static const struct hfd_schema_field fields[] = {
 const struct hfd_schema hfd_namespace_schema = {HFD_STRUCT(HFD_CORE "Namespace", fields),
                                                 .description = "Namespace is a scope for names."};
 
-/* Adds the finalizer unless the object has it already. */
+/* Adds the finalizer unless the object has it already. 0 or -ENOMEM. */
 static int add_finalizer(struct hf__json *object) {
         struct hf__json *list = hf__json_path(object, "spec.finalizers");
         int r = 0;
@@ -103,7 +105,8 @@ static bool is_standard_finalizer(const char *name) {
                strcmp(name, "foregroundDeletion") == 0;
 }
 
-/* Only a deletion makes a Namespace Terminating. An unchanged status is not checked. */
+/* The phase follows from the deletionTimestamp. A status that the update does not change is not
+ * checked. */
 static void validate_phase(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
         bool deleting = hf__json_string(object, "metadata.deletionTimestamp") != NULL;

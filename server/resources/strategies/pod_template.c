@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PodTemplates: a stored template of pods. No built-in controller creates pods from it. */
+/*
+ * The schema and the strategy of PodTemplates: templates that are objects of their own. No built-in
+ * controller creates pods from them.
+ *
+ * Invariant: defaults and rules are those of the templates in other kinds (strategies/pod/), so
+ * this file adds none.
+ */
 #include "base/json.h"
 #include "server/resources/strategies/pod/pod_defaults.h"
 #include "server/resources/strategies/pod/pod_schema.h"

@@ -44,6 +44,7 @@ const struct hfd_schema hfd_priority_class_schema =
         {HFD_STRUCT(SCHEDULING "PriorityClass", fields),
          .description = "PriorityClass maps the name of a priority to its value."};
 
+/* Kubernetes' own classes. Their values are above those of all users' classes. */
 static const struct {
         const char *name;
         int64_t value;
@@ -75,7 +76,7 @@ int hfd_priority_class_prepare(struct hf__json *object, const struct hf__json *o
         if (r == 0 && !hf__json_get(object, "preemptionPolicy"))
                 r = hf__json_set_string(object, "preemptionPolicy", DEFAULT_POLICY);
         if (r == 0 && !hf__json_bool(object, "globalDefault", false))
-                hf__json_drop(object, "globalDefault"); /* false is the absent value */
+                hf__json_drop(object, "globalDefault"); /* Go omits false */
         return r;
 }
 
@@ -113,6 +114,7 @@ static void validate_policy(const char *policy, struct hfd_causes *causes) {
                                            "\"PreemptLowerPriority\", \"Never\"");
 }
 
+/* Pods have copied the value and the policy, so a change would be true for new pods only. */
 static void validate_update(const struct hf__json *object, const struct hf__json *old,
                             const char *policy, struct hfd_causes *causes) {
         const char *old_policy = hf__json_string(old, "preemptionPolicy");

@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The schemas of reviews, which have no strategy: server/handlers/reviews/ answers them. */
+/*
+ * The structural schemas of reviews: a client creates one to ask a question, and gets it back with
+ * the answer in its status. They are not stored and have no strategy; server/handlers/reviews/
+ * answers them.
+ *
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/api/authentication/v1 and
+ * k8s.io/api/authorization/v1 and never change. The rows of a table are sorted by name (strcmp),
+ * because look-ups bisect it.
+ */
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Roles and ClusterRoles. They are validated as in Kubernetes. server/authorization/ reads what
- * they grant, and checks that a user who writes one has the right to grant it.
+ * The schemas and the rules of Roles and ClusterRoles. server/authorization/ reads the rights that
+ * they grant, and checks that a user who writes one has the right to grant them.
+ *
+ * Invariants: names, types and numbers in protobuf are those of k8s.io/api/rbac/v1; the rows of a
+ * table are sorted by name, because look-ups bisect it. The texts of the causes and their order are
+ * those of kube-apiserver.
  */
 #include <stdio.h>
 
@@ -61,8 +65,8 @@ const struct hfd_schema hfd_cluster_role_schema =
          .description =
                  "ClusterRole is a set of rights that can be granted in one namespace or in all."};
 
-/* A rule applies either to resources or to non-resource URLs. Only a ClusterRole may have the
- * latter. */
+/* A rule applies either to resources or to non-resource URLs. Only a ClusterRole may have
+ * non-resource URLs, because they are in no namespace. */
 static void validate_rule(const struct hf__json *rule, size_t i, bool namespaced,
                           struct hfd_causes *causes) {
         size_t n_groups = hf__json_count(hf__json_get(rule, "apiGroups")),

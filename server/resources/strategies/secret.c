@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Secrets. The values of data are base64. The type must not change, and the well-known types
- * require certain keys.
+ * The schema and the strategy of Secrets. The values of data are base64. The type must not change,
+ * and the well-known types require certain keys.
  *
- * Invariant: stringData exists in requests only. normalize moves it into data, so it is never
- * stored or served.
+ * Invariants: stringData exists in requests only. hfd_secret_normalize moves it into data, so it is
+ * never stored or served. No cause shows a value of a Secret, and decoded values are wiped from
+ * memory.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ const struct hfd_schema hfd_secret_schema = {HFD_STRUCT(HFD_CORE "Secret", field
                                              .description =
                                                      "Secret holds passwords, tokens and keys."};
 
-/* Moves one entry of stringData into data. 0 or -ENOMEM. */
+/* Moves the entry `sent` of stringData into data. by_key: an index of data. 0 or -ENOMEM. */
 static int merge_entry(struct hf__json *data, const struct hf__json_index *by_key,
                        const struct hf__json *sent) {
         struct hf__json_index_entry *entry = hf__json_index_find(by_key, hf__json_key(sent));
@@ -184,7 +185,8 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");
         validate_type(object, type, causes);
-        /* What was stored before there was this rule may stay. */
+        /* An update that does not change data is accepted: it may have been stored before this rule
+         * existed. */
         for (size_t i = 0; i < 2; i++)
                 if (strcmp(type, files[i][0]) == 0 &&
                     (!old || !hfd_causes_equal(causes, hf__json_get(object, "data"),

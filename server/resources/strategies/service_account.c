@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ServiceAccounts. server/service_accounts/ has their tokens, which are made on request: a new
- * account gets no Secret.
+ * The structural schema of ServiceAccount. server/service_accounts/ has their tokens, which are
+ * made on request: a new account gets no Secret.
  *
- * Invariant: each table is sorted by name, because decoding searches it (server/schema/schema.h).
+ * Invariants: names, types and numbers in protobuf (protobuf_tag) are those of k8s.io/api/core/v1
+ * and never change. The rows of the table are sorted by name (strcmp), because look-ups bisect it.
  */
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"

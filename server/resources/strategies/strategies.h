@@ -116,7 +116,8 @@ void hfd_lease_candidate_validate(const struct hf__json *object, const struct hf
 
 /* quota/limit_range.c */
 extern const struct hfd_schema hfd_limit_range_schema;
-/* A container gets the maximum if it names no limit, and requests what it is limited to. */
+/* In an element for containers, the default limit is the maximum, and the default request is the
+ * default limit, or else the minimum. */
 int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes);
@@ -186,5 +187,6 @@ extern const struct hfd_schema hfd_service_account_schema;
 extern const struct hfd_schema hfd_workspace_schema;
 int hfd_workspace_prepare(struct hf__json *object, const struct hf__json *old);
 
-/* token_request.c: the kind that a create at .../token takes. It is not in the table. */
+/* token_request.c: the row of the kind of the body of .../token. It is not in the table of
+ * resources. */
 const struct hfd_resource *hfd_resource_token_request(void);

@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TokenRequest, the kind of serviceaccounts/token. It is not stored, so it has no strategy. */
+/*
+ * The structural schema and the row of TokenRequest, the kind of the body of serviceaccounts/token.
+ * It is not stored, so it has no strategy.
+ *
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/api/authentication/v1 and never change.
+ * The rows of a table are sorted by name (strcmp), because look-ups bisect it.
+ */
 #include "server/resources/resource.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"

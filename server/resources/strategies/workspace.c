@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workspaces (tenancy.holdfast.dev). Every new Workspace gets the finalizer below. So a deleted
- * Workspace remains until the controller workspace-initializer has deleted its Namespace.
+ * The schema and the strategy of Workspaces (tenancy.holdfast.dev). A Workspace is a tenant with a
+ * Namespace of its own, which the controller workspace-initializer makes.
+ *
+ * Invariant: every new Workspace gets the finalizer below, so a deleted Workspace remains until the
+ * controller has deleted its Namespace.
  */
 #include "base/json.h"
 #include "server/resources/strategies/strategies.h"
@@ -13,7 +16,8 @@
 
 #define TENANCY "dev.holdfast.tenancy.v1alpha1."
 
-/* A Workspace is open, like the objects of a custom resource that preserves unknown fields. */
+/* Spec and status keep fields that they do not declare (preserve_unknown), because initializers of
+ * other vendors may use their own. They have no numbers, so there is no protobuf for the kind. */
 static const struct hfd_schema_field part_fields[] = {
         {"initializers", &hfd_schema_list_of_texts,
          "Names of controllers that must act before the workspace is Ready."},

@@ -26,7 +26,7 @@ bool hfd_is_name_text(const char *text);
 /* A key in the data of a ConfigMap or Secret, which must be a valid file name. */
 bool hfd_is_config_key(const char *key);
 
-/* The texts of the rules, for the causes of a 422. Wire format. */
+/* The texts of the rules, for the causes of a 422. They are those of Kubernetes. */
 extern const char hfd_dns_label_rule[];
 extern const char hfd_dns1035_label_rule[];
 extern const char hfd_dns_subdomain_rule[];

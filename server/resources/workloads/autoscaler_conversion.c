@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * autoscaling/v1 of HorizontalPodAutoscalers. They are stored as v2. v1 knows one metric only, the
- * use of the CPU; what else v2 has is in annotations, as in kube-apiserver:
+ * Converts HorizontalPodAutoscalers between autoscaling/v2, in which they are stored, and
+ * autoscaling/v1. v1 knows one metric only, the use of the CPU. As in kube-apiserver, v1 has
+ * everything else in annotations:
  *
- *      autoscaling.alpha.kubernetes.io/metrics           spec.metrics, in the words of v1
- *      autoscaling.alpha.kubernetes.io/behavior          spec.behavior, with capital letters
- *      autoscaling.alpha.kubernetes.io/current-metrics   status.currentMetrics, in the words of v1
+ *      autoscaling.alpha.kubernetes.io/metrics           spec.metrics, with the names of v1
+ *      autoscaling.alpha.kubernetes.io/behavior          spec.behavior, names begin with capitals
+ *      autoscaling.alpha.kubernetes.io/current-metrics   status.currentMetrics, with names of v1
  *      autoscaling.alpha.kubernetes.io/conditions        status.conditions
  *
- * Invariant: clients write annotations. One whose text is not what the schema of v2 allows is
- * ignored, and none of them is stored.
+ * Invariant: clients can write any text into these annotations. A value that the schema of v2 does
+ * not allow is ignored, and none of the annotations is stored, so that a stored object always has
+ * the form of its schema.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -33,16 +35,19 @@
 
 #define CPU_TARGET  "targetCPUUtilizationPercentage"
 #define CPU_CURRENT "currentCPUUtilizationPercentage"
-#define CPU_DEFAULT 80
+#define CPU_DEFAULT 80 /* percent of the request; Kubernetes' default */
 
 /* ---- metrics ---- */
 
-/* A member of a metric in both versions, in the order in which v1 writes them. */
+/* How a member of a metric is called in both versions. */
 struct member {
-        const char *type; /* of the metric */
-        const char *v1, *v2;
-        bool has_zero; /* v1 writes "0" if it is absent */
+        const char *type; /* of the metric; NULL ends a table */
+        const char *v1;   /* a name */
+        const char *v2;   /* a path in the metric's source */
+        bool has_zero;    /* if it is absent, v1 has "0", because its Go type is no pointer */
 };
+/* The members of a type are in the order in which v1 writes them, because the annotation is text
+ * that clients may compare. */
 static const struct member of_spec[] = {
         {"Object", "target", "describedObject", false},
         {"Object", "metricName", "metric.name", false},
@@ -88,13 +93,15 @@ static const struct member of_status[] = {
         {0},
 };
 
-/* "ContainerResource" has its members in "containerResource". */
+/* The name of the member that has the source of a metric: "containerResource" for the type
+ * "ContainerResource". The type has fewer than 32 bytes. */
 static void name_source(const char *type, char name[32]) {
         (void)hf__join(name, 32, type, NULL);
         name[0] = (char)tolower((unsigned char)name[0]);
 }
 
-/* Sets the type of a target of v2, which v1 does not say. 0 or -ENOMEM. */
+/* Sets target.type, which v1 does not have: it follows from the members that are there. type: that
+ * of the metric. 0 or -ENOMEM. */
 static int set_target_type(struct hf__json *source, const char *type) {
         const struct hf__json *target = hf__json_get(source, "target");
         const char *kind = "AverageValue";
@@ -106,10 +113,12 @@ static int set_target_type(struct hf__json *source, const char *type) {
         else if (strcmp(type, "Object") == 0 && !hf__json_get(target, "averageValue"))
                 kind = "Value";
         else if (strcmp(type, "Object") == 0 && hf__json_has_text(target, "value", "0"))
-                hf__json_remove(source, "target.value"); /* v1 writes 0 for none */
+                hf__json_remove(source, "target.value"); /* 0 stands for an absent value in v1 */
         return hf__json_set_string(source, "target.type", kind);
 }
 
+/* Converts the source of a metric to v2 or from it, into `out`. members: of_spec or of_status. 0 or
+ * -ENOMEM. */
 static int convert_source(const struct hf__json *source, const char *type,
                           const struct member *members, bool to_v2, struct hf__json *out) {
         int r = 0;
@@ -127,7 +136,8 @@ static int convert_source(const struct hf__json *source, const char *type,
         return r == 0 && to_v2 && members == of_spec ? set_target_type(out, type) : r;
 }
 
-/* Appends the metric in the other version. An unknown type has no members. 0 or -ENOMEM. */
+/* Appends the metric in the other version. A metric with an unknown type keeps nothing but the
+ * type. 0 or -ENOMEM. */
 static int append_metric(struct hf__json *list, const struct hf__json *metric,
                          const struct member *members, bool to_v2) {
         const char *type = hf__json_string(metric, "type");
@@ -150,7 +160,8 @@ static int append_metric(struct hf__json *list, const struct hf__json *metric,
         return r;
 }
 
-/* The target or current use of the CPU in a metric; NULL = it is another metric. */
+/* The target, or the current use, of the CPU in a metric; NULL = the metric is another one, or does
+ * not have it. path: in the source. */
 static const struct hf__json *cpu_of(const struct hf__json *metric, const char *path) {
         const struct hf__json *resource = hf__json_get(metric, "resource");
 
@@ -162,7 +173,9 @@ static const struct hf__json *cpu_of(const struct hf__json *metric, const char *
 
 /* ---- the case of names ---- */
 
-/* Keeps the last one of members with the same name. 0 or -ENOMEM. */
+/* Of members with the same name, only the last one stays: names that differ in their first letter
+ * become equal when it changes its case. The index is sorted by name and then by position. 0 or
+ * -ENOMEM. */
 static int drop_repeated(struct hf__json *object) {
         struct hf__json_index names;
         int r = hf__json_index_init(&names, object, NULL);
@@ -174,8 +187,9 @@ static int drop_repeated(struct hf__json *object) {
         return r;
 }
 
-/* A copy of spec.behavior whose names begin with capital letters, as the annotation has them, or
- * with small ones. Members that are null are left out. NULL = out of memory. */
+/* A copy of spec.behavior whose names begin with a capital letter, as in the annotation, or with a
+ * small one. Members that are null, and names of 64 bytes or more, are left out: no field has them.
+ * It calls itself for members; the parser has limited the depth. NULL = out of memory. */
 static struct hf__json *change_case(const struct hf__json *value, bool capital) {
         struct hf__json *out;
         char key[64];
@@ -208,7 +222,8 @@ static struct hf__json *annotations_of(const struct hf__json *object) {
         return hf__json_path(object, "metadata.annotations");
 }
 
-/* Writes an annotation, and frees the value. 0 or -ENOMEM. */
+/* Writes an annotation, and frees the value in any case. value NULL counts as out of memory. 0 or
+ * -ENOMEM. */
 static int annotate_object(struct hf__json *object, const char *name, struct hf__json *value) {
         struct hf__strbuf text = {0};
         int r = 0;
@@ -227,6 +242,7 @@ static int annotate_object(struct hf__json *object, const char *name, struct hf_
         return r;
 }
 
+/* The last two names are annotations of newer versions of Kubernetes; nothing is read from them. */
 static void drop_annotations(struct hf__json *object) {
         static const char *const names[] = {METRICS,
                                             BEHAVIOR,
@@ -244,7 +260,8 @@ static void drop_annotations(struct hf__json *object) {
                 hf__json_remove(object, "metadata.annotations");
 }
 
-/* Reads an annotation; *ret_json NULL: there is none, or it is malformed. 0 or -ENOMEM. */
+/* Reads an annotation. The caller frees *ret_json; NULL: there is no such annotation, or its text
+ * is not JSON, or a key occurs twice in it. 0 or -ENOMEM. */
 static int read_annotation(const struct hf__json *object, const char *name,
                            struct hf__json **ret_json) {
         const char *text = hf__json_text(hf__json_get(annotations_of(object), name)), *twice;
@@ -260,6 +277,8 @@ static int read_annotation(const struct hf__json *object, const char *name,
 
 /* ---- from v2 to v1 ---- */
 
+/* Writes the first CPU metric to the member of v1, and the other metrics to the annotation. 0 or
+ * -ENOMEM. */
 static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
         struct hf__json *others = hf__json_array();
         bool found = false;
@@ -280,6 +299,7 @@ static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
+/* Unlike show_metrics, the annotation has the CPU metric as well. 0 or -ENOMEM. */
 static int show_current(struct hf__json *object, struct hf__json *metrics) {
         struct hf__json *current = hf__json_array();
         int r = current ? 0 : -ENOMEM;
@@ -297,6 +317,7 @@ static int show_current(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
+/* hfd_conversion.from_stored. Annotations that an old server has stored do not count. */
 static int from_stored(struct hf__json *object) {
         struct hf__json *spec = hf__json_get(object, "spec"),
                         *status = hf__json_get(object, "status"),
@@ -323,8 +344,8 @@ static int from_stored(struct hf__json *object) {
 
 /* ---- from v1 to v2 ---- */
 
-/* Sets a member of the object, unless v2 does not allow its value. Frees the value. 0 or -ENOMEM.
- */
+/* Sets a member of the object, unless the schema of v2 does not allow the value. Frees the value in
+ * any case. 0 or -ENOMEM. */
 static int set_allowed(struct hf__json *object, const char *path, struct hf__json *value) {
         struct hf__json *alone = hf__json_object();
         char reason[200];
@@ -339,6 +360,7 @@ static int set_allowed(struct hf__json *object, const char *path, struct hf__jso
         return r == -ENOMEM ? r : 0;
 }
 
+/* Sets the metrics at `path` from an annotation. 0 or -ENOMEM. */
 static int store_metrics(struct hf__json *object, const char *annotation, const char *path,
                          const struct member *members) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *metrics = NULL, *out = NULL;
@@ -352,7 +374,8 @@ static int store_metrics(struct hf__json *object, const char *annotation, const 
         return r == 0 ? set_allowed(object, path, HF__TAKE(out)) : r;
 }
 
-/* Appends the metric for the CPU, which is the default if there is no other. 0 or -ENOMEM. */
+/* Appends the metric for the CPU: with the target that the client has set; or with the default one,
+ * if the object has no other metric. 0 or -ENOMEM. */
 static int store_cpu(struct hf__json *object) {
         int64_t percent = CPU_DEFAULT;
         bool wanted = hf__json_i64(object, "spec." CPU_TARGET, &percent);
@@ -379,8 +402,8 @@ static int store_cpu(struct hf__json *object) {
         return r;
 }
 
-/* Stores the current use of the CPU, unless the annotation of the current metrics has set them. 0
- * or -ENOMEM. */
+/* Stores the current use of the CPU as the only current metric, unless the annotation had current
+ * metrics, which contain it. 0 or -ENOMEM. */
 static int store_current_cpu(struct hf__json *object) {
         int64_t percent;
         bool known = hf__json_i64(object, "status." CPU_CURRENT, &percent);
@@ -404,12 +427,14 @@ static int store_current_cpu(struct hf__json *object) {
         return r;
 }
 
+/* hfd_conversion.to_stored. spec.metrics must be set from the annotation before store_cpu, which
+ * appends to it. */
 static int to_stored(struct hf__json *object) {
         struct hf__json *behavior = NULL, *conditions = NULL;
         int64_t replicas;
 
         if (hf__json_i64(object, "status.currentReplicas", &replicas) && replicas == 0)
-                hf__json_remove(object, "status.currentReplicas"); /* only v1 writes 0 */
+                hf__json_remove(object, "status.currentReplicas"); /* v2 omits a 0 */
         int r = read_annotation(object, BEHAVIOR, &behavior);
 
         if (r == 0)

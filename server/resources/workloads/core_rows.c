@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the workload kinds of the core group, sorted by plural. Columns, flags and storage
- * segments are those of kube-apiserver. The invariants are those in rows/rows.h.
+ * The rows of the workload kinds of the core group. resource.h explains each member of a row. A
+ * column is {name, type, format, where the cell comes from, only with -o wide}; the cell comes from
+ * a JSON path, or from a form that registry/list/table.c knows, such as "@age".
+ *
+ * Invariants: rows are sorted by plural. The storage segments are part of the on-disk format and
+ * never change; some are old names of kube-apiserver ("minions" for Nodes). Columns and flags are
+ * those of kube-apiserver, so that kubectl shows the usual tables.
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Where ReplicationControllers have what their Scale shows. */
+/* Where a ReplicationController has the members that its Scale shows. */
 static const struct hfd_scale_paths rc_scale_paths = {.replicas = "spec.replicas",
                                                       .current_replicas = "status.replicas",
                                                       .selector = "spec.selector",

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The defaults of the workload kinds that are not in the core group. They are those of
- * kube-apiserver. The invariant is that of presets.c.
+ * kube-apiserver. presets.h explains the tables.
+ *
+ * The functions hfd_..._prepare are strategies of the rows (strategies/strategies.h). old: the
+ * stored object; NULL on create.
+ *
+ * Invariant: an object that has its defaults is not changed again. Otherwise an update that changes
+ * nothing would make a new version.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +20,11 @@
 
 /* ---- apps ---- */
 
-/* Counts the changes of a DaemonSet's template in an annotation, which clients cannot change. */
+/*
+ * Kubernetes counts the changes of a DaemonSet's template in an annotation. The count starts from
+ * the old object, so that what a client writes there has no effect. A count that is not a positive
+ * number starts at 1 again. 0 or -ENOMEM.
+ */
 static int count_templates(struct hf__json *object, const struct hf__json *old) {
         static const char key[] = "deprecated.daemonset.template.generation";
         static const char path[] = "metadata.annotations";
@@ -99,7 +109,9 @@ int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old
 
 /* ---- batch ---- */
 
-/* The label by which a Job finds its pods is its uid. */
+/* Gives the template labels with the uid and the name of the Job, and the Job a selector for the
+ * uid, so that it finds its own pods only. The labels without a prefix are Kubernetes' older names.
+ * With spec.manualSelector the client has set both. 0 or -ENOMEM. */
 static int set_job_selector(struct hf__json *object) {
         static const char *const keys[] = {"batch.kubernetes.io/controller-uid", "controller-uid"},
                                  *const names[] = {"batch.kubernetes.io/job-name", "job-name"};
@@ -133,6 +145,8 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
                                                     {"spec", "podReplacementPolicy",
                                                      "\"TerminatingOrFailed\"", NULL}};
         static const struct hfd_preset completions = {"spec", "completions", "1", NULL};
+        /* With only one of the two, the other one means something else than 1: without completions,
+         * the success of any pod ends the Job. */
         bool is_plain = !hf__json_path(object, "spec.completions") &&
                         !hf__json_path(object, "spec.parallelism");
         int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
@@ -142,8 +156,8 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = hfd_presets_set(object, &completions, 1);
         if (r == 0 && !old)
                 r = set_job_selector(object);
-        /* As in Kubernetes, the Job gets the labels of the template, also those that the selector
-         * needs. */
+        /* As in Kubernetes, a Job without labels gets the labels of the template, also those that
+         * set_job_selector has added. */
         return r == 0 && has_labels
                        ? hfd_presets_copy_labels(object, "metadata.labels",
                                                  hf__json_path(object,
@@ -186,7 +200,8 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 
-/* The default metric is set when the object is converted. */
+/* v1 has no presets for metrics: the conversion to v2 sets the default metric
+ * (autoscaler_conversion.c). */
 int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"spec", "minReplicas", "1", NULL},
@@ -236,6 +251,8 @@ int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *o
                         r = hfd_presets_set(m, &protocol, 1);
         if (r != 0 || hf__json_path(object, "spec.policyTypes"))
                 return r;
+        /* A policy always restricts what its pods receive, and what they send only if it has rules
+         * for that. */
         const struct hfd_preset types = {"spec", "policyTypes",
                                          hf__json_path(object, "spec.egress")
                                                  ? "[\"Ingress\",\"Egress\"]"
@@ -272,7 +289,8 @@ int hfd_csi_driver_prepare(struct hf__json *object, const struct hf__json *old) 
                                                     {"spec", "requiresRepublish", "false", NULL},
                                                     {"spec", "seLinuxMount", "false", NULL}};
 
-        /* As in Kubernetes, only changes count, so a new object has no generation. */
+        /* The server has given the new object the generation 1. Kubernetes' strategy for CSIDrivers
+         * does not do so on create, and only counts changes. */
         if (!old)
                 hf__json_remove(object, "metadata.generation");
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));

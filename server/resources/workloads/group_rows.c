@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of the workload kinds that are not in the core group, sorted by group and plural. Flags,
- * storage segments, and the names, types and formats of columns are those of kube-apiserver, also
- * where a type does not fit the cells: Kubernetes calls some columns of numbers "string". The
- * invariants are those in rows/rows.h. A column's path may be a form that registry/list/table.c
- * knows, such as "@age".
+ * The rows of the workload kinds that are not in the core group. resource.h explains each member of
+ * a row. A column is {name, type, format, where the cell comes from, only with -o wide}; the cell
+ * comes from a JSON path, or from a form that registry/list/table.c knows, such as "@age".
+ *
+ * Invariants: rows are sorted by group and plural. The storage segments are part of the on-disk
+ * format and never change. Columns and flags are those of kube-apiserver, so that kubectl shows the
+ * usual tables. This is true even where a type does not fit the cells: Kubernetes calls some
+ * columns of numbers "string".
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Where Deployments, ReplicaSets and StatefulSets have what their Scale shows. */
+/* Where Deployments, ReplicaSets and StatefulSets have the members that their Scale shows. */
 static const struct hfd_scale_paths scale_paths = {.replicas = "spec.replicas",
                                                    .current_replicas = "status.replicas",
                                                    .selector = "spec.selector"};

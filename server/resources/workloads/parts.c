@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of the bodies of .../scale, .../binding and .../eviction, which are in no table. Names,
- * numbers and types are those of k8s.io/api; they never change. Each table is sorted by name.
+ * The kinds of the bodies of .../scale, .../binding and .../eviction. They are not stored and have
+ * no path of their own, so the table of resources does not have their rows; a request to the
+ * subresource uses them (hfd_resource_of_part).
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api: the name in JSON, the schema of
+ * the value, the number of the field in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/resource.h"
 #include "server/resources/workloads/workloads.h"
@@ -25,7 +33,7 @@ static const struct hfd_schema_field eviction_fields[] = {
 static const struct hfd_schema eviction = {
         HFD_STRUCT("io.k8s.api.policy.v1.Eviction", eviction_fields)};
 
-/* The plural is not served; messages contain it. */
+/* No path has these plurals; only error messages show them. */
 static const struct hfd_resource scale_row = {.group = "autoscaling",
                                               .version = "v1",
                                               .plural = "scales",

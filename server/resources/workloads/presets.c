@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The defaults of the workload kinds of the core group: tables of members that are set if they are
- * absent. They are those of kube-apiserver, except those that its allocators choose (addresses and
- * ports of services).
+ * The defaults of the workload kinds of the core group, and the functions that set presets
+ * (presets.h), which group_presets.c uses too. The defaults are those of kube-apiserver, except the
+ * addresses and ports of Services, which its allocators choose.
+ *
+ * The functions hfd_..._prepare are strategies of the rows (strategies/strategies.h). old: the
+ * stored object; NULL on create.
  *
  * Invariant: an object that has its defaults is not changed again. Otherwise an update that changes
  * nothing would make a new version.
@@ -19,6 +22,7 @@
 #include "server/resources/workloads/presets.h"
 #include "server/resources/workloads/workloads.h"
 
+/* parent may be NULL or of any type, because the path of a preset may lead to no object. */
 static int set_preset(struct hf__json *parent, const struct hfd_preset *preset) {
         struct hf__json *value;
 
@@ -36,7 +40,7 @@ int hfd_presets_set(struct hf__json *object, const struct hfd_preset *presets, s
 
         for (size_t i = 0; i < n && r == 0; i++) {
                 size_t n_path = strcspn(presets[i].parent, "[");
-                assert(n_path < sizeof path); /* a row of the table is wrong */
+                assert(n_path < sizeof path); /* tables are ours, and no client chooses paths */
                 memcpy(path, presets[i].parent, n_path);
                 path[n_path] = '\0';
                 struct hf__json *parent = n_path > 0 ? hf__json_path(object, path) : object;
@@ -70,7 +74,7 @@ int hfd_presets_copy_labels(struct hf__json *object, const char *path,
 
 /* ---- core ---- */
 
-/* Sets the request of each resource that has only a limit to the limit. */
+/* A container without a request for a resource requests as much as its limit. 0 or -ENOMEM. */
 static int set_requests(struct hf__json *containers) {
         int r = 0;
 
@@ -85,7 +89,8 @@ static int set_requests(struct hf__json *containers) {
         return r;
 }
 
-/* Copies a member from the old version if the update leaves it out. */
+/* Copies the member at `path` from the old object if the update leaves it out. old NULL: a create.
+ * 0 or -ENOMEM. */
 static int keep_preset(struct hf__json *object, const struct hf__json *old, const char *path) {
         const struct hf__json *had = hf__json_path(old, path);
 
@@ -93,7 +98,8 @@ static int keep_preset(struct hf__json *object, const struct hf__json *old, cons
                                                    : 0;
 }
 
-/* Sets the condition of a new pod that scheduling gates hold back. */
+/* Sets the condition of a new pod that scheduling gates hold back, so that `kubectl get` shows why
+ * it does not run. 0 or -ENOMEM. */
 static int set_gated(struct hf__json *object) {
         static const char gated[] = "[{\"type\":\"PodScheduled\",\"status\":\"False\","
                                     "\"reason\":\"SchedulingGated\",\"message\":\"Scheduling is "
@@ -102,12 +108,15 @@ static int set_gated(struct hf__json *object) {
 
         if (!hf__json_first(hf__json_path(object, "spec.schedulingGates")))
                 return 0;
-        (void)hf__json_parse(gated, sizeof gated - 1, &conditions, NULL); /* NULL = no memory */
+        /* The text is valid, so conditions is NULL only if memory runs out, and hf__json_set then
+         * returns -ENOMEM. */
+        (void)hf__json_parse(gated, sizeof gated - 1, &conditions, NULL);
         return hf__json_set(object, "status.conditions", conditions);
 }
 
-/* In the host's network, a container's port is a port of the host, so hostPort becomes equal to
- * containerPort. */
+/* A pod with hostNetwork uses the network of its node, where a container's port is a port of the
+ * node. So an absent hostPort becomes equal to containerPort. list: "containers" or
+ * "initContainers". 0 or -ENOMEM. */
 static int set_host_ports(struct hf__json *spec, const char *list) {
         int r = 0;
         int64_t number;
@@ -122,6 +131,9 @@ static int set_host_ports(struct hf__json *spec, const char *list) {
         return r;
 }
 
+/* The order counts: requests come from limits before the QoS class is computed from both. The two
+ * kept members are set by admission on create and cannot be changed, so an update that leaves them
+ * out must not look like a change. */
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
@@ -131,7 +143,7 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = 0;
 
         if (!old)
-                hf__json_remove(object, "status"); /* clients write it by .../status only */
+                hf__json_remove(object, "status"); /* clients write it only with .../status */
         r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
         struct hf__json *spec = hf__json_get(object, "spec");
         if (r == 0)
@@ -154,6 +166,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         return r;
 }
 
+/* Go writes all members of status.nodeInfo, because none has omitempty, so typed clients expect
+ * them. */
 int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
         static const char *const texts[] = {"machineID",       "systemUUID",
                                             "bootID",          "kernelVersion",
@@ -174,7 +188,7 @@ int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
         return r;
 }
 
-/* Kubernetes shows the status of these kinds even if it is empty. */
+/* Kubernetes shows the spec and the status of these kinds even if they are empty. */
 int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL}};
@@ -197,6 +211,7 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
                  {"spec.ports[]", "protocol", "\"TCP\"", NULL}};
         int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 
+        /* Without a targetPort, the pods listen on the port of the Service. */
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "spec.ports")); m && r == 0;
              m = hf__json_next(m)) {
                 const struct hf__json *port = hf__json_get(m, "port");
@@ -239,6 +254,7 @@ int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 
+/* A ReplicationController without a selector or labels gets those of its template. */
 int hfd_replication_controller_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"spec", "replicas", "1", NULL},
                                                     {"status", "replicas", "0", NULL}};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Tables of members that are set if they are absent, for the files with the defaults of the
- * workload kinds. Pure. Thread: any.
+ * Presets: tables of members that are set if they are absent. presets.c and group_presets.c have
+ * the presets of the workload kinds.
+ *
+ * The order of a table counts: a member can only be set in a parent that exists, so a row that
+ * makes the parent comes before it. Pure. Thread: the one that owns the object.
  */
 #include <stddef.h>
 
@@ -10,7 +13,9 @@ struct hf__json;
 
 /* One member that is set if it is absent. Its parent must exist. */
 struct hfd_preset {
-        const char *parent; /* path of an object; with "[]" at the end: of a list of objects */
+        /* The path of an object, at most 79 bytes. "": the object itself. With "[]" at the end: of
+         * a list, and the member is set in each of its elements. */
+        const char *parent;
         const char *key;
         const char *value; /* JSON */
         /* Only if the parent's member `type` has this value; NULL = always. */
@@ -19,12 +24,16 @@ struct hfd_preset {
 
 #define HFD_N_PRESETS(table) (sizeof(table) / sizeof(table)[0])
 
-/* All return 0 or -ENOMEM. */
+/* These functions return 0 or -ENOMEM. After an error the object may be changed in part. */
+
+/* Sets the n presets in the order of the table. A preset whose parent is absent or has another type
+ * is skipped. */
 int hfd_presets_set(struct hf__json *object, const struct hfd_preset *presets, size_t n);
-/* Sets the presets of an object, and the defaults of the template of pods in its spec. Kubernetes
- * shows the status of such kinds even if it is empty. */
+/* Adds an empty spec and status if they are absent, because Kubernetes shows the status of such
+ * kinds even if it is empty. Then it sets the defaults of the pod template in spec.template, and
+ * the presets. */
 int hfd_presets_set_with_template(struct hf__json *object, const struct hfd_preset *presets,
                                   size_t n);
-/* Copies a map of labels to `path` if nothing is there. labels may be NULL. */
+/* Copies a map of labels to `path` if nothing is there. labels NULL: there is nothing to copy. */
 int hfd_presets_copy_labels(struct hf__json *object, const char *path,
                             const struct hf__json *labels);

@@ -15,6 +15,8 @@
 
 #include "server/schema/schema.h"
 
+/* Elements of a pod's and a RuntimeClass's tolerations together: each is compared with all others,
+ * which takes quadratic time. */
 #define HFD_TOLERATIONS_MERGED_MAX 1000
 
 struct hf__json;
@@ -114,10 +116,15 @@ const char *hfd_pod_qos_class(const struct hf__json *spec);
 /* pods/pod_placement.c. 0 or -ENOMEM. Adds the tolerations that all pods have. *ret_changed:
  * whether one of them was missing. */
 int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed);
-/* Adds the taint of a node that is not ready. */
+/* Adds the taint of a node that is not ready. 0 or -ENOMEM. */
 int hfd_node_taint_new(struct hf__json *node);
-/* Adds the tolerations and the node selector of a RuntimeClass. HF_E_TOO_LARGE: both lists together
- * have more than HFD_TOLERATIONS_MERGED_MAX elements. why: the message if the selectors conflict.
+/*
+ * Two merges of what a RuntimeClass adds to a pod:
+ *
+ *  - The first one merges tolerations, and drops those that others cover. 0, -ENOMEM, or
+ *    HF_E_TOO_LARGE: both lists together have more than HFD_TOLERATIONS_MERGED_MAX elements.
+ *  - The second one adds labels to the node selector. 0 or -ENOMEM. why: gets the message if both
+ *    have the same label with different values; spec is then changed in part.
  */
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
@@ -136,19 +143,21 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 
 /* ---- services ---- */
 
-/* rules/service_fields.c: sets what depends on other fields, and drops what belongs to the old
- * type. old: the old spec; NULL = a create. 0 or -ENOMEM. */
+/* service_fields.c: sets the fields that depend on others, and drops the fields that only the old
+ * type needed. old: the old spec; NULL = a create. 0 or -ENOMEM. */
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
 /* rules/workload_validation.c: whether an update leaves the spec as it is. Then the rules below are
- * not checked: an object may have been stored before there were such rules, and its status and
- * finalizers must change nevertheless. False also if memory runs out, which the causes say. */
+ * not checked: the object may have been stored before these rules existed, and its status and
+ * finalizers must still be changeable. old NULL: a create, so false. If memory runs out, the
+ * causes say so, and the result is false. */
 bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate. */
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
 
-/* ---- claim_validation.c, ingress_validation.c, budget_validation.c in rules/: the same ---- */
+/* ---- claim_validation.c, ingress_validation.c, budget_validation.c in rules/; the contract of
+ * each is that of hfd_resource.validate ---- */
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes);
@@ -160,8 +169,9 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
 void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
 
-/* ---- rules/apps_validation.c, workload_validation.c, network_policy_validation.c,
- * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c: the same ---- */
+/* ---- apps_validation.c, workload_validation.c, network_policy_validation.c,
+ * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c in rules/; the
+ * contract of each is that of hfd_resource.validate ---- */
 
 void hfd_deployment_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
@@ -199,29 +209,31 @@ void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
 
-/* ---- helpers of these files; each adds a cause for each mistake ---- */
+/* ---- helpers that the files in rules/ share; each adds a cause for each mistake ---- */
 
-/* workload_validation.c: a selector does not select the labels of the template beside it. */
+/* workload_validation.c: adds the cause for a selector that does not select the labels of the
+ * template beside it. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
-/* A template of pods that are kept running: spec.template. */
+/* The restartPolicy of spec.template is Always. Its pods are kept running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
 /* claim_validation.c: the spec of a claim, at the path `field`. */
 void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
-/* spec.accessModes of a claim or a volume. required: the text if there is none. */
+/* spec.accessModes of a claim or a volume. required: the text of the cause if there is none. */
 void hfd_access_modes_validate(const struct hf__json *spec, const char *field, const char *required,
                                struct hfd_causes *causes);
-/* strategy_validation.c: a number of pods, or a share of them, at the path `field`. NULL: none. The
- * second function checks that it is not more than all pods. */
+/* strategy_validation.c: a number of pods, or a percentage of them, at the path `field`. share
+ * NULL: it is absent, which is valid. The second function checks that it is not more than 100 %. */
 void hfd_share_validate(const struct hf__json *share, const char *field, struct hfd_causes *causes);
 void hfd_share_validate_most(const struct hf__json *share, const char *field,
                              struct hfd_causes *causes);
-/* The strategies of updates, with their defaults. */
+/* The update strategies of the three kinds. They have their defaults. */
 void hfd_deployment_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
 void hfd_daemon_set_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
 void hfd_stateful_set_strategy_validate(const struct hf__json *strategy, struct hfd_causes *causes);
-/* cron_schedule.c: spec.schedule of a CronJob, which is not empty. was: the old spec, or NULL. */
+/* cron_schedule.c: spec.schedule of a CronJob, which is not empty. was: the old spec; NULL: a
+ * create. */
 void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,
                                 struct hfd_causes *causes);
-/* spec.timeZone; NULL: there is none. */
+/* spec.timeZone of a CronJob; NULL: it is absent, which is valid. */
 void hfd_cron_zone_validate(const struct hf__json *zone, struct hfd_causes *causes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a file of a time zone.
+ * Reads a file of a time zone (TZif, RFC 8536). It has two parts with the same structure, a header
+ * and tables. The first one has moments of 4 bytes and is skipped; the second has moments of 8
+ * bytes. The rule for the time after the last moment is a line at the end.
  *
  * Invariants: a read is within the file, and an index within its table: both are checked once,
  * here, and look-ups rely on it. The moments are sorted.
@@ -17,13 +19,14 @@
 #include "base/cleanup.h"
 #include "server/resources/zones/zone_rule.h"
 
-#define HEADER     44
-#define TYPE_BYTES 6
-#define TYPES_MAX  256
-#define OFFSET_MAX (26 * 3600)
+#define HEADER     44          /* bytes */
+#define TYPE_BYTES 6           /* of a type of time in a file */
+#define TYPES_MAX  256         /* an index into the types is one byte */
+#define OFFSET_MAX (26 * 3600) /* seconds; RFC 8536 says 25:59:59 */
 
+/* A type of time, such as CEST. */
 struct type {
-        int offset;
+        int offset; /* seconds east of UTC */
         bool summer;
 };
 
@@ -47,7 +50,7 @@ struct part {
         size_t n_moments;
         size_t n_types;
         size_t n_names;
-        size_t bytes; /* of all tables, where a moment has `width` bytes */
+        size_t bytes; /* of all tables */
 };
 
 static uint32_t get_u32(const uint8_t *p) {
@@ -58,7 +61,8 @@ static int64_t get_i64(const uint8_t *p) {
         return (int64_t)((uint64_t)get_u32(p) << 32 | get_u32(p + 4));
 }
 
-/* false: malformed. */
+/* Reads a header, and checks that the tables are within the n bytes. width: bytes of a moment.
+ * False: malformed. */
 static bool read_part(const uint8_t *data, size_t n, size_t width, struct part *ret_part) {
         if (n < HEADER || memcmp(data, "TZif", 4) != 0)
                 return false;
@@ -78,7 +82,7 @@ static bool read_part(const uint8_t *data, size_t n, size_t width, struct part *
         return ret_part->bytes <= n - HEADER;
 }
 
-/* Reads the tables of the second part, whose moments have 8 bytes. false: malformed. */
+/* Reads the tables of the second part, whose moments have 8 bytes. False: malformed. */
 static bool read_tables(struct hfd_zone *zone, const struct part *part) {
         const uint8_t *to = part->data + part->n_moments * 8;
         const uint8_t *types = to + part->n_moments;
@@ -101,7 +105,7 @@ static bool read_tables(struct hfd_zone *zone, const struct part *part) {
 }
 
 /* Reads the rule for the time after the last change: a line at the end of the file. If it is empty,
- * the type of the last change stays. */
+ * the type of the last change stays. False: malformed. */
 static bool read_rule(struct hfd_zone *zone, const char *text, size_t n) {
         const char *end;
 

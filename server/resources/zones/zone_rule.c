@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads and applies the rule of a time zone.
+ * Reads and applies the rule of a time zone, which is written like the variable TZ in POSIX:
+ *
+ *      CET-1CEST,M3.5.0,M10.5.0/3
+ *
+ * Standard time is called CET and is an hour east of UTC: POSIX counts to the west, so it writes
+ * -1. Summer time is called CEST; without an offset of its own it is an hour more. It begins on the
+ * last Sunday of March (month 3, week 5, day 0) at 2:00, as no other time is given, and ends on the
+ * last Sunday of October at 3:00 in summer time.
  *
  * Invariant: every number has a limit when it is read, so that no sum overflows.
  */
@@ -8,7 +15,7 @@
 
 #include <assert.h>
 
-#define DAY 86400
+#define DAY 86400 /* seconds */
 
 struct reader {
         const char *at;
@@ -22,6 +29,7 @@ static bool take_char(struct reader *r, char c) {
         return true;
 }
 
+/* Reads digits. False: there are none, or the number is not from min to max. */
 static bool take_number(struct reader *r, int min, int max, int *ret_number) {
         const char *start = r->at;
 
@@ -49,7 +57,7 @@ static bool skip_name(struct reader *r) {
         return r->at - start >= 3;
 }
 
-/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". */
+/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". Has the result in seconds. */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         bool negative = take_char(r, '-');
         int hours;
@@ -70,6 +78,7 @@ static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         return true;
 }
 
+/* Reads one of the days on which the time changes, with its comma: ",M3.5.0/2", ",J60" or ",59". */
 static bool take_day(struct reader *r, struct hfd_zone_day *day) {
         *day = (struct hfd_zone_day){.time = 2 * 3600};
         if (!take_char(r, ','))
@@ -120,6 +129,8 @@ static int64_t days_before(int64_t year) {
         return y * 365 + y / 4 - y / 100 + y / 400 - 719162;
 }
 
+/* The year of a day, given as days since 1970. The first guess takes all years as leap years, which
+ * is wrong by about one year in 500, so the loops take few steps. */
 static int64_t year_of(int64_t days) {
         int64_t year = 1970 + days / 366;
 
@@ -130,7 +141,8 @@ static int64_t year_of(int64_t days) {
         return year;
 }
 
-/* The day of a year on which the change happens, counted from 0. */
+/* The day of a year on which the change happens, counted from 0. January 1, 1970 was a Thursday,
+ * which is weekday 4. */
 static int day_of(const struct hfd_zone_day *day, int64_t year) {
         static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
         bool leap = is_leap(year);
@@ -152,10 +164,14 @@ static int day_of(const struct hfd_zone_day *day, int64_t year) {
         return first + result;
 }
 
+/* When the change happens in a year, in seconds since 1970. offset: that of the time in which
+ * day->time is given. */
 static int64_t moment(const struct hfd_zone_day *day, int64_t year, int offset) {
         return (days_before(year) + day_of(day, year)) * DAY + day->time - offset;
 }
 
+/* In the southern hemisphere summer time begins late in a year and ends early in the next one. So
+ * there begin is after end, and the time between the two changes of a year is the winter. */
 int hfd_zone_rule_offset(const struct hfd_zone_rule *rule, int64_t seconds) {
         int64_t local = seconds + rule->standard;
         int64_t days = local / DAY - (local % DAY < 0 ? 1 : 0);

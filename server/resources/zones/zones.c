@@ -25,6 +25,7 @@
 #define NAME_MAX_BYTES 64
 #define ZONES_MAX      1000
 
+/* A zone that was read. */
 struct entry {
         struct entry *next;
         struct hfd_zone *zone;
@@ -77,7 +78,7 @@ static struct hfd_zone *load_zone(const char *name) {
 }
 
 /* Keeps the zone. Two threads that read one zone at the same time keep it twice, which does no
- * harm. false: it was not kept. */
+ * harm. False: it was not kept, and the caller still owns it. */
 static bool keep_zone(const char *name, struct hfd_zone *zone) {
         struct entry *entry = calloc(1, sizeof *entry);
         bool kept = false;
@@ -100,6 +101,7 @@ static bool keep_zone(const char *name, struct hfd_zone *zone) {
         return kept;
 }
 
+/* offset of struct hf__cel_zones. A zone that cannot be kept is read at each look-up. */
 static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset) {
         const struct hfd_zone *zone;
         struct hfd_zone *loaded;

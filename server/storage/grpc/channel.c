@@ -2,6 +2,9 @@
 /*
  * The channel: its thread, the loop of that thread, and the commands that other threads send to it.
  *
+ * Invariant: only the channel's thread touches connections and calls that have begun; other threads
+ * post commands.
+ *
  * One iteration of the loop reads what has arrived, runs the commands of other threads, handles
  * the timers, and then lets each connection send. Timers run after the input, so that a response
  * that has arrived wins over a deadline that has just passed. Sending is last, so that the frames
@@ -32,8 +35,8 @@
 #include "server/storage/grpc/resolver.h"
 #include "server/storage/grpc/session.h"
 
-#define N_EVENTS    32
-#define MAX_WAIT_MS 1000
+#define N_EVENTS    32   /* events of epoll that one iteration handles */
+#define MAX_WAIT_MS 1000 /* so that `iterations` grows also while nothing happens (watchdog) */
 
 #define CONTAINER(pointer, type, member)                                                           \
         ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
@@ -245,6 +248,8 @@ static void flush_connections(struct hfd_grpc_channel *channel) {
         }
 }
 
+/* How long the loop may sleep: until the next timer, or not at all if a connection has input or
+ * output that it has not handled yet. */
 static int wait_ms(const struct hfd_grpc_channel *channel) {
         const struct hf__timer *stream = channel->stream_timers.first,
                                *connection = channel->connection_timers.first;
@@ -333,7 +338,7 @@ static void destroy_channel(struct hfd_grpc_channel *channel) {
 
 HF__CLEANUP_DEFINE(channel_cleanup, struct hfd_grpc_channel *, destroy_channel)
 
-/* What destroy_channel cannot see whether it was made: both or nothing. */
+/* Makes both or none, because destroy_channel could not see which of them was made. */
 static int init_locks(struct hfd_grpc_channel *channel) {
         int r = hf__mutex_init(&channel->mu);
 

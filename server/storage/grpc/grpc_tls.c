@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TLS of the client's side.
+ * TLS of the connections to etcd, on which this process is the client.
+ *
+ * Invariant: every operation here begins with an empty error queue. OpenSSL has one queue for each
+ * thread, and would take an old entry for the error of the next operation.
  *
  * With TLS 1.3 our side has finished the handshake before the peer has checked our certificate. So
- * the peer's refusal arrives as an alert at the first read, and read errors are checked for it,
- * too.
- *
- * OpenSSL's error queue belongs to the thread, and a stale entry is taken for the error of the next
- * operation. So every operation here begins with an empty queue.
+ * the peer's refusal arrives as an alert at the first read, where errors are checked for it as
+ * well.
  */
 #include "server/storage/grpc/grpc_tls.h"
 

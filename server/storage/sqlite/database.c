@@ -23,7 +23,7 @@
 #include "server/storage/sqlite/engine/wal_file.h"
 #include "server/storage/sqlite/file_lock.h"
 
-#define BUSY_TIMEOUT_MSEC 2000
+#define BUSY_TIMEOUT_MSEC 2000 /* how long a statement waits for locks of other processes */
 
 static const char *const statement_texts[HFD_SQL_N] = {
         [HFD_SQL_BEGIN_READ] = "BEGIN",
@@ -261,6 +261,7 @@ static int check_writable(struct hfd_sqlite_db *db, const char *path,
                        strerror(error));
 }
 
+/* foreign_keys: a build of SQLite may have another default. */
 static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool create,
                                 struct hf_status *reterr_status) {
         bool empty = false;
@@ -317,6 +318,7 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
         return r;
 }
 
+/* A path that begins with '/' or "./" is never one of SQLite's special names. */
 static int open_with(const char *path, int flags, const char *vfs, sqlite3 **ret_db) {
         char own[PATH_MAX + 2];
 

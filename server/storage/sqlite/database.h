@@ -82,7 +82,7 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_sta
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);
 
 /* The statement, reset. It may have the values of its last use: bind all of them. NULL: it could
- * not be prepared, see _fail. */
+ * not be prepared; hfd_sqlite_db_fail says why. */
 sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which);
 /* Runs a statement without values to its end. 0 or an error as hfd_sqlite_db_fail returns it. */
 int hfd_sqlite_db_run(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which,
@@ -97,7 +97,8 @@ int hfd_sqlite_db_finish(struct hfd_sqlite_db *db, sqlite3_stmt *statement,
  */
 int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status);
 
-/* Reads the meta value `name`; *ret_value is 0 if there is none. Returns 0 or an error of _fail. */
+/* Reads the meta value `name`; *ret_value is 0 if there is none. 0 or an error of
+ * hfd_sqlite_db_fail. */
 int hfd_sqlite_db_meta(struct hfd_sqlite_db *db, const char *name, uint64_t *ret_value,
                        struct hf_status *reterr_status);
 int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t value,

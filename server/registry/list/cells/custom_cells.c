@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of custom resources. As in Kubernetes, a column of type string shows every value, as Go
+ * The cells of custom resources in a Table.
+ *
+ * Invariant: a cell is what kube-apiserver shows. A column of type string shows every value, as Go
  * prints it. A column of another type shows null if the value has a different type.
  */
 #include "server/registry/list/cells/custom_cells.h"
@@ -16,6 +18,7 @@
 #include "server/resources/go_value.h"
 #include "server/resources/resource.h"
 
+/* An error stays in s. */
 static void put_string(struct hf__strbuf *s, const struct hf__json *value) {
         struct hf__strbuf text = {0};
 
@@ -41,6 +44,7 @@ static bool put_integer(struct hf__strbuf *s, const struct hf__json *value) {
         return true;
 }
 
+/* The time since the date. now_s: seconds since 1970. False: the value is no text. */
 static bool put_date(struct hf__strbuf *s, const struct hf__json *value, int64_t now_s) {
         const char *text = hf__json_text(value);
         char age[HF__AGE_MAX] = "<invalid>";

@@ -75,6 +75,8 @@ static bool describe_init(const struct hf__json *pod, char *text, size_t max) {
         return false;
 }
 
+/* Later texts replace earlier ones: the phase, the gate of the scheduler, what an init container or
+ * the last container says, the deletion. */
 static void put_status(struct hf__strbuf *out, const struct hf__json *pod) {
         const char *phase = text_of(pod, "status.phase"), *reason = text_of(pod, "status.reason");
         char text[160];
@@ -135,6 +137,7 @@ static void put_restarts(struct hf__strbuf *out, const struct hf__json *pod, int
         hf__strbuf_printf(out, " (%s ago)", age);
 }
 
+/* How many readiness gates have a condition that is true, of all: "1/2". */
 static void put_gates(struct hf__strbuf *out, const struct hf__json *pod) {
         const struct hf__json *gates = hf__json_path(pod, "spec.readinessGates");
         struct hf__json_index conditions;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes cells of policies. Invariant: the texts are those of Kubernetes, which prints a selector
- * as Go prints its struct. */
+/*
+ * Writes the cells of admission policies and of their bindings in a Table.
+ *
+ * Invariant: the texts are those of Kubernetes, which prints a selector as Go prints its struct.
+ */
 #include "server/registry/list/cells/policy_cells.h"
 
 #include <string.h>
@@ -8,6 +11,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
+/* Appends text as a JSON string. An error of text becomes one of s. */
 static void put_string(struct hf__strbuf *s, const struct hf__strbuf *text) {
         if (text->error != 0)
                 s->error = text->error;
@@ -34,6 +38,7 @@ void hfd_policy_put_param_kind(struct hf__strbuf *s, const struct hf__json *poli
         hf__strbuf_done(&text);
 }
 
+/* Prints the selector like String() of Go's metav1.LabelSelector. */
 static void print_selector(struct hf__strbuf *out, const struct hf__json *selector) {
         hf__strbuf_puts(out, "&LabelSelector{MatchLabels:map[string]string{");
         for (const struct hf__json *m = hf__json_first(hf__json_get(selector, "matchLabels")); m;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cells of the workload kinds, as kube-apiserver shows them. Each put_fn appends plain text to an
- * empty buffer; hfd_workload_put_cell makes it a string of JSON.
+ * The cells of the workload kinds in a Table.
+ *
+ * Invariants: a cell is what kube-apiserver shows. Each put_fn appends plain text to an empty
+ * buffer, which hfd_workload_put_cell turns into a string of JSON, so no put_fn escapes anything.
  */
 #include "server/registry/list/cells/workload_cells.h"
 
@@ -19,10 +21,12 @@
 #include "server/registry/list/cells/target_cells.h"
 #include "server/resources/label_selector.h"
 
-/* arg: what follows the ':' in the path. */
+/* Appends the text of a cell. arg: what follows the ':' in the path of the column. now_s: seconds
+ * since 1970. */
 typedef void put_fn(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                     int64_t now_s);
 
+/* "" if the member is absent or no text. */
 static const char *text_of(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
 
@@ -41,7 +45,7 @@ static void put_element(struct hf__strbuf *out, size_t n, const char *separator,
         hf__strbuf_puts(out, text);
 }
 
-/* ---- texts and numbers ---- */
+/* ---- texts and numbers. arg: the path of the member ---- */
 
 static void put_none(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                      int64_t now_s) {
@@ -84,6 +88,7 @@ static void put_truth(struct hf__strbuf *out, const struct hf__json *object, con
                 hf__strbuf_puts(out, hf__json_bool(object, arg, false) ? "True" : "False");
 }
 
+/* arg: two paths with a slash between them; neither path contains one. */
 static void put_ratio(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         size_t n = strcspn(arg, "/");
@@ -165,6 +170,7 @@ static void put_external(struct hf__strbuf *out, const struct hf__json *service)
         put_otherwise(out, 0, strcmp(type, "LoadBalancer") == 0 ? "<pending>" : "<none>");
 }
 
+/* arg: "external", or "ports" as in "80:30080/TCP", with the port of nodes if there is one. */
 static void put_service(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                         int64_t now_s) {
         if (strcmp(arg, "external") == 0) {
@@ -207,6 +213,7 @@ static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object,
         put_otherwise(out, 0, "<none>");
 }
 
+/* arg: "ports" or "endpoints". Shows at most three; a port without a number is any port. */
 static void put_slice(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         size_t n = 0;
@@ -238,6 +245,7 @@ static void put_slice(struct hf__strbuf *out, const struct hf__json *object, con
         put_otherwise(out, 0, "<unset>");
 }
 
+/* arg: "address", "ports" or "hosts". */
 static void put_ingress(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                         int64_t now_s) {
         if (strcmp(arg, "address") == 0) {
@@ -289,6 +297,7 @@ static void put_node_roles(struct hf__strbuf *out, const struct hf__json *node) 
         put_otherwise(out, 0, "<none>");
 }
 
+/* arg: "status", "roles", or the type of an address, of which the first one is shown. */
 static void put_node(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                      int64_t now_s) {
         if (strcmp(arg, "status") == 0) {
@@ -332,6 +341,7 @@ static void put_lower(struct hf__strbuf *out, const char *text) {
                 hf__strbuf_putc(out, (char)tolower((unsigned char)*text));
 }
 
+/* The owner that is the controller, as kubectl names objects: "replicaset.apps/web". */
 static void put_owner(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         for (const struct hf__json *m =

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the rights that some writes need in addition: to grant what a role or binding grants
- * (server/authorization/escalation.h), and to create the object that an apply creates. Requests
- * from inside the process have no requester, and may do everything: that is how the controllers
- * keep the default and the aggregated roles.
+ * Checks the rights that some writes need in addition to their verb: to grant what a role or
+ * binding grants (server/authorization/escalation.h), and to create the object that an apply
+ * creates.
+ *
+ * Invariant: nobody grants a right that they do not have. Requests from inside the process have no
+ * requester and may do everything: that is how the controllers keep the default and the aggregated
+ * roles.
  */
 #include "server/registry/write/checks/grant.h"
 
@@ -34,7 +37,7 @@ static void reply_forbidden(struct hfd_write *w, const char *why) {
         hfd_write_reply(w, &response);
 }
 
-/* role: its resource and name. */
+/* Sends 404 for the role that a binding refers to. role: its resource and name, for the message. */
 static void reply_no_role(struct hfd_write *w, const char *role) {
         struct hf__strbuf message = {.max = MESSAGE_MAX};
         struct hfd_response response = {0};

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks that the writer of a policy may get all objects of its paramKind, and that the writer of a
- * binding may read the objects of its paramRef. The rules and texts are Kubernetes', which prints a
- * user as Go prints a pointer to a struct.
+ * binding may read the objects of its paramRef.
+ *
+ * Invariants: without these rights, expressions would show the contents of such objects to the
+ * writer. The rules and texts are those of kube-apiserver, which prints a user as Go prints a
+ * pointer to a struct.
  */
 #include "server/registry/write/checks/param_access.h"
 
@@ -22,6 +25,7 @@
 
 #define MESSAGE_MAX ((size_t)4 << 10)
 
+/* The kind of the written object, as far as this file needs it. */
 enum what { OTHER, POLICY, BINDING };
 
 static enum what what_of(const struct hfd_resource *resource) {

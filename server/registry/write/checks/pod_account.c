@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Assigns service accounts to new pods.
+ * Assigns service accounts to new pods, as kube-apiserver's admission plug-in ServiceAccount does.
  *
- * An account that the cache does not know may have been created on another instance a moment ago,
- * so before a refusal the write waits until the cache has all earlier writes. A write waits longer
- * for the account "default", because a controller creates it some time after the namespace.
+ * Invariants: a pod is never stored with an account that does not exist. But an account that the
+ * cache does not know may have been created on another instance a moment ago, so before a refusal
+ * the write waits until the cache has all earlier writes. It waits longer for the account
+ * "default", because a controller creates it some time after the namespace.
  */
 #include "server/registry/write/checks/pod_account.h"
 

@@ -9,5 +9,6 @@
 
 /* Sets what the pod leaves out. False: the response was sent, or another attempt was started. */
 bool hfd_write_account_assign(struct hfd_write *w);
-/* Whether the pod, as admission has left it, may have its account. False: as above. */
+/* Whether the pod, as admission has left it, may have its account. False: the response was sent, or
+ * another attempt was started. */
 bool hfd_write_account_allows(struct hfd_write *w);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies from the RuntimeClass of a pod its overhead, and which nodes its pods can run on (node
- * selector, tolerations). A pod that names another overhead is refused. A class that the cache does
- * not know may have been created on another instance a moment ago, so before a refusal the write
- * waits until the cache has all earlier writes. The messages are those of Kubernetes.
+ * Copies from the RuntimeClass of a new pod its overhead, and the members that say on which nodes
+ * such pods can run (node selector, tolerations), as kube-apiserver's admission plug-in
+ * RuntimeClass does.
+ *
+ * Invariants: a pod has the overhead of its class and no other. A class that the cache does not
+ * know may have been created on another instance a moment ago, so before a refusal the write waits
+ * until the cache has all earlier writes. The messages are those of kube-apiserver.
  */
 #include "server/registry/write/checks/pod_runtime.h"
 
@@ -67,6 +70,7 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
 
 /* ---- overhead ---- */
 
+/* Whether both are quantities of the same amount, in whatever form. */
 static bool same_amount(const struct hf__json *a, const struct hf__json *b) {
         struct hfd_quantity x, y;
 

@@ -10,5 +10,6 @@
 /* Sets overhead, node selector and tolerations from the class. False: the response was sent, or
  * another attempt was started. */
 bool hfd_write_runtime_assign(struct hfd_write *w);
-/* Whether the pod, as admission has left it, has the overhead of its class. False: as above. */
+/* Whether the pod, as admission has left it, has the overhead of its class. False: the response was
+ * sent, or another attempt was started. */
 bool hfd_write_runtime_allows(struct hfd_write *w);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks for another PriorityClass that is the default. There are few classes, and only a write of a
- * default looks at them. It first waits until the cache has every write that was acknowledged
- * before, so that of several writes one after another only the first makes a default.
+ * Refuses a second PriorityClass that is the default. There are few classes, and only a write of a
+ * default looks at them.
+ *
+ * Invariant: of several writes one after another, only the first makes a default. So a write first
+ * waits until the cache has every write that was acknowledged before. (Two writes at the same time
+ * may both succeed, as in Kubernetes; then the default with the lowest value counts.)
  */
 #include "server/registry/write/checks/priority_default.h"
 
@@ -68,6 +71,7 @@ struct wait {
         struct hfd_write *w;
 };
 
+/* Goes on with another attempt, which finds the cache filled. */
 static void on_ready(struct hfd_consistent_read *read) {
         struct hfd_write *w = ((struct wait *)read)->w;
         const struct hf_status status = read->status;

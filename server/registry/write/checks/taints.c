@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gives new nodes the taint of a node that is not ready, and pods the tolerations that all pods
- * have, when they are created and when they are updated. As in Kubernetes, they have no owner in
- * managedFields, and count for the generation.
+ * have, both when they are created and when they are updated.
+ *
+ * Invariants, as in Kubernetes: what is added has no owner in managedFields, and a pod that gets a
+ * toleration in an update gets a new generation.
  */
 #include "server/registry/write/checks/taints.h"
 

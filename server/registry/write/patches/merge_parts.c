@@ -3,6 +3,9 @@
  * Keeps the parts of an object that a write must not change. A request to a subresource changes
  * only the part of that subresource, and for some kinds metadata. A request to the object itself
  * changes neither its status nor spec.finalizers, if the kind has subresources for them.
+ *
+ * Invariant: what a write must not change comes from the stored object, whatever the client sends.
+ * The client is not told, as in Kubernetes: it sends the whole object that it has read.
  */
 #include "server/registry/write/patches/merge_parts.h"
 
@@ -30,7 +33,7 @@ static int replace_part(struct hf__json *object, const char *path, const struct 
 }
 
 /* Copies the part from w->object to merged, a copy of the stored object. 0 or -ENOMEM. */
-static int merge_metadata(const struct hfd_write *w, struct hf__json *merged) {
+static int merge_part(const struct hfd_write *w, struct hf__json *merged) {
         enum hfd_subresource part = w->request->subresource;
         const struct hfd_part_rules *rules = hfd_resource_part_rules(w->request->resource, part);
 
@@ -47,7 +50,7 @@ static int merge_metadata(const struct hfd_write *w, struct hf__json *merged) {
 static int merge_subresource(struct hfd_write *w, const struct hf__json *old) {
         struct hf__json *merged = hf__json_dup(old);
         bool applies = w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
-        int r = merged ? merge_metadata(w, merged) : -ENOMEM;
+        int r = merged ? merge_part(w, merged) : -ENOMEM;
 
         /* After an apply or a change by admission, the owners are known already. */
         if (r == 0 && (applies || hfd_write_admit_has_mutated(w)))
@@ -65,7 +68,8 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
         const struct hfd_resource *resource = w->request->resource;
         enum hfd_subresource part = w->request->subresource;
         unsigned subresources = resource->subresources;
-        /* For /approval, certificate.c also restores the certificate, which it must not write. */
+        /* checks/certificate.c also restores the certificate, which a request to /approval must not
+         * write. */
         bool is_status = part == HFD_SUB_STATUS || part == HFD_SUB_APPROVAL;
         int r = 0;
 
@@ -76,8 +80,8 @@ int hfd_write_merge_parts(struct hfd_write *w, const struct hf__json *old) {
                 return merge_subresource(w, old);
         if (is_part) {
                 r = replace_part(w->object, is_status ? "spec" : "status", old);
-                /* As in Kubernetes: old kubelets send ownerReferences that the pod does not have.
-                 */
+                /* As in Kubernetes, because old kubelets send ownerReferences that the pod does not
+                 * have. */
                 if (r == 0 && hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS)
                         r = replace_part(w->object, "metadata.ownerReferences", old);
                 return r == 0 ? hfd_meta_prepare_update(resource, w->object, old) : r;

@@ -131,7 +131,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
 /*
  * Validates w->object, checks whether its user may write what it says (checks/: what it grants, its
  * params, certificate and default class, limits, account, runtime class), and encodes it as
- * w->stored. False as above.
+ * w->stored. False: the response was sent, or another attempt was started.
  */
 static bool make_stored(struct hfd_write *w) {
         const struct hf__json *old = w->old;

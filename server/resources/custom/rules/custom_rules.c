@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the rules of a schema.
+ * Makes the rules of a custom resource's schema (x-kubernetes-validations): a tree of nodes, with a
+ * node for each part of the schema that has rules in it or below it.
  *
  * Invariants: the schema is walked once, and a declaration is made where the outermost rule stands,
  * for all below it; so the work is in proportion to the schema. The recursion follows the schema,
@@ -25,8 +26,9 @@
 
 #define RULES "x-kubernetes-validations"
 
+/* The walk through one schema. */
 struct walker {
-        struct hfd_custom_rules *rules;
+        struct hfd_custom_rules *rules; /* what is made; its arena owns all nodes */
         struct hfd_declaring declaring;
         struct hfd_rule_issues issues;
         struct hfd_structure members; /* finds the declared properties */
@@ -44,6 +46,7 @@ struct part {
 
 static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part);
 
+/* Whether the schema has a rule anywhere. Most have none, and then nothing is made. */
 static bool has_rules(const struct hf__json *props) {
         if (hf__json_first(hf__json_get(props, RULES)))
                 return true;
@@ -54,6 +57,7 @@ static bool has_rules(const struct hf__json *props) {
         return false;
 }
 
+/* Zeroed memory in the arena. NULL = out of memory, which w->failed says too. */
 static void *allocate_memory(struct walker *w, size_t n) {
         void *block = hf__arena_alloc(&w->rules->arena, n);
 
@@ -75,6 +79,7 @@ static const char *copy_text(struct walker *w, const char *text) {
 
 /* ---- the rules of one part ---- */
 
+/* Compiles a rule into the next place of node->rules, and reports its mistakes. */
 static void add_rule(struct walker *w, const struct part *part, struct hfd_rule_node *node,
                      const struct hfd_rule_scope *scope, const struct hf__json *json) {
         struct hfd_rule *rule = &node->rules[node->n_rules];
@@ -128,6 +133,8 @@ static const struct hfd_declared *declared_below(const struct part *parent, cons
         return field ? field->declared : NULL;
 }
 
+/* Walks into a part below: a property (name), or the values or items (name NULL). checks and props:
+ * as in struct part. */
 static struct hfd_rule_node *walk_part(struct walker *w, const struct part *parent,
                                        const struct hf__json *checks, const struct hf__json *props,
                                        const char *name) {
@@ -157,6 +164,7 @@ static int compare_nodes(const void *a, const void *b) {
         return strcmp((*one)->name, (*other)->name);
 }
 
+/* Puts the list of n children into an array that is sorted by name. */
 static void sort_properties(struct walker *w, struct hfd_rule_node *node,
                             struct hfd_rule_node *first, size_t n) {
         node->properties = allocate_memory(w, n * sizeof(struct hfd_rule_node *));
@@ -216,6 +224,7 @@ static void walk_all_of(struct walker *w, const struct part *part, struct hfd_ru
         w->issues.causes = causes;
 }
 
+/* The keys by which elements of a list of type map are found in the old list (oldSelf). */
 static void set_keys(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
         const struct hf__json *keys = hf__json_get(part->props, "x-kubernetes-list-map-keys");
 

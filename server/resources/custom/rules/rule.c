@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles one rule.
+ * Compiles one rule of x-kubernetes-validations.
  *
  * Invariant: making a rule of a stored definition fails only when memory runs out. Any other fault
  * is kept in the rule, which then refuses every object.
@@ -18,8 +18,8 @@
 #include "server/resources/custom/rules/values/declared.h"
 #include "server/resources/zones/zones.h"
 
-#define SPACE    " \t\n\v\f\r"
-#define OLD_SELF 1 /* the number of the variable */
+#define SPACE    " \t\n\v\f\r" /* what Go's strings.TrimSpace removes, of ASCII */
+#define OLD_SELF 1             /* the number of the variable in struct hfd_rule_scope */
 
 int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
                         const struct hf__cel_library *library,
@@ -65,6 +65,7 @@ static enum hfd_rule_reason reason_of(const char *text) {
         return HFD_RULE_INVALID;
 }
 
+/* The message of a rule that has none of its own. NULL = out of memory. */
 static const char *failed_rule(struct hf__arena *arena, const char *rule) {
         static const char start[] = "failed rule: ";
         char *text = hf__arena_alloc(arena, sizeof start + strlen(rule));
@@ -88,6 +89,8 @@ static int set_texts(struct hfd_rule *rule, struct hf__arena *arena, const struc
         return rule->detail ? 0 : -ENOMEM;
 }
 
+/* Sets the path that causes have in place of that of the value. A path with a mistake is left out;
+ * rule_texts.c refuses it in a new definition. 0 or -ENOMEM. */
 static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
                           const struct hf__json *props, const char *path) {
         struct hf__strbuf shown = {0};
@@ -104,7 +107,9 @@ static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
         return r;
 }
 
-/* 0: *ret_program is the program, or NULL and `error` is set; or -ENOMEM. */
+/* Compiles an expression that must have the type `wanted`. failed: the beginning of the message if
+ * it cannot be compiled; other_type: the message for another type. 0: *ret_program is the program,
+ * or NULL and `error` is set; or -ENOMEM. */
 static int compile_text(const struct hf__cel_declarations *declarations, const char *text,
                         enum hf__cel_kind wanted, const char *failed, const char *other_type,
                         struct hf__strbuf *error, struct hf__cel_program **ret_program) {
@@ -129,6 +134,8 @@ out:
         return r < 0 || error->error != 0 ? -ENOMEM : 0;
 }
 
+/* Compiles the expression that makes the message of a cause. If it has a mistake, the rule goes on
+ * without it. 0 or -ENOMEM. */
 static int compile_message(struct hfd_rule *rule, struct hf__arena *arena,
                            const struct hf__cel_declarations *declarations, const char *text,
                            struct hfd_rule_findings *findings) {

@@ -21,7 +21,7 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 
-#define CALL_COST_MAX 1000000
+#define CALL_COST_MAX 1000000 /* Kubernetes' limit for one evaluation */
 #define MESSAGE_MAX   (5 * 1024)
 #define SPACE         " \t\n\v\f\r"
 
@@ -55,6 +55,7 @@ refuse(const struct subject *s, const char *format, ...) {
         refuse_type(s, shown);
 }
 
+/* No rule is evaluated any more. r < 0: memory ran out, so the causes are incomplete. */
 static void stop_run(struct hfd_rule_run *run, int r) {
         run->stopped = true;
         if (r < 0)
@@ -78,6 +79,7 @@ static void print_value(struct hf__strbuf *out, const struct subject *s) {
         }
 }
 
+/* Adds the cause for a rule that is not fulfilled. detail: its message. */
 static void add_broken(const struct subject *s, const struct hfd_rule *rule, const char *detail) {
         struct hf__strbuf field = {0};
         struct hf__strbuf text = {0};
@@ -111,6 +113,8 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
+/* Whether the part, or the part above it whose old value is known, is as it was. A rule without
+ * oldSelf that such a part breaks is not reported: the object may be older than the rule. */
 static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation correlation) {
         struct hfd_rule_pair *pair =
                 correlation.current ? correlation.current : correlation.nearest;
@@ -195,6 +199,7 @@ static const char *evaluate_message(struct subject *s, const struct hfd_rule *ru
         return NULL;
 }
 
+/* Reports a rule that is not fulfilled, unless the part is unchanged. */
 static void report_broken(struct subject *s, const struct hfd_rule *rule,
                           struct hfd_rule_correlation correlation) {
         const char *detail = NULL;
@@ -257,6 +262,7 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
 
 /* ---- the rules of a part ---- */
 
+/* Makes oldSelf. old NULL: a rule that uses it fails, and one that takes an optional gets none. */
 static void set_old(struct subject *s, const struct hf__json *old) {
         struct hf__cel_value *held;
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the texts of rules: what is missing, blank or of an unknown reason.
+ * Checks the texts of the rules in x-kubernetes-validations without compiling them: required texts
+ * are there, no text is blank, messages are one line, and the reason is a known one.
  *
- * Invariant: messages are those of Kubernetes.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver. A function that
+ * gets `path` leaves in it the first n bytes that it had, which are the path of the rule.
  */
 #include "server/resources/custom/rules/rule_texts.h"
 
@@ -16,7 +18,7 @@
 #include "server/resources/custom/rules/rule_field.h"
 #include "server/resources/custom/rules/rule_schema.h"
 
-#define SPACE " \t\n\v\f\r"
+#define SPACE " \t\n\v\f\r" /* what Go's strings.TrimSpace removes, of ASCII */
 
 static bool is_blank(const char *text) { return text[strspn(text, SPACE)] == 0; }
 
@@ -44,6 +46,8 @@ static const char *path_with_name(struct hf__strbuf *path, size_t n, const char 
         return path->data ? path->data : "";
 }
 
+/* Checks `rule` and `message`. A rule of several lines makes no readable message, so it needs one.
+ */
 static void check_message(const struct hf__json *rule, struct hf__strbuf *path, size_t n,
                           struct hfd_causes *causes) {
         const char *text = text_of(rule, "rule");
@@ -63,6 +67,7 @@ static void check_message(const struct hf__json *rule, struct hf__strbuf *path, 
                                    "message must be specified if rule contains line breaks");
 }
 
+/* Checks fieldPath, which must name a field of the schema props. */
 static void check_field_path(const struct hf__json *props, const struct hf__json *rule,
                              struct hf__strbuf *path, size_t n, struct hfd_causes *causes) {
         const char *text = text_of(rule, "fieldPath");

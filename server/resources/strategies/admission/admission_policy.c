@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The defaults and the validation of ValidatingAdmissionPolicies and MutatingAdmissionPolicies.
+ * Their expressions (CEL) are compiled here only to find mistakes; server/admission/policy/
+ * compiles them again when it loads a stored policy.
  *
- * Invariant: an expression that is accepted here compiles later in the same way, because both use
- * server/resources/expressions/.
+ * Invariants: both compile with the same features, so an expression that is accepted here also
+ * compiles later. The texts of the causes and their order are those of kube-apiserver, because
+ * clients show them and tests compare them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,14 +25,14 @@
 #include "server/resources/validation/names.h"
 
 #define PATH_MAX_BYTES       HFD_RULE_PATH_MAX
-#define ANNOTATIONS_MAX      20
+#define ANNOTATIONS_MAX      20   /* of a policy; Kubernetes' limit */
 #define VALUE_EXPRESSION_MAX 5120 /* bytes */
 
 static const char spaces[] = " \t\n\v\f\r";
 
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
-/* A member as a text; "" if it is absent. */
+/* The member as a text; "" if it is absent or no text. Borrowed. */
 static const char *text_of(const struct hf__json *object, const char *name) {
         const char *text = hf__json_string(object, name);
 
@@ -53,16 +56,17 @@ int hfd_admission_policy_prepare(struct hf__json *object, const struct hf__json 
 
 /* One policy while it is validated. */
 struct validation {
-        const struct hf__json *object, *spec;
-        struct hfd_causes *causes;
-        struct hfd_expressions *set;
-        bool has_params;
+        const struct hf__json *object, *spec; /* borrowed */
+        struct hfd_causes *causes;            /* borrowed */
+        struct hfd_expressions *set;          /* owned; the compiled expressions */
+        bool has_params;                      /* the policy has a paramKind */
         /* HFD_EXPRESSION_VARIABLES, or 0: as in Kubernetes, the expressions of a
          * ValidatingAdmissionPolicy without variables cannot name `variables`. */
         unsigned variables;
 };
 
-/* Compiles an expression. shown: the expression as the cause shows it. */
+/* Compiles an expression, and adds a cause if it is wrong. shown: the expression as the cause shows
+ * it. features: HFD_EXPRESSION_..., in addition to those of the whole policy. */
 static void check_expression(struct validation *v, const char *text, const char *shown,
                              unsigned features, enum hfd_expression_result result,
                              const char *field) {
@@ -75,6 +79,7 @@ static void check_expression(struct validation *v, const char *text, const char 
                 hfd_cause_invalid_text(v->causes, field, shown, expression->error);
 }
 
+/* spec.paramKind.apiVersion: "VERSION" or "GROUP/VERSION". */
 static void validate_api_version(struct validation *v, const char *text) {
         static const char field[] = "spec.paramKind.apiVersion";
         const char *slash = strchr(text, '/');
@@ -98,6 +103,8 @@ static void validate_api_version(struct validation *v, const char *text) {
         }
 }
 
+/* Also sets v->has_params, so it runs before any expression is compiled. A kind is a DNS label in
+ * CamelCase, so it is checked in lower case. */
 static void validate_param_kind(struct validation *v) {
         const struct hf__json *json = hf__json_get(v->spec, "paramKind");
         const char *kind = text_of(json, "kind");
@@ -122,7 +129,7 @@ static void validate_param_kind(struct validation *v) {
         }
 }
 
-/* Adds causes for the parts before the variables. */
+/* Adds the causes that precede those of the variables in kube-apiserver's order. */
 static void validate_common(struct validation *v) {
         const char *policy = hf__json_string(v->spec, "failurePolicy");
         const struct hf__json *constraints = hf__json_get(v->spec, "matchConstraints");
@@ -140,6 +147,7 @@ static void validate_common(struct validation *v) {
                 hfd_cause_required(v->causes, "spec.matchConstraints.resourceRules", NULL);
 }
 
+/* Whether the text is an identifier of CEL, and not a word that CEL reserves. */
 static bool is_identifier(const char *text) {
         static const char *const reserved[] = {"true",      "false",  "null",     "in",   "as",
                                                "break",     "const",  "continue", "else", "for",
@@ -159,6 +167,7 @@ static bool is_identifier(const char *text) {
         return n > 0;
 }
 
+/* Adds the variable to the set, so that later expressions can use it. */
 static void validate_variable(struct validation *v, const struct hf__json *variable,
                               const char *field) {
         const char *name = text_of(variable, "name");
@@ -193,7 +202,9 @@ static void validate_variables(struct validation *v) {
                 validate_variable(v, m, hfd_rule_path_at(path, "spec.variables", NULL, i));
 }
 
-/* Begins the validation. false: memory ran out. */
+/* Validates the common parts, and makes an empty set of expressions. features: HFD_EXPRESSION_PATCH
+ * for a MutatingAdmissionPolicy. False: memory ran out, which the causes say; there is no set to
+ * free then. */
 static bool begin_validation(struct validation *v, const struct hf__json *object,
                              struct hfd_causes *causes, unsigned features) {
         *v = (struct validation){.object = object,
@@ -211,7 +222,8 @@ static bool begin_validation(struct validation *v, const struct hf__json *object
         return false;
 }
 
-/* Whether the match conditions are new or changed. Unchanged ones are not checked again. */
+/* Whether the match conditions are new or changed. Unchanged ones are not checked again: a later
+ * server may refuse what an older one has accepted. */
 static bool conditions_changed(const struct validation *v, const struct hf__json *old) {
         return !old ||
                !hfd_causes_equal(v->causes, hf__json_path(v->object, "spec.matchConditions"),
@@ -226,6 +238,7 @@ static void validate_conditions(struct validation *v, const struct hf__json *old
 
 /* ---- ValidatingAdmissionPolicy ---- */
 
+/* The message of a validation, or the expression that makes it. */
 static void validate_message(struct validation *v, const struct hf__json *json, const char *field) {
         const char *expression = text_of(json, "messageExpression");
         const char *message = text_of(json, "message");
@@ -268,6 +281,8 @@ static void validate_validation(struct validation *v, const struct hf__json *jso
                                            "\"RequestEntityTooLarge\"");
 }
 
+/* An audit annotation. Its key in the audit log is "NAME OF THE POLICY/key", which must be a
+ * qualified name. */
 static void validate_annotation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *name = text_of(hf__json_get(v->object, "metadata"), "name");
@@ -380,7 +395,7 @@ void hfd_mutating_rules_validate(const struct hf__json *resources, const char *f
                 }
 }
 
-/* Validates one of the two forms of a change. */
+/* Validates the one form of a change that the patchType asks for, and refuses the other form. */
 static void validate_change(struct validation *v, const struct hf__json *mutation,
                             const char *field, bool apply) {
         const char *name = apply ? "applyConfiguration" : "jsonPatch";

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validates matchConditions. Invariant: an expression is compiled as it is evaluated later. */
+/*
+ * Validates matchConditions: expressions (CEL) that must all be true before a webhook or a policy
+ * gets a request.
+ *
+ * Invariants: an expression is compiled with the same features as when it is evaluated later, so
+ * one that is accepted here works there. The number of conditions is limited before any of them is
+ * compiled.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +18,15 @@
 #include "server/resources/strategies/admission/rule_path.h"
 #include "server/resources/validation/names.h"
 
-#define CONDITIONS_MAX 64
+#define CONDITIONS_MAX 64 /* Kubernetes' limit */
 #define FIELD_MAX      HFD_RULE_PATH_MAX
 
 static const char spaces[] = " \t\n\v\f\r";
 
 static bool is_blank(const char *text) { return text[strspn(text, spaces)] == 0; }
 
-/* Compiles the expression without the spaces around it, because Kubernetes reports it so. */
+/* Compiles the expression without the spaces around it, because kube-apiserver's causes show it
+ * without them. */
 static void validate_expression(struct hfd_expressions *set, const char *whole, unsigned features,
                                 const char *field, struct hfd_causes *causes) {
         const char *start = whole + strspn(whole, spaces);
@@ -37,6 +45,7 @@ static void validate_expression(struct hfd_expressions *set, const char *whole, 
         free(text);
 }
 
+/* set: gets the compiled expression. features: HFD_EXPRESSION_... */
 static void validate_condition(struct hfd_expressions *set, const struct hf__json *condition,
                                unsigned features, const char *field, struct hfd_causes *causes) {
         const char *text = hf__json_string(condition, "expression");

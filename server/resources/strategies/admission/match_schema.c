@@ -2,8 +2,13 @@
 /*
  * The schemas and defaults of rules and matchConditions.
  *
- * Invariant: the numbers of protobuf are those of k8s.io/api. There a NamedRuleWithOperations
- * contains a RuleWithOperations, which contains a Rule, each as an inner message (HFD_EMBEDDED_IN).
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/api/admissionregistration/v1 and never
+ * change. In its Go code a NamedRuleWithOperations embeds a RuleWithOperations, which embeds a
+ * Rule; in protobuf each is an inner message, whose number is embedded_tag (HFD_EMBEDDED_IN). The
+ * rows of a table are sorted by name (strcmp), because look-ups bisect it.
  */
 #include "server/resources/strategies/admission/match_schema.h"
 
@@ -12,7 +17,8 @@
 #include "base/json.h"
 #include "server/schema/common.h"
 
-#define IN_RULE HFD_EMBEDDED_IN(2, 2) /* of a named rule */
+/* The fields of the Rule in a named rule: message 2 within message 2. */
+#define IN_RULE HFD_EMBEDDED_IN(2, 2)
 
 static const struct hfd_schema_field condition_fields[] = {
         {"expression", &hfd_schema_text, "An expression in CEL that must be true.",

@@ -3,7 +3,7 @@
 /*
  * The parts that webhooks and policies of admission have in common: the schemas of rules and
  * matchConditions, their defaults and their validation. Names and texts are those of Kubernetes.
- * Pure. Thread: any.
+ * Pure. Thread: the one that owns the object.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,10 +21,12 @@ extern const struct hfd_schema hfd_match_resources_schema;      /* of policies a
 
 /* Sets the default scope of each rule of a list. 0 or -ENOMEM. */
 int hfd_match_rules_prepare(struct hf__json *rules);
-/* Sets the defaults of MatchResources. resources NULL: nothing. 0 or -ENOMEM. */
+/* Sets the defaults of MatchResources. resources NULL: there is nothing to set. 0 or -ENOMEM. */
 int hfd_match_resources_prepare(struct hf__json *resources);
 
-/* Each of these adds a cause for each mistake; field: the path of the value. */
+/* ---- validation: each function adds a cause for each mistake; field: the path of the value ----
+ */
+
 /* A LabelSelector. */
 void hfd_match_selector_validate(const struct hf__json *selector, const char *field,
                                  struct hfd_causes *causes);

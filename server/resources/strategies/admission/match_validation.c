@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates rules, selectors and MatchResources.
+ * Validates rules, selectors and MatchResources, by which webhooks and policies choose requests.
  *
- * Invariant: the work is in proportion to n log n: lists are searched by an index.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. The work grows with n log n, because a client chooses the
+ * length of the lists: duplicates are found with an index.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,12 +18,14 @@
 #include "server/resources/validation/names.h"
 
 #define FIELD_MAX HFD_RULE_PATH_MAX
-#define LIST_MAX  300
+#define LIST_MAX  300 /* bytes of a list in a cause */
 
+/* "" if json is NULL or no text. */
 static const char *text_of(const struct hf__json *json) {
         return hf__json_is_string(json) ? hf__json_text(json) : "";
 }
 
+/* "Invalid value" with the whole list as the value, cut to LIST_MAX. */
 static void invalid_list(struct hfd_causes *causes, const char *field, const struct hf__json *list,
                          const char *detail) {
         char value[LIST_MAX];
@@ -32,6 +36,7 @@ static void invalid_list(struct hfd_causes *causes, const char *field, const str
 
 /* ---- selectors ---- */
 
+/* An element of matchExpressions. */
 static void validate_requirement(const struct hf__json *term, const char *field,
                                  struct hfd_causes *causes) {
         const char *operator= hf__json_string(term, "operator");
@@ -78,7 +83,7 @@ void hfd_match_selector_validate(const struct hf__json *selector, const char *fi
 
 /* ---- rules ---- */
 
-/* Reports an element that must be alone in its list, if there are others. */
+/* Adds a cause if the list has the element `alone`, such as "*", and others. */
 static void validate_alone(const struct hf__json *list, const char *alone, const char *field,
                            const char *detail, struct hfd_causes *causes) {
         const struct hf__json *first = hf__json_first(list);
@@ -87,12 +92,16 @@ static void validate_alone(const struct hf__json *list, const char *alone, const
                 invalid_list(causes, field, list, detail);
 }
 
-/* The kinds of items that were found in the resources of a rule. */
+/* What the list of resources of a rule contains. */
 struct seen {
-        struct hf__json_index parts; /* by their texts */
-        bool any, plain;
+        struct hf__json_index parts; /* all elements by their texts */
+        bool any;                    /* "*" */
+        bool plain; /* the last element without a subresource is not "*"; kube-apiserver also
+                     * forgets the earlier ones */
 };
 
+/* Checks the element i of a list of resources. "pods/status" is refused if an element before it has
+ * all subresources of pods, or the status of all resources, because that includes it. */
 static void validate_resource(const char *text, size_t i, const char *field, struct seen *seen,
                               struct hfd_causes *causes) {
         const char *slash = strchr(text, '/');
@@ -239,6 +248,7 @@ static void validate_names(const struct hf__json *rule, const char *field,
         hf__json_index_done(&names);
 }
 
+/* name: the member of MatchResources that has the rules. */
 static void validate_rules(const struct hf__json *resources, const char *name, const char *field,
                            struct hfd_causes *causes) {
         char path[FIELD_MAX];

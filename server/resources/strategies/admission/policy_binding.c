@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The defaults and the validation of the bindings of policies.
+ * The defaults and the validation of ValidatingAdmissionPolicyBindings and
+ * MutatingAdmissionPolicyBindings. A binding puts a policy into effect, with params and for a part
+ * of the requests.
  *
- * Invariant: a binding may name a policy and params that do not exist yet.
+ * Invariants: a binding may name a policy and params that do not exist yet, because clients apply
+ * them in any order. The texts of the causes and their order are those of kube-apiserver, because
+ * clients show them and tests compare them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +29,7 @@ static const char *text_of(const struct hf__json *object, const char *name) {
         return text ? text : "";
 }
 
+/* The name is a segment of a path. */
 static void validate_name(const char *name, struct hfd_causes *causes) {
         static const char field[] = "spec.paramRef.name";
 
@@ -38,6 +43,8 @@ static void validate_name(const char *name, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, field, name, "may not contain '%'");
 }
 
+/* The params are one object with a name, or all objects that a selector selects. ref NULL: the
+ * policy uses no params. */
 static void validate_param_ref(const struct hf__json *ref, struct hfd_causes *causes) {
         static const char exclusive[] = "name and selector are mutually exclusive";
         const struct hf__json *selector = hf__json_get(ref, "selector");

@@ -2,7 +2,12 @@
 /*
  * The schemas of ValidatingAdmissionPolicies, MutatingAdmissionPolicies and their bindings.
  *
- * Invariant: names, numbers of protobuf and the ways in which apply merges are those of k8s.io/api.
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types, numbers and the ways in which apply merges are those of
+ * k8s.io/api/admissionregistration/v1 and never change. The rows of a table are sorted by name
+ * (strcmp), because look-ups bisect it.
  */
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/strategies.h"

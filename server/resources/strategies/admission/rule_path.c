@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the paths of fields. Invariant: the written text ends with a NUL. */
+/* Writes the paths of fields. Invariant: the written text ends with a NUL, whatever the length of
+ * the names, which clients choose. */
 #include "server/resources/strategies/admission/rule_path.h"
 
 #include "base/strbuf.h"

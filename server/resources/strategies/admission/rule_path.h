@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The paths of fields, for causes. A path that does not fit becomes "". Both functions return out.
- * Pure. Thread: any. */
+/* Writes the paths of fields, for causes. A path that does not fit becomes "". Both functions
+ * return out, which must not be one of the texts. Pure. Thread: any. */
 #include <stddef.h>
 
 #define HFD_RULE_PATH_MAX 160

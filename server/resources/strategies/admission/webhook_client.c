@@ -22,6 +22,7 @@
 
 /* ---- the URL ---- */
 
+/* "Invalid value" with a part of the URL. It is cut to 299 bytes. */
 static void refuse_part(const struct hfd_url_part *part, const char *field, const char *detail,
                         struct hfd_causes *causes) {
         char text[300];
@@ -57,6 +58,8 @@ void hfd_webhook_url_validate(const char *text, const char *field, struct hfd_ca
 
 /* ---- the service ---- */
 
+/* "Invalid value" for a segment of the path. why: a rule, which follows a colon; or, if it begins
+ * with a space, the rest of a sentence. */
 static void refuse_path(const char *path, const char *field, size_t segment, const char *why,
                         struct hfd_causes *causes) {
         char detail[500];
@@ -66,7 +69,8 @@ static void refuse_path(const char *path, const char *field, size_t segment, con
         hfd_cause_invalid_text(causes, field, path, detail);
 }
 
-/* The segments of the path are DNS subdomains; a slash at the end counts as nothing. */
+/* The segments of the path are DNS subdomains; a slash at the end begins no segment. A path may
+ * have many segments, so the loop ends when the causes are full. */
 static void check_path(const char *path, const char *field, struct hfd_causes *causes) {
         size_t n_path = strlen(path), at = 1, i = 0;
 
@@ -107,7 +111,7 @@ void hfd_webhook_service_validate(const struct hf__json *service, const char *fi
         char value[32], path[HFD_RULE_PATH_MAX];
         int64_t port = 0;
 
-        /* Kubernetes mixes up the two names here, and clients see its messages. */
+        /* kube-apiserver confuses the two paths here, and clients see its messages. */
         if (!*text_of(service, "namespace"))
                 hfd_cause_required(causes, hfd_rule_path(path, field, "name"), "");
         if (!*text_of(service, "name"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Validates the address of a webhook, for admission and for conversion. Each function adds a cause
- * for each mistake; field: the path of the value. The texts are Kubernetes'. Pure. Thread: any. */
+/* Validates the address of a webhook: of admission webhooks, and of those that convert custom
+ * resources. Each function adds a cause for each mistake; field: the path of the value. The texts
+ * are Kubernetes'. Pure. Thread: any. */
 struct hf__json;
 struct hfd_causes;
 

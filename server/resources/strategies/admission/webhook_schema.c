@@ -3,7 +3,13 @@
  * The schemas of ValidatingWebhookConfigurations and MutatingWebhookConfigurations, and their
  * defaults.
  *
- * Invariant: names, numbers of protobuf and the ways in which apply merges are those of k8s.io/api.
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h). Macros define the
+ * fields that both kinds of webhooks have; where their numbers differ, the macro takes the number.
+ *
+ * Invariants: names, types, numbers and the ways in which apply merges are those of
+ * k8s.io/api/admissionregistration/v1 and never change. The rows of a table are sorted by name
+ * (strcmp), because look-ups bisect it.
  */
 #include <errno.h>
 
@@ -190,6 +196,7 @@ static int set_empty_selector(struct hf__json *hook, const char *key) {
         return hf__json_get(hook, key) ? 0 : hf__json_set(hook, key, hf__json_object());
 }
 
+/* The defaults are those of kube-apiserver. 0 or -ENOMEM. */
 static int prepare_webhook(struct hf__json *hook, bool mutating) {
         struct hf__json *named = hf__json_path(hook, "clientConfig.service");
         int r = set_default(hook, "failurePolicy", "Fail");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parser of URLs. It finds the mistakes that occur in practice; what Go refuses beyond them
- * (such as the inner syntax of an IPv6 address) is accepted here.
+ * The parser of URLs. It finds the mistakes that occur in practice. Go refuses some more (such as a
+ * wrong IPv6 address), which are accepted here.
  *
- * Invariant: every part lies within the text, and has no NUL at its end. An absent part has no
- * bytes.
+ * Invariants: every part lies within the text, and no NUL ends it. An absent part has no bytes. The
+ * errors are Go's, because kube-apiserver's causes contain them.
  */
 #include "server/resources/strategies/admission/webhook_url.h"
 
@@ -44,6 +44,7 @@ static const char *bad_escape(const char *text, size_t n) {
         return NULL;
 }
 
+/* text: the whole URL, which the error shows. False: the part has a wrong escape. */
 static bool check_escapes(const char *text, const struct hfd_url_part *part,
                           char error[HFD_URL_ERROR_MAX]) {
         const char *bad = bad_escape(part->at, part->n);
@@ -57,7 +58,8 @@ static bool check_escapes(const char *text, const struct hfd_url_part *part,
         return refuse_url(text, why, error);
 }
 
-/* The host with its port. */
+/* Checks the host with its port. A colon in brackets belongs to an IPv6 address, not to the port.
+ */
 static bool check_host(const char *text, const struct hfd_url_part *host,
                        char error[HFD_URL_ERROR_MAX]) {
         char why[160];
@@ -85,7 +87,8 @@ static bool check_host(const char *text, const struct hfd_url_part *host,
         return true;
 }
 
-/* at: the authority, without the two slashes; end: the end of the path. */
+/* Parses the authority, "USER@HOST:PORT", and checks the path after it. at: after the two slashes;
+ * end: the end of the path. The last '@' ends the user, because a password may contain others. */
 static bool parse_authority(const char *text, const char *at, const char *end, struct hfd_url *url,
                             char error[HFD_URL_ERROR_MAX]) {
         const char *slash = memchr(at, '/', (size_t)(end - at)), *last = slash ? slash : end;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates configurations of webhooks.
+ * Validates ValidatingWebhookConfigurations and MutatingWebhookConfigurations.
  *
- * Some rules were added later than the kind. If the stored object already breaks such a rule, an
- * update may break it too, as in Kubernetes.
+ * Some rules are newer than the kinds. As in Kubernetes, if the stored object already breaks such a
+ * rule, an update may break it too (struct options).
  *
- * Invariant: the work is in proportion to n log n: lists are searched by an index.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. The work grows with n log n, because a client chooses the
+ * length of the lists: duplicates are found with an index.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,20 +22,26 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
 
-#define FIELD_MAX    HFD_RULE_PATH_MAX
-#define VERSIONS_MAX 64 /* of reviews; a good list has two, and 64 are enough to see a mistake */
+#define FIELD_MAX HFD_RULE_PATH_MAX
+/* Versions of reviews that are checked. Only two exist, and the first 64 show a mistake. */
+#define VERSIONS_MAX 64
 
-/* For each rule that was added later: whether the old object breaks it. */
+/* For each of the newer rules: whether the update need not keep it. */
 struct options {
-        bool any_side_effects, unknown_versions, same_names, same_conditions;
+        bool any_side_effects; /* an old webhook has other side effects than v1 allows */
+        bool unknown_versions; /* an old webhook knows no version of reviews that we send */
+        bool same_names;       /* two old webhooks have one name */
+        bool same_conditions;  /* the match conditions are as they were, so they stay unchecked */
 };
 
+/* "" if json is NULL or no text. */
 static const char *text_of(const struct hf__json *json) {
         return hf__json_is_string(json) ? hf__json_text(json) : "";
 }
 
 /* ---- the old object ---- */
 
+/* Whether a request with dryRun can be sent to the webhook. */
 static bool has_no_side_effects(const struct hf__json *hook) {
         return hf__json_has_text(hook, "sideEffects", "None") ||
                hf__json_has_text(hook, "sideEffects", "NoneOnDryRun");
@@ -45,6 +53,7 @@ static bool knows_review(const struct hf__json *hook) {
         return hf__json_has_element(versions, "v1") || hf__json_has_element(versions, "v1beta1");
 }
 
+/* Whether two webhooks of the list have the same name. If memory runs out, the causes say so. */
 static bool has_same_names(const struct hf__json *hooks, struct hfd_causes *causes) {
         struct hf__json_index names;
         bool same = false;
@@ -62,6 +71,7 @@ static bool has_same_names(const struct hf__json *hooks, struct hfd_causes *caus
         return same;
 }
 
+/* Whether the webhooks of both lists have the same match conditions, in the same order. */
 static bool has_same_conditions(const struct hf__json *a, const struct hf__json *b,
                                 struct hfd_causes *causes) {
         const struct hf__json *m = hf__json_first(a), *n = hf__json_first(b);
@@ -75,6 +85,7 @@ static bool has_same_conditions(const struct hf__json *a, const struct hf__json 
         return !m && !n;
 }
 
+/* hooks, old: the new and the old list; old NULL: a create, which must keep all rules. */
 static struct options options_of(const struct hf__json *hooks, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         struct options options = {0};
@@ -121,6 +132,7 @@ static void validate_choice(const struct hf__json *hook, const char *key, const 
         hfd_cause_unsupported_text(causes, hfd_rule_path(path, field, key), value, supported);
 }
 
+/* any: values that v1 no longer allows are accepted. */
 static void validate_side_effects(const struct hf__json *hook, bool any, const char *field,
                                   struct hfd_causes *causes) {
         const char *value = hf__json_string(hook, "sideEffects");
@@ -168,6 +180,7 @@ static void validate_client(const struct hf__json *client, const char *field,
                                              causes);
 }
 
+/* unknown: the list need not have a version that kube-apiserver knows. */
 static void validate_versions(const struct hf__json *hook, bool unknown, const char *field,
                               struct hfd_causes *causes) {
         const struct hf__json *versions = hf__json_get(hook, "admissionReviewVersions");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CustomResourceDefinitions: their defaults, and what a delete does.
+ * The defaults of CustomResourceDefinitions, and what a delete of one does. definition_validation.c
+ * has the rules.
  *
  * Invariants:
  *
@@ -28,7 +29,8 @@ static bool has_text(const struct hf__json *object, const char *key) {
         return text && *text;
 }
 
-/* The singular is the kind in lower case; the kind of lists is the kind and "List". */
+/* By default, the singular is the kind in lower case, and the kind of lists is the kind and "List".
+ * 0 or -ENOMEM. */
 static int default_names(struct hf__json *names) {
         const char *kind = hf__json_string(names, "kind");
         struct hf__strbuf text = {0};
@@ -52,7 +54,7 @@ static int default_names(struct hf__json *names) {
         return r;
 }
 
-/* Served and storage are always present, as in Go's structs. */
+/* `served` and `storage` are always present, because Go's struct has no omitempty for them. */
 static int default_version(struct hf__json *version) {
         int r = 0;
 
@@ -101,6 +103,8 @@ static int reset_status(struct hf__json *object) {
         return hf__json_set(object, "status", status);
 }
 
+/* Adds the storage version to status.storedVersions, also if an update makes another version the
+ * storage version. Nothing is removed: objects of older versions may exist. 0 or -ENOMEM. */
 static int add_stored_version(struct hf__json *object) {
         const char *name = storage_version(object);
 
@@ -133,7 +137,8 @@ static int add_finalizer(struct hf__json *object) {
         return hf__json_append_string(list, FINALIZER);
 }
 
-/* Sets the condition Terminating. 0, or an error of hf__json. */
+/* Sets the condition Terminating. now: RFC 3339. 0; -ENOMEM; or a positive error if the status has
+ * another form. */
 static int set_terminating(struct hf__json *object, const char *now) {
         static const char *const members[][2] =
                 {{"status", "True"},

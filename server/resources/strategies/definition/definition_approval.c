@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates the approval of a definition. Groups below k8s.io and kubernetes.io belong to
- * Kubernetes. A definition in one of them must have an annotation, which has the URL of its
- * approval or says why there is none.
+ * Validates the approval of a CustomResourceDefinition. Groups below k8s.io and kubernetes.io
+ * belong to Kubernetes. A definition in one of them must have an annotation with the URL of its
+ * approval, or with the reason why it is not approved.
+ *
+ * Invariant: an update that does not change the kind of approval is accepted, because the
+ * definition may have been stored before this rule existed.
  */
 #include <string.h>
 

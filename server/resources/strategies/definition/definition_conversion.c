@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates spec.conversion. server/registry/convert/ calls the webhook that it names.
+ * Validates spec.conversion of a CustomResourceDefinition. server/registry/convert/ calls the
+ * webhook that it names.
  *
- * Invariant: rules and texts are those of kube-apiserver.
+ * Invariants: rules and texts are those of kube-apiserver, because clients show them and tests
+ * compare them. Rules that are newer than the kind do not apply to what was stored before.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -21,8 +23,8 @@
 
 /* ---- the webhook ---- */
 
-/* Whether a bundle of CA certificates is PEM. Its certificates are parsed only when the webhook is
- * called. */
+/* Whether a bundle of CA certificates, as base64, contains PEM. Its certificates are parsed only
+ * when the webhook is called. If memory runs out, the causes say so, and the result is false. */
 static bool is_pem(const char *base64, struct hfd_causes *causes) {
         char *data = NULL;
         size_t n = 0;
@@ -56,7 +58,7 @@ static bool occurs_before(const struct hf__json *list, const struct hf__json *m)
         return false;
 }
 
-/* must_know: one of the versions must be one that kube-apiserver knows. */
+/* must_know: the list must have a version that kube-apiserver knows. */
 static void check_review_versions(const struct hf__json *versions, bool must_know,
                                   struct hfd_causes *causes) {
         static const char path[] = PATH "conversionReviewVersions";
@@ -67,8 +69,8 @@ static void check_review_versions(const struct hf__json *versions, bool must_kno
                 hfd_cause_required(causes, path, "");
                 return;
         }
-        /* A good list has two elements that differ, and few more: 64 are enough to see a mistake.
-         */
+        /* Only two versions exist, so the first 64 elements show any mistake. More would make the
+         * comparison of each with all before it slow. */
         for (const struct hf__json *m = hf__json_first(versions); m && i < 64;
              m = hf__json_next(m), i++) {
                 const char *name = hf__json_text(m);
@@ -84,6 +86,8 @@ static void check_review_versions(const struct hf__json *versions, bool must_kno
         hfd_cause_invalid(causes, path, list, "must include at least one of v1, v1beta1");
 }
 
+/* A bad caBundle is accepted if it does no harm yet (the definition is not established), or if the
+ * stored one is bad as well. */
 static void check_client(const struct hf__json *client, const struct hf__json *old,
                          bool established, struct hfd_causes *causes) {
         const struct hf__json *service = hf__json_get(client, "service");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of a custom resource. They become segments of paths and keys of the store, so all are
- * DNS labels.
+ * Validates the names of a custom resource.
+ *
+ * Invariants: the names become segments of paths and of keys in the store, so all of them are DNS
+ * labels (kinds in lower case). The texts and their order are those of kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,7 @@ const char *hfd_definition_text(const struct hf__json *object, const char *path)
         return text ? text : "";
 }
 
-/* Appends a text; what does not fit is cut. */
+/* Appends a text to the one in `out`. A text that does not fit is cut. */
 static void append_text(char *out, size_t max_out, const char *text) {
         size_t n = strlen(out);
 
@@ -34,7 +36,8 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
         append_text(detail, sizeof detail, prefix);
         if (n > HFD_DNS_LABEL_MAX)
                 append_text(detail, sizeof detail, "must be no more than 63 bytes");
-        /* A name that is too long may have the right syntax nevertheless. */
+        /* A name that is too long may have the right syntax. Then the cause has only the rule for
+         * the length. */
         bool good = n > HFD_DNS_LABEL_MAX && *name >= 'a' && *name <= 'z' && name[n - 1] != '-' &&
                     strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
         if (!good) {
@@ -58,6 +61,7 @@ static void check_kind(const char *kind, const char *path, struct hfd_causes *ca
                                            causes);
 }
 
+/* Checks the names in the list `key`. */
 static void check_list(const struct hf__json *list, const char *path, const char *key,
                        struct hfd_causes *causes) {
         char field[HFD_DEFINITION_PATH_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Validates the schema of a version: the fields of its root here, and the rest by calls of other
- * files.
+ * Validates the schema of a version of a custom resource. This file has the rules for its root;
+ * hfd_structural_validate and hfd_custom_rules_new check the rest.
  *
  * Invariant: the rows of `root_fields` are in the order of Kubernetes' struct, because only the
  * first mistake at the root is reported, and the message shows the struct.
@@ -51,10 +51,12 @@ bool hfd_definition_has_default(const struct hf__json *props) {
 
 /* ---- the root ---- */
 
-/* zero: how an absent field is printed. */
+/* The fields of Kubernetes' Go struct JSONSchemaProps. */
 static const struct root_field {
-        const char *name, *key, *zero;
-        bool with_status; /* may be at the root if the version has a status */
+        const char *name; /* in Go */
+        const char *key;  /* in JSON */
+        const char *zero; /* how an absent field is printed */
+        bool with_status; /* may be at the root if the version has the subresource status */
 } root_fields[] = {
         {"ID", "id", "\"\"", false},
         {"Schema", "$schema", "\"\"", false},
@@ -112,6 +114,7 @@ static bool is_set(const struct root_field *field, const struct hf__json *value)
         return field->zero[0] != '"' || *hf__json_text(value) != '\0';
 }
 
+/* Appends the schema as Kubernetes prints its struct. */
 static void put_fields(struct hf__strbuf *s, const struct hf__json *props) {
         for (size_t i = 0; i < N_ROOT_FIELDS; i++) {
                 const struct hf__json *value = hf__json_get(props, root_fields[i].key);
@@ -140,7 +143,8 @@ static void refuse_root(const struct hf__json *props, const char *path, struct h
         hf__strbuf_done(&detail);
 }
 
-/* The status is validated apart, so the root must say nothing that concerns it. */
+/* With the subresource status, the status is validated separately from the rest, so the root may
+ * only have fields that do not concern it. Only the first mistake is reported. */
 static void check_root_with_status(const struct hf__json *props, const char *path,
                                    struct hfd_causes *causes) {
         char field[HFD_DEFINITION_PATH_MAX];
@@ -164,7 +168,8 @@ static void check_root_with_status(const struct hf__json *props, const char *pat
         }
 }
 
-/* The rules in CEL refer to the structure, so they are compiled only if it is right. */
+/* The rules (CEL) refer to the structure of the schema, so they are compiled only if it is valid.
+ */
 static void check_contents(const struct hf__json *props, const char *path,
                            struct hfd_causes *causes) {
         struct hfd_custom_rules *rules = NULL;
@@ -173,8 +178,7 @@ static void check_contents(const struct hf__json *props, const char *path,
         hfd_structural_validate(props, path, causes);
         if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
                 return;
-        /* A definition with wrong rules is not stored: it would refuse every object, and nobody
-         * would know why. */
+        /* A definition with wrong rules must not be stored: it would refuse every object. */
         if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
                 hfd_causes_no_memory(causes);
         hfd_custom_rules_free(rules);

@@ -4,7 +4,8 @@
  * The rules of the parts of a CustomResourceDefinition. Each function adds a cause for each
  * mistake. path: where the part is, such as "spec.names". A part may be NULL: it is absent.
  *
- * Paths are those of Kubernetes' internal version: a part that is equal in all versions is not in
+ * Paths and texts are those of kube-apiserver, because clients show them and tests compare them.
+ * The paths are those of its internal version: a part that is equal in all versions is not in
  * `spec.versions[i]` there, but in `spec` (definition_validation.c). Pure. Thread: any.
  */
 #include <stdbool.h>
@@ -17,7 +18,8 @@ struct hfd_causes;
 
 /* The string at a path; "" if there is none. */
 const char *hfd_definition_text(const struct hf__json *object, const char *path);
-/* A name that must be a DNS-1035 label. prefix precedes the text of the rule. */
+/* A name that must be a DNS-1035 label. shown: the name as the cause shows it. prefix: the text in
+ * front of the rule. */
 void hfd_definition_check_label(const char *name, const char *path, const char *shown,
                                 const char *prefix, struct hfd_causes *causes);
 /* definition_names.c: the names in the spec or in status.acceptedNames. */
@@ -32,19 +34,21 @@ void hfd_definition_check_subresources(const struct hf__json *subresources, cons
 void hfd_definition_check_columns(const struct hf__json *columns, const char *path,
                                   struct hfd_causes *causes);
 
-/* definition_selectable.c: props is the schema that the paths lead into. unchanged: an update keeps
- * the list, which then may have more than the limit. */
+/* definition_selectable.c: the fields that field selectors may name. props: the schema that their
+ * paths lead into. unchanged: an update leaves the list as it is, which may then be longer than the
+ * limit. */
 void hfd_definition_check_selectable(const struct hf__json *fields, const struct hf__json *props,
                                      const char *path, bool unchanged, struct hfd_causes *causes);
 
-/* definition_approval.c: the annotation of a definition in a group of Kubernetes. old NULL =
- * create. */
+/* definition_approval.c: the annotation that a definition in a group of Kubernetes needs. old: the
+ * stored definition; NULL: a create. */
 void hfd_definition_check_approval(const struct hf__json *object, const struct hf__json *old,
                                    struct hfd_causes *causes);
 
 /*
  * definition_props.c: a version's openAPIV3Schema. has_status: the version has the subresource
- * status. unchanged: an update keeps the schema, whose own rules are not checked again then.
+ * status. unchanged: an update leaves the schema as it is; then its contents are not checked again,
+ * because a later server may refuse what an older one has accepted.
  */
 void hfd_definition_check_props(const struct hf__json *props, const char *path, bool has_status,
                                 bool unchanged, struct hfd_causes *causes);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields of CustomResourceDefinitions. Names and numbers are those of
- * k8s.io/apiextensions-apiserver; they never change.
+ * The structural schema of CustomResourceDefinition. schema_props.c has that of openAPIV3Schema.
+ *
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/apiextensions-apiserver and never
+ * change. The rows of a table are sorted by name (strcmp), because look-ups bisect it.
  */
 #include "server/resources/strategies/definition/definition_schema.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fields that field selectors may name: paths through properties and maps of the schema, which
- * end at a text, a boolean or an integer.
+ * Validates spec.versions[*].selectableFields: the fields that field selectors may name. They are
+ * paths through properties and maps of the schema, which end at a text, a boolean or an integer.
  *
- * Invariant: at most MAX_FIELDS different paths are accepted, because every object in memory has
- * their values. The search of a path takes linear time, so the check ends after a fixed number of
- * paths.
+ * Invariants: at most MAX_FIELDS different paths are accepted, because every object in memory has
+ * their values. Following a path takes time in proportion to the schema, so the check ends after
+ * CHECKED_MAX paths.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define MAX_FIELDS  8
 #define TOKEN_MAX   250 /* bytes of a token that a message shows */
-#define CHECKED_MAX 64  /* different paths; further ones are not looked at */
+#define CHECKED_MAX 64  /* different paths that are checked; further ones are ignored */
 
 /* Reads a token: a delimiter, or the text before the next one. A quoted text may contain
  * delimiters. Returns its length; 0 = the end. */
@@ -49,7 +49,8 @@ static const struct hf__json *property_below(const struct hf__json *props, const
         return NULL;
 }
 
-/* Follows a path. NULL: it is wrong; why says so. */
+/* The schema that a path such as ".spec.color" leads to. NULL: the path is wrong; why gets the
+ * reason. */
 static const struct hf__json *follow_path(const struct hf__json *props, const char *path, char *why,
                                           size_t max_why) {
         for (size_t n = token_length(path); n > 0; n = token_length(path)) {
@@ -85,13 +86,13 @@ static bool is_selectable_type(const struct hf__json *props) {
                strcmp(type, "integer") == 0;
 }
 
-/* Whether a good path leads into metadata. */
+/* Whether a valid path leads into metadata. */
 static bool is_in_metadata(const struct hf__json *props, const char *path) {
         return hf__json_first(hf__json_get(props, "properties")) &&
                strncmp(path, ".metadata", 9) == 0 && (path[9] == '\0' || strchr(".[]", path[9]));
 }
 
-/* Whether the path leads to a field. */
+/* Whether the path leads to a field. Adds a cause if not, or if selectors cannot use the field. */
 static bool check_path(const struct hf__json *props, const char *path, const char *field,
                        struct hfd_causes *causes) {
         char why[TOKEN_MAX + 60], detail[TOKEN_MAX + 100];

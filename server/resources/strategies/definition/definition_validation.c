@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of CustomResourceDefinitions, in the order in which Kubernetes reports their breach.
+ * The rules of CustomResourceDefinitions, in the order of kube-apiserver's causes.
  *
- * Kubernetes checks its internal version. There a part that all versions have in common is moved to
- * the spec: a schema becomes spec.validation, and subresources, additionalPrinterColumns and
- * selectableFields keep their names. So the paths of mistakes depend on whether versions are equal.
+ * kube-apiserver checks its internal version of the kind. There a part that is equal in all
+ * versions is moved to the spec: a schema becomes spec.validation, and subresources,
+ * additionalPrinterColumns and selectableFields keep their names. So the paths in causes depend on
+ * whether versions are equal.
  *
  * Invariants:
  *
- *  - What decides where objects are stored never changes: group and plural; scope and kind once the
- *    definition was established.
+ *  - The members that decide where objects are stored never change: group and plural; and also
+ * scope and kind once the definition is established.
  *  - A version in which objects may be stored stays in the spec.
  */
 #include <stdio.h>
@@ -28,10 +29,11 @@ enum part { SCHEMA, SUBRESOURCES, COLUMNS, SELECTABLE, N_PARTS };
 static const char *const part_keys[N_PARTS] = {"schema", "subresources", "additionalPrinterColumns",
                                                "selectableFields"};
 
+/* The state of a validation. The JSON is borrowed, and the indexes borrow from it. */
 struct check {
-        const struct hf__json *spec, *old; /* old: the spec before an update, or NULL */
-        const struct hf__json *versions;
-        struct hf__json_index names, old_names; /* of the versions */
+        const struct hf__json *spec, *old;      /* old: the spec before an update; NULL: a create */
+        const struct hf__json *versions;        /* spec.versions */
+        struct hf__json_index names, old_names; /* the versions by their names */
         bool common[N_PARTS]; /* the part is the same in all versions, so it is in the spec */
         bool established;     /* before the update */
         struct hfd_causes *causes;
@@ -82,6 +84,8 @@ static bool has_status(const struct hf__json *version) {
         return hf__json_path(version, "subresources.status") != NULL;
 }
 
+/* Whether unknown fields of objects are kept. Only definitions that were converted from v1beta1 can
+ * say so. */
 static bool keeps_unknown(const struct hf__json *spec) {
         return hf__json_bool(spec, "preserveUnknownFields", false);
 }
@@ -122,8 +126,8 @@ static void check_scope(const struct check *c) {
                                            "\"Cluster\", \"Namespaced\"");
 }
 
-/* Each version needs a schema, unless a version had none before the update: such a definition comes
- * from an older server. Then those that are served need one. */
+/* Each version needs a schema. If an old version had none, the definition comes from an older
+ * server; then only the served versions need one. */
 static void check_schemas_exist(const struct check *c) {
         bool all = true;
         char field[HFD_DEFINITION_PATH_MAX];
@@ -144,6 +148,7 @@ static void check_schemas_exist(const struct check *c) {
         }
 }
 
+/* Defaults need pruning: otherwise a client could send a field that a default would set. */
 static void check_defaults(const struct check *c) {
         bool found = false;
 
@@ -159,6 +164,7 @@ static void check_defaults(const struct check *c) {
 
 /* ---- versions ---- */
 
+/* The selectable fields of a version, if they are not common to all. path: of the version. */
 static void check_own_selectable(const struct check *c, const struct hf__json *version,
                                  const char *path) {
         const struct hf__json *fields = own_part(c, version, SELECTABLE),
@@ -178,6 +184,7 @@ static void check_own_selectable(const struct check *c, const struct hf__json *v
                           "may only be set when `version.schema.openAPIV3Schema` is not included");
 }
 
+/* Checks version i of the spec. */
 static void check_version(const struct check *c, const struct hf__json *version, size_t i) {
         const char *name = hfd_definition_text(version, "name");
         char path[40], field[HFD_DEFINITION_PATH_MAX];
@@ -196,7 +203,8 @@ static void check_version(const struct check *c, const struct hf__json *version,
         check_own_selectable(c, version, path);
 }
 
-/* Appends a version as Kubernetes' internal struct is printed: with the parts that are in it. */
+/* Appends a version as kube-apiserver prints its internal struct: without the parts that are common
+ * to all versions. */
 static void put_version(struct hf__strbuf *s, const struct check *c,
                         const struct hf__json *version) {
         static const char *const names[N_PARTS] = {"Schema", "Subresources",
@@ -226,7 +234,8 @@ static void put_version(struct hf__strbuf *s, const struct check *c,
         hf__strbuf_putc(s, '}');
 }
 
-/* Adds a cause that shows all versions. A cause shows 300 bytes, so no more are printed. */
+/* Adds a cause that shows all versions. A cause shows 300 bytes of a value, so printing ends there.
+ */
 static void refuse_versions(const struct check *c, const char *detail) {
         struct hf__strbuf shown = {0};
 
@@ -262,7 +271,7 @@ static void check_versions(const struct check *c) {
                 refuse_versions(c, "must contain unique version names");
         if (n_storage != 1)
                 refuse_versions(c, "must have exactly one version marked as storage version");
-        /* Kubernetes' internal version has the name of the first one a second time. */
+        /* kube-apiserver's internal version repeats the name of the first one as spec.version. */
         const char *first = hfd_definition_text(hf__json_first(c->versions), "name");
         if (*first)
                 hfd_definition_check_label(first, "spec.version", first, "", c->causes);

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSONSchemaProps: the fields of a JSON schema, as a CustomResourceDefinition contains it. Names
- * and numbers are those of k8s.io/apiextensions-apiserver; they never change.
+ * The structural schema of JSONSchemaProps: a JSON schema, as a CustomResourceDefinition contains
+ * it.
  *
- * Invariant: the schema contains itself only through the STRUCT, which has a definition. So a walk
- * that visits each definition once ends.
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/apiextensions-apiserver and never
+ * change. Rows are sorted by name (strcmp), because look-ups bisect a table. The schema contains
+ * itself only through the STRUCT, which has a definition, so a walk that visits each definition
+ * once ends.
  */
 #include "server/resources/strategies/definition/definition_schema.h"
 
-/* Values whose type the described field decides. */
+/* A value, such as a default, whose type depends on the schema that is described. */
 static const struct hfd_schema json = {.type = HFD_SCHEMA_ANY,
                                        .definition = HFD_API_EXTENSIONS "JSON",
                                        .description = "Any JSON value."};

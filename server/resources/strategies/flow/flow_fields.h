@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Common parts of the schemas of FlowSchemas and PriorityLevelConfigurations. */
+/* Parts of schemas that FlowSchemas and PriorityLevelConfigurations share. Only their two .c files
+ * include this header, each once, because the macro defines static tables. */
 #include "server/schema/common.h"
 
 #define HFD_FLOW "io.k8s.api.flowcontrol.v1."
 
-/* Defines status_schema, the status of a kind, which has conditions only. At file scope. */
+/* Defines status_schema, the status of a kind, which has conditions only. kind: the name of the
+ * kind; text: the description. Used at file scope. Go has two types for the two kinds, with equal
+ * fields. */
 #define HFD_FLOW_STATUS(kind, text)                                                                \
         static const struct hfd_schema_field condition_fields[] = {                                \
                 {"lastTransitionTime", &hfd_schema_time, "When the status last changed.",          \

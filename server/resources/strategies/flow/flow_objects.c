@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of the FlowSchemas and PriorityLevelConfigurations that every server has.
+ * The table of the FlowSchemas and PriorityLevelConfigurations that every server has. Its rows are
+ * JSON, which macros put together; LEVEL and SCHEMA make one row each.
  *
- * Invariant: the specs are those of kube-apiserver after its defaults, because the mandatory ones
- * are compared with what clients write. One level and one schema are Holdfast's own:
- * HFD_FLOW_LEASES.
+ * Invariant: the specs are those of kube-apiserver with its defaults set, because the mandatory
+ * ones are compared with the specs that clients write. The level and the schema HFD_FLOW_LEASES are
+ * Holdfast's own; kube-apiserver does not have them.
  */
 #include "server/resources/strategies/flow/flow_objects.h"
 
@@ -16,6 +17,9 @@
 
 /* ---- levels ---- */
 
+/* A level with queues. All arguments are texts with numbers: its share of the server's requests,
+ * the percentage of the share that other levels may borrow, the number of queues, and among how
+ * many of them each flow chooses. */
 #define LEVEL(name_, shares, lendable, queues, hand)                                               \
         {                                                                                          \
                 .kind = HFD_FLOW_LEVEL_KIND, .name = (name_),                                      \
@@ -27,10 +31,12 @@
 
 /* ---- schemas ---- */
 
+/* How requests of a schema are divided into flows, which share a level fairly. */
 #define BY_USER      ",\"distinguisherMethod\":{\"type\":\"ByUser\"}"
 #define BY_NAMESPACE ",\"distinguisherMethod\":{\"type\":\"ByNamespace\"}"
 #define BY_NOTHING   ""
 
+/* Subjects: whose requests match. */
 #define USER(name)  "{\"kind\":\"User\",\"user\":{\"name\":\"" name "\"}}"
 #define GROUP(name) "{\"kind\":\"Group\",\"group\":{\"name\":\"" name "\"}}"
 #define SYSTEM_ACCOUNTS                                                                            \
@@ -38,6 +44,7 @@
         "{\"name\":\"*\",\"namespace\":\"kube-system\"}}"
 #define ALL_USERS GROUP("system:unauthenticated") "," GROUP("system:authenticated")
 
+/* Rules: which requests match. EVERYTHING is all rules of a schema. */
 #define RULE(verbs, groups, resources, scope)                                                      \
         "{\"verbs\":[" verbs "],\"apiGroups\":[" groups "],\"resources\":[" resources "]" scope    \
         ",\"namespaces\":[\"*\"]}"
@@ -50,6 +57,7 @@
                                                "\"nonResourceRules\":[{\"verbs\":[\"*\"],"         \
                                                "\"nonResourceURLs\":[\"*\"]}]"
 
+/* A schema: of all that match a request, the one with the lowest precedence counts. */
 #define SCHEMA(name_, mandatory_, level, precedence, distinguisher, subjects, rules)               \
         {                                                                                          \
                 .kind = HFD_FLOW_SCHEMA_KIND, .name = (name_), .mandatory = (mandatory_),          \
@@ -98,9 +106,9 @@ static const struct hfd_flow_object table[] = {
                USER("system:kube-scheduler"), EVERYTHING),
         SCHEMA("kube-system-service-accounts", false, "workload-high", "900", BY_NAMESPACE,
                SYSTEM_ACCOUNTS, EVERYTHING),
-        /* Kubernetes has none for the Leases of other users. But whoever may create service
-         * accounts gets a share for each of them, and must not delay anybody's Lease by their
-         * requests. */
+        /* In Kubernetes, the Leases of other users share a level with all their other requests. A
+         * user who may create service accounts could fill that level with flows of their own, and
+         * delay the renewal of Leases until they expire. So Leases have a level of their own. */
         SCHEMA(HFD_FLOW_LEASES, false, HFD_FLOW_LEASES, "8900", BY_USER,
                GROUP("system:authenticated"),
                "\"resourceRules\":[" RULE("\"get\",\"create\",\"update\",\"patch\"",
@@ -128,7 +136,7 @@ struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object) {
         struct hf__json *spec = NULL;
         int r = hf__json_parse(object->spec, strlen(object->spec), &spec, NULL);
 
-        assert(r <= 0); /* -ENOMEM, or the table is well-formed */
+        assert(r <= 0); /* a positive r would mean that the table is not JSON */
         return r == 0 ? spec : NULL;
 }
 

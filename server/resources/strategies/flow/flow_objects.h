@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The FlowSchemas and PriorityLevelConfigurations that every server has. They are Kubernetes' own,
- * with its names and numbers, and one of each for everybody's Leases (HFD_FLOW_LEASES). Mandatory
- * ones cannot be changed; the others are suggestions, which a user may change or delete. Static and
- * immutable. Thread: any.
+ * The FlowSchemas and PriorityLevelConfigurations that every server has: those of kube-apiserver,
+ * with its names and numbers, and one of each for the Leases of all users (HFD_FLOW_LEASES). Users
+ * cannot change the mandatory ones. The others are suggestions, which they may change or delete.
+ * The table is static and immutable. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 struct hf__json;
 
 #define HFD_FLOW_GROUP           "flowcontrol.apiserver.k8s.io"
-#define HFD_FLOW_AUTO_UPDATE     "apf.kubernetes.io/autoupdate-spec"
-#define HFD_FLOW_EXEMPT          "exempt" /* a schema and a level */
+#define HFD_FLOW_AUTO_UPDATE     "apf.kubernetes.io/autoupdate-spec" /* an annotation */
+#define HFD_FLOW_EXEMPT          "exempt"                            /* a schema and a level */
 #define HFD_FLOW_CATCH_ALL       "catch-all"
 #define HFD_FLOW_LEASES          "holdfast-leases" /* a schema and a level; not Kubernetes' */
 #define HFD_FLOW_SCHEMA_KIND     "FlowSchema"
@@ -26,15 +26,15 @@ struct hf__json;
 
 struct hfd_flow_object {
         const char *kind, *name;
-        bool mandatory;
-        const char *spec; /* JSON, with defaults */
+        bool mandatory;   /* the spec cannot be changed */
+        const char *spec; /* JSON, with all defaults */
 };
 
-/* All of them: a level comes before the schemas that refer to it. */
+/* The whole table. A level comes before the schemas that refer to it. */
 const struct hfd_flow_object *hfd_flow_objects(size_t *ret_n);
 /* NULL = there is none of this kind and name. */
 const struct hfd_flow_object *hfd_flow_object_find(const char *kind, const char *name);
-/* Its spec, and the whole object with the annotation that says that the server keeps it up to date;
- * the caller frees it. NULL = out of memory. */
+/* The spec; and the whole object, with the annotation HFD_FLOW_AUTO_UPDATE, by which the server
+ * finds the objects that it keeps up to date. The caller frees the result. NULL = out of memory. */
 struct hf__json *hfd_flow_object_spec(const struct hfd_flow_object *object);
 struct hf__json *hfd_flow_object_make(const struct hfd_flow_object *object);

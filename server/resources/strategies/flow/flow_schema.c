@@ -3,8 +3,11 @@
  * The schema and the defaults of FlowSchemas. A FlowSchema assigns requests to a priority level.
  * server/flow/ matches requests with them.
  *
- * Invariant: names and numbers of protobuf are those of k8s.io/api; they never change. Each table
- * is sorted by name.
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h).
+ *
+ * Invariants: names, types and numbers are those of k8s.io/api/flowcontrol/v1 and never change. The
+ * rows of a table are sorted by name (strcmp), because look-ups bisect it.
  */
 #include "base/json.h"
 #include "server/resources/strategies/flow/flow_fields.h"

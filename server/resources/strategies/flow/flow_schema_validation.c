@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of FlowSchemas. Texts and their order are those of kube-apiserver.
+ * The rules of FlowSchemas, and those that PriorityLevelConfigurations share with them
+ * (flow_rules.h).
  *
- * Invariants: only `exempt` has the precedence 1, so no other schema takes requests from it. The
- * spec of a mandatory schema is the one that the server gives it.
+ * Invariants: only the schema `exempt` has the precedence 1, so no other schema takes requests from
+ * it. The spec of a mandatory schema is the one that the server gives it. The texts of the causes
+ * and their order are those of kube-apiserver, because clients show them and tests compare them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +20,12 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
 
-#define FIELD_MAX 160
+#define FIELD_MAX 160 /* bytes of a path, as in a cause; longer paths are cut */
 
 static const char verbs_supported[] = "\"create\", \"delete\", \"deletecollection\", \"get\", "
                                       "\"list\", \"patch\", \"proxy\", \"update\", \"watch\"";
 
+/* "" if the member is absent or no text. */
 static const char *text_of(const struct hf__json *object, const char *path) {
         const char *text = hf__json_string(object, path);
 
@@ -61,6 +64,7 @@ static const struct hf__json *require_member(const struct hf__json *subject, con
         return found;
 }
 
+/* name: of the member. member NULL: it is missing, which has got a cause already. */
 static void require_name(const struct hf__json *member, const char *name, const char *field,
                          struct hfd_causes *causes) {
         char path[FIELD_MAX];
@@ -117,8 +121,9 @@ static void validate_subject(const struct hf__json *subject, const char *field,
 
 /* ---- rules ---- */
 
-/* Validates a list in which "*" must be the only element. what: the name of the other elements in
- * the message. Returns whether the elements are to be checked one by one. */
+/* Validates a list in which "*" must be the only element. missing: the text of the cause for an
+ * empty list; NULL: it may be empty. what: the word for the elements in another text. Returns
+ * whether the caller must check the elements one by one. */
 static bool validate_list(const struct hf__json *rule, const char *member, const char *missing,
                           const char *what, const char *field, struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_get(rule, member);
@@ -152,6 +157,7 @@ static bool is_verb(const char *verb) {
         return false;
 }
 
+/* One cause for all unknown verbs, which shows the whole list, as in kube-apiserver. */
 static void validate_verbs(const struct hf__json *rule, const char *field,
                            struct hfd_causes *causes) {
         const struct hf__json *verbs = hf__json_get(rule, "verbs");
@@ -170,6 +176,8 @@ static void validate_verbs(const struct hf__json *rule, const char *field,
         }
 }
 
+/* A path outside the API, which may end with a wildcard: "/debug/" and "*". url[n - 2] exists where
+ * it is read, because the text begins with '/' and has a '*' after it. */
 static void validate_path(const char *url, const char *field, struct hfd_causes *causes) {
         const char *star = strchr(url, '*');
         size_t n = strlen(url);
@@ -287,6 +295,7 @@ static void validate_precedence(const struct hf__json *object, struct hfd_causes
                                   "only the schema named 'exempt' may have matchingPrecedence 1");
 }
 
+/* kube-apiserver's cause shows its internal Go type, not only the text. */
 static void validate_distinguisher(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *method = hf__json_path(object, "spec.distinguisherMethod");
         const char *type = text_of(method, "type");
@@ -309,12 +318,13 @@ void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__jso
                 hfd_causes_no_memory(causes);
         if (!wanted || hfd_causes_equal(causes, spec, wanted))
                 return;
-        hf__json_print(spec, &printed); /* a long one is shown in part, or not at all */
+        hf__json_print(spec, &printed); /* the cause cuts a long value */
         (void)hfd_causes_check(causes, printed.error);
         hfd_cause_invalid(causes, "spec", printed.data ? printed.data : "{}", detail);
         hf__strbuf_done(&printed);
 }
 
+/* Each type of condition occurs once, and none is empty. */
 void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_path(object, "status.conditions");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PriorityLevelConfigurations: how many requests of a priority level may run at a time. Texts and
- * defaults are those of kube-apiserver. server/flow/ says what a level means here.
+ * The schema, the defaults and the rules of PriorityLevelConfigurations. One of them says how many
+ * requests of a priority level may run at a time; server/flow/ enforces it.
  *
- * Invariants: the only level without a limit is `exempt`, and it has that name and that type. The
- * mandatory levels keep the spec that the server gives them, except spec.exempt of `exempt`.
+ * Invariants: the only level without a limit is the one with the name `exempt` and the type Exempt.
+ * The mandatory levels keep the spec that the server gives them, except spec.exempt of `exempt`.
+ * The texts of the causes, their order, and the defaults are those of kube-apiserver, because
+ * clients show them and tests compare them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,13 +20,20 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 
-#define QUEUES_MAX       10000000
-#define ENTROPY_BITS_MAX 60
+#define QUEUES_MAX       10000000 /* Kubernetes' limit */
+#define ENTROPY_BITS_MAX 60       /* of the hash by which Kubernetes chooses the queues of a flow */
 
 /* An annotation that only v1beta3 allowed; v1 refuses it. */
 #define ZERO_SHARES "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares"
 
 /* ---- the schema ---- */
+
+/*
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h). Names and numbers
+ * are those of k8s.io/api/flowcontrol/v1 and never change. Rows are sorted by name, because
+ * look-ups bisect a table.
+ */
 
 static const struct hfd_schema_field queuing_fields[] = {
         {"handSize", &hfd_schema_int32, "Among how many queues each flow may choose; 8 if absent.",
@@ -110,7 +119,8 @@ const struct hfd_schema hfd_priority_level_schema =
 
 /* ---- defaults ---- */
 
-/* Sets a member that is absent. of_zero: also one that is 0. */
+/* Sets a member that is absent. of_zero: 0 counts as absent, because the member is no pointer in
+ * Go. object NULL: there is nothing to set. 0 or -ENOMEM. */
 static int set_default(struct hf__json *object, const char *key, int64_t value, bool of_zero) {
         int64_t now = 0;
 
@@ -147,6 +157,7 @@ int hfd_priority_level_prepare(struct hf__json *object, const struct hf__json *o
 
 /* ---- rules ---- */
 
+/* The number at a path; `otherwise` if there is none. */
 static int64_t number_at(const struct hf__json *object, const char *path, int64_t otherwise) {
         int64_t value = otherwise;
 
@@ -163,9 +174,11 @@ static void refuse_number(struct hfd_causes *causes, const char *field, int64_t 
 }
 
 /*
- * Whether a hash of ENTROPY_BITS_MAX bits is enough to deal any hand, as Kubernetes deals the hand
- * of a flow from such a hash. The number of possible hands is queues to the power of hand, where
- * hand is at most queues. It is compared without libm, which nothing else in the server needs.
+ * Whether a hash of ENTROPY_BITS_MAX bits can choose any hand. A hand is the set of queues that a
+ * flow may use; Kubernetes computes it from a hash of the flow. The number of hands is counted as
+ * queues to the power of hand, as in kube-apiserver; hand is at most queues. The loop ends as soon
+ * as the number is too large, after 60 steps at most if there is more than one queue. It needs no
+ * libm, which nothing else in the server needs.
  */
 static bool hands_fit(int64_t queues, int64_t hand) {
         const double max = (double)(UINT64_C(1) << ENTROPY_BITS_MAX);
@@ -301,7 +314,7 @@ static void validate_spec(const struct hf__json *object, struct hfd_causes *caus
         }
 }
 
-/* A mandatory level must stay as it is, except what is kept for the exempt one. */
+/* The spec of a mandatory level cannot change, except spec.exempt of the level `exempt`. */
 static void validate_mandatory(const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
         const struct hfd_flow_object *fixed =

@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of affinities and tolerations, by which a scheduler picks the node of a pod. Each
- * table is sorted by name.
+ * The structural schemas of affinities and tolerations, which tell a scheduler which nodes may run
+ * a pod.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
+ * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
+ * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer. A schema named *_text is a
+ * Go string type with a name of its own; error messages show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Defaults of a pod's template. They are those of kube-apiserver for templates: a pod itself has
- * some more.
+ * The defaults of a pod template, which are those of kube-apiserver. A pod itself has some more
+ * (hfd_pod_prepare).
+ *
+ * Most defaults are rows of tables (struct member) for one kind of object: the spec, a container, a
+ * port. Functions set those that depend on other members, such as the pull policy of an image.
  *
  * Invariant: a template that has its defaults is not changed again. Otherwise an update that
  * changes nothing would make a new version.
@@ -17,7 +20,7 @@
 /* One member that is set if it is absent. */
 struct member {
         const char *key;
-        const char *text; /* "{}": an empty object; NULL: the number */
+        const char *text; /* the value; "{}": an empty object; NULL: the value is `number` */
         int64_t number;
         /* The member is not a pointer in Kubernetes' Go type, so 0 or "" counts as absent. */
         bool zero_is_absent;
@@ -47,6 +50,7 @@ static const struct member resource_members[] = {{"divisor", "0"}};
 
 /* ---- members ---- */
 
+/* value: what the object has at the member's key, or NULL. */
 static bool is_absent(const struct hf__json *value, const struct member *member) {
         if (!value)
                 return true;
@@ -55,7 +59,8 @@ static bool is_absent(const struct hf__json *value, const struct member *member)
         return hf__json_is_string(value) ? !*hf__json_text(value) : hf__json_number(value) == 0;
 }
 
-/* object may be NULL: there is nothing to set. */
+/* Sets the n members of an object that are absent. object NULL, or of another type: there is
+ * nothing to set. 0 or -ENOMEM. */
 static int set_members(struct hf__json *object, const struct member *members, size_t n) {
         int r = 0;
 
@@ -82,6 +87,8 @@ static int set_in_elements(struct hf__json *list, const struct member *members, 
         return r;
 }
 
+/* source: a valueFrom of a variable, or an item of a downwardAPI volume. Both can refer to a field
+ * of the pod, or to a resource of a container. NULL: there is nothing to set. 0 or -ENOMEM. */
 static int set_references(struct hf__json *source) {
         int r = set_members(hf__json_get(source, "fieldRef"), field_members,
                             N_MEMBERS(field_members));
@@ -93,8 +100,12 @@ static int set_references(struct hf__json *source) {
 
 /* ---- images ---- */
 
-/* Whether the name of an image means the newest one: its tag is "latest", or it has neither a tag
- * nor a digest. */
+/*
+ * Whether the image that the name refers to may change, because its tag is "latest": written out,
+ * or implied if the name has neither a tag nor a digest. The name has the form
+ * [HOST[:PORT]/]PATH[:TAG][@DIGEST], so only a colon after the last slash begins a tag. An empty
+ * name, which the validation refuses, is not "latest".
+ */
 static bool is_latest(const char *image) {
         const char *digest = strchr(image, '@'), *slash = strrchr(image, '/');
         const char *tag = strchr(slash ? slash : image, ':');
@@ -107,7 +118,8 @@ static bool is_latest(const char *image) {
                       : strcmp(tag, ":latest") == 0;
 }
 
-/* The policy depends on the name of the image, which is the member `name`. */
+/* Sets the pull policy at `key`. name: the key of the image's name. An image that may change is
+ * pulled at each start of a container. 0 or -ENOMEM. */
 static int set_pull_policy(struct hf__json *object, const char *key, const char *name) {
         const char *image = hf__json_text(hf__json_get(object, name));
         const struct member member = {key, image && is_latest(image) ? "Always" : "IfNotPresent", 0,
@@ -118,7 +130,7 @@ static int set_pull_policy(struct hf__json *object, const char *key, const char 
 
 /* ---- containers ---- */
 
-/* The handler of a probe or of a lifecycle hook. */
+/* handler: a probe or a lifecycle hook; NULL: there is nothing to set. 0 or -ENOMEM. */
 static int set_handler(struct hf__json *handler) {
         int r = set_members(hf__json_get(handler, "httpGet"), http_members,
                             N_MEMBERS(http_members));
@@ -165,7 +177,8 @@ static int set_containers(struct hf__json *spec) {
 
 /* ---- volumes ---- */
 
-/* The members of volume sources that have defaults. */
+/* The defaults of volume sources. The order counts where a row creates the parent of a later one.
+ */
 static const struct {
         const char *source; /* a path in the volume */
         struct member member;
@@ -197,6 +210,7 @@ static int set_all_references(struct hf__json *items) {
         return r;
 }
 
+/* sources: the list of a projected volume. 0 or -ENOMEM. */
 static int set_projections(struct hf__json *sources) {
         static const struct member expiry = {"expirationSeconds", NULL, 3600};
         int r = 0;
@@ -209,6 +223,7 @@ static int set_projections(struct hf__json *sources) {
         return r;
 }
 
+/* A volume that has a name and nothing else is an emptyDir, which has no defaults of its own. */
 static int set_volume(struct hf__json *volume) {
         static const struct member empty = {"emptyDir", "{}"};
         bool has_source = false;
@@ -221,6 +236,7 @@ static int set_volume(struct hf__json *volume) {
         for (size_t i = 0; i < N_MEMBERS(source_members) && r == 0; i++)
                 r = set_members(hf__json_path(volume, source_members[i].source),
                                 &source_members[i].member, 1);
+        /* The one default that is a boolean, which struct member cannot express. */
         struct hf__json *disk = hf__json_get(volume, "azureDisk");
         if (r == 0 && disk && !hf__json_get(disk, "readOnly"))
                 r = hf__json_set_bool(disk, "readOnly", false);
@@ -233,7 +249,8 @@ static int set_volume(struct hf__json *volume) {
 
 /* ---- the template ---- */
 
-/* serviceAccount is the old name of serviceAccountName. Both always have the same value. */
+/* serviceAccount is the old name of serviceAccountName. Both always have the same value, so that
+ * old and new clients see it; if they differ, the new name counts. 0 or -ENOMEM. */
 static int set_account(struct hf__json *spec) {
         const char *name = hf__json_string(spec, "serviceAccountName"),
                    *old_name = hf__json_string(spec, "serviceAccount");

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The defaults of a pod's template, for all kinds that have one. Pure. Thread: any. */
+/*
+ * The defaults of pods and pod templates, for all kinds that have one. The values have the form of
+ * their schemas. Both functions return 0 or -ENOMEM; after an error the object may be changed in
+ * part. Pure. Thread: the one that owns the object.
+ */
 struct hf__json;
 
-/* Fills in what the template at `key` of object lacks, as kube-apiserver does; it is created if
- * there is none. The object has the form of its schema. 0 or -ENOMEM. */
+/* Sets the members that the template at `key` of the object lacks, as kube-apiserver does. Creates
+ * the template if there is none. */
 int hfd_pod_template_default(struct hf__json *object, const char *key);
-/* The same for the spec of a pod, which has the defaults of a template's spec. */
+/* The same for a spec: of a template, or of a pod, which has some more defaults (hfd_pod_prepare in
+ * workloads/workloads.h). spec NULL: there is nothing to set. */
 int hfd_pod_spec_default(struct hf__json *spec);

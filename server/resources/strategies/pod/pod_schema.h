@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The schema of a pod's template, and of its parts. All kinds that have a template share it. Names,
- * numbers and types are those of k8s.io/api/core/v1; they never change. Immutable.
+ * The schema of a pod template, and of its parts. All kinds that have a template share it. Names,
+ * numbers in protobuf and types are those of k8s.io/api/core/v1; they never change. The schemas are
+ * static and immutable. Thread: any.
  */
 #include "server/schema/schema.h"
 

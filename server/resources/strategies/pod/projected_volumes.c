@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of volumes whose files are made from objects. Each table is sorted by name.
+ * The structural schemas of the volumes whose files are made from other objects: ConfigMaps,
+ * Secrets, fields of the pod and tokens.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
+ * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
+ * (protobuf_tag), and flags. HFD_FIELD_POINTER stands for a Go pointer, embedded_tag for the number
+ * of an embedded struct, which is an inner message in protobuf, and HFD_FIELD_KEEPS_EMPTY for a tag
+ * without omitempty.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/strategies/pod/pod_schema.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adds the volume with the token to a pod. The pod has its defaults already, so what is added here
- * must have all members that the defaults would set.
+ * Adds the volume with the token of the service account to a new pod, as kube-apiserver's admission
+ * plug-in ServiceAccount does.
+ *
+ * Invariant: the pod has its defaults already, and they are not set again. So everything that is
+ * added here has all the members that the defaults would set (pod_defaults.c), such as defaultMode.
  */
 #include "server/resources/strategies/pod/token_volume.h"
 
@@ -15,7 +18,12 @@
 #define VOLUME_PREFIX "kube-api-access-"
 #define MOUNT_PATH    "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* 3607 seconds, which nobody would choose, mark a token that nobody asked for. */
+/*
+ * The sources of the volume: the token, the certificate of the cluster's CA, and the namespace.
+ *
+ * Kubernetes' number 3607 marks a token that was mounted automatically. Such a token may be valid
+ * for much longer than it says, for old clients that read it only once; no user would choose 3607.
+ */
 static const char source[] =
         "{\"defaultMode\":420,\"sources\":["
         "{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
@@ -24,7 +32,8 @@ static const char source[] =
         "{\"downwardAPI\":{\"items\":[{\"fieldRef\":{\"apiVersion\":\"v1\","
         "\"fieldPath\":\"metadata.namespace\"},\"path\":\"namespace\"}]}}]}";
 
-/* The array at key, which is made if there is none. NULL: out of memory. */
+/* The array at `key`, which is created if there is none. Borrowed from the object. NULL: out of
+ * memory. */
 static struct hf__json *array_of(struct hf__json *object, const char *key) {
         struct hf__json *array = hf__json_get(object, key);
 
@@ -35,6 +44,7 @@ static struct hf__json *array_of(struct hf__json *object, const char *key) {
         return hf__json_get(object, key);
 }
 
+/* Whether the container has mounted something at the path already, which it keeps. */
 static bool has_mount(const struct hf__json *container) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(container, "volumeMounts")); m;
              m = hf__json_next(m))
@@ -43,8 +53,8 @@ static bool has_mount(const struct hf__json *container) {
         return false;
 }
 
-/* Appends the object, and consumes it in any case. r: the result so far; after an error nothing is
- * appended. */
+/* Appends the object, or frees it after an error: r is the result of its construction. array or
+ * object NULL: out of memory. */
 static int append_object(struct hf__json *array, struct hf__json *object, int r) {
         if (r != 0 || !array || !object) {
                 hf__json_free(object);
@@ -53,6 +63,7 @@ static int append_object(struct hf__json *array, struct hf__json *object, int r)
         return hf__json_append(array, object);
 }
 
+/* Mounts the volume with this name in a container. 0 or -ENOMEM. */
 static int add_mount(struct hf__json *container, const char *volume) {
         struct hf__json *added = hf__json_object();
         int r = added ? hf__json_put_string(added, "mountPath", MOUNT_PATH) : -ENOMEM;
@@ -64,6 +75,7 @@ static int add_mount(struct hf__json *container, const char *volume) {
         return append_object(array_of(container, "volumeMounts"), added, r);
 }
 
+/* *mounted becomes true if a container needed the volume; else it stays as it is. 0 or -ENOMEM. */
 static int mount_in_containers(struct hf__json *containers, const char *volume, bool *mounted) {
         int r = 0;
 
@@ -76,6 +88,7 @@ static int mount_in_containers(struct hf__json *containers, const char *volume, 
         return r;
 }
 
+/* 0 or -ENOMEM. */
 static int add_volume(struct hf__json *spec, const char *name) {
         struct hf__json *added = hf__json_object(), *projected = NULL;
         int r = added ? hf__json_put_string(added, "name", name) : -ENOMEM;
@@ -87,7 +100,8 @@ static int add_volume(struct hf__json *spec, const char *name) {
         return append_object(array_of(spec, "volumes"), added, r);
 }
 
-/* The name of the pod's own volume of this kind; NULL = it has none. */
+/* The name of a volume with the prefix, which the client, or an earlier server, has added; NULL =
+ * there is none. Borrowed from the spec. */
 static const char *find_volume(const struct hf__json *spec) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumes")); m;
              m = hf__json_next(m)) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LimitRanges: bounds and defaults for what each pod, container or volume claim may ask for. Writes
- * of pods and claims apply them (server/quota/limit_range.h).
+ * The schema, the defaults and the rules of LimitRanges. A LimitRange has bounds and defaults for
+ * the resources that each pod, container or volume claim may request. Writes of pods and claims
+ * apply them (server/quota/limit_range.h).
  *
- * Invariant: the work is in proportion to n log n. A client may send a hundred thousand names in
- * each map, so the maps are searched by an index.
+ * Invariants: the work grows with n log n. A client may send a hundred thousand names in each map,
+ * so the maps are searched with an index. The texts of the causes and their order are those of
+ * kube-apiserver, because clients show them and tests compare them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,13 @@
 #include "server/schema/common.h"
 
 /* ---- the schema ---- */
+
+/*
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h). Names and numbers
+ * are those of k8s.io/api/core/v1 and never change. Rows are sorted by name, because look-ups
+ * bisect a table.
+ */
 
 static const struct hfd_schema_field item_fields[] = {
         {"default", &hfd_schema_map_of_quantities, "The limits of what names none.",
@@ -53,22 +62,24 @@ const struct hfd_schema hfd_limit_range_schema =
 
 /* ---- one element of spec.limits ---- */
 
+/* The maps of an element, in the order in which kube-apiserver checks them. */
 enum map { MAX, MIN, DEFAULT, DEFAULT_REQUEST, RATIO, N_MAPS };
 
 static const char *const map_names[N_MAPS] = {"max", "min", "default", "defaultRequest",
                                               "maxLimitRequestRatio"};
 
+/* An element while it is validated. */
 struct item {
         const struct hf__json *json;
-        const char *type;
-        size_t number;
-        struct hf__json_index maps[N_MAPS];
+        const char *type;                   /* "Pod"; "" if it is absent */
+        size_t number;                      /* its index in spec.limits */
+        struct hf__json_index maps[N_MAPS]; /* by the names of resources; borrow from json */
         struct hfd_causes *causes;
 };
 
-/* The values of one resource in all maps. Only those of maps with has[map] are set. */
+/* The values that one resource has in the maps. of[map] and text[map] are set only if has[map]. */
 struct values {
-        const char *name;
+        const char *name; /* of the resource */
         bool has[N_MAPS];
         struct hfd_quantity of[N_MAPS];
         char text[N_MAPS][HFD_QUANTITY_TEXT_MAX];
@@ -76,13 +87,15 @@ struct values {
 
 #define FIELD_MAX 160
 
+/* Writes the path of a value: "spec.limits[0].max[cpu]". A long key is cut. */
 static void make_field(const struct item *item, enum map map, const char *key,
                        char field[FIELD_MAX]) {
         (void)snprintf(field, FIELD_MAX, "spec.limits[%zu].%s[%.80s]", item->number, map_names[map],
                        key);
 }
 
-/* A Pod has no defaults. */
+/* An element for Pods has no defaults: amounts for a whole pod cannot be divided among containers.
+ */
 static bool is_forbidden(const struct item *item, enum map map) {
         return strcmp(item->type, "Pod") == 0 && (map == DEFAULT || map == DEFAULT_REQUEST);
 }
@@ -99,8 +112,9 @@ static void read_values(const struct item *item, const char *name, struct values
         }
 }
 
-/* Refuses a pair of values of which the lower one is greater. place: the map that the cause names;
- * shown: the map whose value it shows. */
+/* Adds a cause if the value in the map `lower` is greater than the one in `upper`. place: the map
+ * in the path of the cause; shown: the map whose value the cause shows. Both follow kube-apiserver.
+ */
 static void validate_order(const struct item *item, const struct values *values, enum map lower,
                            enum map upper, enum map place, enum map shown) {
         static const char *const words[N_MAPS] = {[MAX] = "max value",
@@ -121,6 +135,8 @@ static void validate_order(const struct item *item, const struct values *values,
         hfd_cause_invalid_quantity(item->causes, field, &values->of[shown], detail);
 }
 
+/* The ratio of a limit to its request is at least 1, and at most max/min: no object could reach a
+ * larger ratio. The comparison uses floating point, because kube-apiserver does. */
 static void validate_ratio(const struct item *item, const struct values *values) {
         const struct hfd_quantity one = hfd_quantity_of(1);
         char field[FIELD_MAX], detail[200];
@@ -137,7 +153,7 @@ static void validate_ratio(const struct item *item, const struct values *values)
                 return;
         double min = hfd_quantity_number(&values->of[MIN]),
                max = hfd_quantity_number(&values->of[MAX]);
-        /* With a minimum of zero there is no bound. */
+        /* A minimum of zero bounds no ratio. */
         if (!(min > 0) || !(hfd_quantity_number(&values->of[RATIO]) > max / min))
                 return;
         (void)snprintf(detail, sizeof detail, "ratio %s is greater than max/min = %f",
@@ -160,6 +176,7 @@ static void validate_equal_defaults(const struct item *item, const struct values
         hfd_cause_invalid_quantity(item->causes, field, &values->of[DEFAULT_REQUEST], detail);
 }
 
+/* The order of the checks is kube-apiserver's. name: of a resource. */
 static void validate_values(const struct item *item, const char *name) {
         struct values values;
 
@@ -196,7 +213,7 @@ static void validate_names(const struct item *item, enum map map) {
         }
 }
 
-/* Checks the values of each name once: at the first map that has the name. */
+/* Checks the values of each resource once: in the first map that has its name. */
 static void validate_all_values(const struct item *item) {
         for (unsigned i = 0; i < N_MAPS; i++)
                 for (size_t k = 0; k < item->maps[i].n; k++) {
@@ -249,7 +266,7 @@ static void validate_item(struct item *item) {
 
 /* ---- defaults ---- */
 
-/* Adds to the map `to` what it does not have and the map `from` has. 0 or -ENOMEM. */
+/* Adds to the map `to` the members of the map `from` whose names it does not have. 0 or -ENOMEM. */
 static int add_missing(struct hf__json *item, const char *to, const char *from) {
         const struct hf__json *values = hf__json_get(item, from);
         struct hf__json_index had;
@@ -270,6 +287,8 @@ static int add_missing(struct hf__json *item, const char *to, const char *from) 
         return r;
 }
 
+/* Only containers have defaults. The order counts: default limits come from the largest values, and
+ * default requests from the default limits, and then from the smallest values. */
 int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = 0;
 
@@ -287,7 +306,7 @@ int hfd_limit_range_prepare(struct hf__json *object, const struct hf__json *old)
         return r;
 }
 
-/* ---- all elements ---- */
+/* ---- all elements of spec.limits ---- */
 
 void hfd_limit_range_validate(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {

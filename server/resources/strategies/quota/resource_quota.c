@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ResourceQuotas. spec.hard says how much a namespace may have of each resource. The server
- * compares creates with status.hard and status.used, which it keeps up to date itself
- * (server/quota/).
+ * The schema and the rules of ResourceQuotas. spec.hard says how much a namespace may have of each
+ * resource. The server compares creates with status.hard and status.used, which it keeps up to date
+ * itself (server/quota/).
  *
- * Invariants: the scopes never change, because status.used counts only objects within them. The
- * checks of scopes work on sets, so their cost does not grow with the number that a client repeats.
+ * Invariants: spec.scopes never changes, because status.used counts only objects within the scopes.
+ * The checks of scopes work on sets of bits, so their cost does not grow when a client repeats
+ * scopes. The texts of the causes and their order are those of kube-apiserver, because clients show
+ * them and tests compare them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +20,13 @@
 #include "server/schema/common.h"
 
 /* ---- the schema ---- */
+
+/*
+ * A row of a table is a field: its name in JSON, the schema of the value, a description for
+ * `kubectl explain`, its number in protobuf (protobuf_tag), and flags (schema.h). Names and numbers
+ * are those of k8s.io/api/core/v1 and never change. Rows are sorted by name, because look-ups
+ * bisect a table.
+ */
 
 static const struct hfd_schema_field requirement_fields[] = {
         {"operator", &hfd_schema_text, "In, NotIn, Exists or DoesNotExist.", .protobuf_tag = 2,
@@ -73,7 +82,7 @@ const struct hfd_schema hfd_resource_quota_schema =
 
 /* ---- limits ---- */
 
-/* The names and values of a map, as in spec.hard. */
+/* Checks the names and values of a map of quantities, such as spec.hard. */
 static void validate_map(const struct hf__json *object, const char *path,
                          struct hfd_causes *causes) {
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, path)); m;
@@ -87,13 +96,14 @@ static void validate_map(const struct hf__json *object, const char *path,
 
 /* ---- scopes ---- */
 
+/* "" if value is NULL or no text. */
 static const char *text_of(const struct hf__json *value) {
         const char *text = hf__json_text(value);
 
         return text ? text : "";
 }
 
-/* The scopes of spec.scopes as a set; names that are not known are left out. */
+/* spec.scopes as a set of HFD_SCOPE_...; unknown names are left out. */
 static unsigned scopes_of(const struct hf__json *object) {
         unsigned scopes = 0;
 
@@ -103,8 +113,8 @@ static unsigned scopes_of(const struct hf__json *object) {
         return scopes;
 }
 
-/* Adds a cause for each pair of a scope and a resource of spec.hard that do not fit. The scopes are
- * a set, so the work does not grow with the number of scopes that the client has sent. */
+/* Adds a cause for each scope and resource of spec.hard that exclude each other: a quota for pods
+ * only cannot limit Secrets. value: the scopes as the cause shows them. */
 static void validate_fit(const struct hf__json *object, unsigned scopes, const char *field,
                          const char *value, struct hfd_causes *causes) {
         for (unsigned scope = 1; scope < HFD_SCOPES_END; scope <<= 1)
@@ -115,6 +125,7 @@ static void validate_fit(const struct hf__json *object, unsigned scopes, const c
                                                   "unsupported scope applied to resource");
 }
 
+/* No object is in both scopes of such a pair, so the quota would count nothing. */
 static void validate_conflicts(unsigned scopes, const char *field, const char *value,
                                struct hfd_causes *causes) {
         static const unsigned pairs[] = {HFD_SCOPE_BEST_EFFORT | HFD_SCOPE_NOT_BEST_EFFORT,
@@ -141,10 +152,12 @@ static void validate_scopes(const struct hf__json *object, struct hfd_causes *ca
 /* ---- the selector ---- */
 
 #define EXPRESSIONS "spec.scopeSelector.matchExpressions"
+/* These scopes have no values to compare, so the operator can only be Exists. */
 #define ONLY_EXISTS                                                                                \
         (HFD_SCOPE_TERMINATING | HFD_SCOPE_NOT_TERMINATING | HFD_SCOPE_BEST_EFFORT |               \
          HFD_SCOPE_NOT_BEST_EFFORT | HFD_SCOPE_CROSS_NAMESPACE_POD_AFFINITY)
 
+/* The texts say 'Exist' for Exists, as kube-apiserver does. */
 static void validate_operator(const struct hf__json *requirement, unsigned scope,
                               struct hfd_causes *causes) {
         const char *op = text_of(hf__json_get(requirement, "operator"));
@@ -192,10 +205,11 @@ static void validate_selector(const struct hf__json *object, struct hfd_causes *
                 validate_operator(m, scope, causes);
                 scopes |= scope;
         }
-        hf__json_print(selector, &printed); /* a long one is shown in part, or not at all */
+        hf__json_print(selector, &printed); /* a long selector is cut at printed.max, or left out */
         (void)hfd_causes_check(causes, printed.error);
         validate_fit(object, scopes, EXPRESSIONS, printed.data ? printed.data : "{}", causes);
         hf__strbuf_done(&printed);
+        /* sic: this cause of kube-apiserver shows spec.scopes, not the scopes of the selector. */
         hfd_quote_list(hf__json_path(object, "spec.scopes"), value, sizeof value);
         validate_conflicts(scopes, EXPRESSIONS, value, causes);
 }

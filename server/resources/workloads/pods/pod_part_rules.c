@@ -2,7 +2,11 @@
 /*
  * The subresources of pods that change a part of the spec: .../ephemeralcontainers adds containers,
  * .../resize changes resources, and .../binding sets the node, with labels, annotations and the
- * status. As in Kubernetes, everything else that a client sends is ignored.
+ * status.
+ *
+ * Invariants: a write of a subresource changes its part and nothing else. As in Kubernetes, other
+ * changes that a client sends are ignored, not refused. The texts of the causes are those of
+ * kube-apiserver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,12 +18,14 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
-#define MIRROR "kubernetes.io/config.mirror" /* the annotation of a pod from a kubelet's file */
+/* The annotation of a mirror pod: it shows a static pod, which a kubelet runs from a file, so that
+ * changing the object would have no effect. */
+#define MIRROR "kubernetes.io/config.mirror"
 
 /* ---- merge ---- */
 
-/* Makes a member of `to` a copy of that of `from`, or removes it. `to` is an object. 0 or -ENOMEM.
- */
+/* Makes the member of `to` equal to that of `from`; removes it if `from` has none. `to` is an
+ * object. 0 or -ENOMEM. */
 static int copy_member(struct hf__json *to, const struct hf__json *from, const char *key) {
         const struct hf__json *value = hf__json_get(from, key);
 
@@ -29,8 +35,8 @@ static int copy_member(struct hf__json *to, const struct hf__json *from, const c
         return 0;
 }
 
-/* Whether both lists have the same containers, so that one by one they can be merged. If not,
- * validation refuses the change. */
+/* Whether both lists have containers with the same names in the same order, so that they can be
+ * merged one by one. */
 static bool are_same(const struct hf__json *a, const struct hf__json *b) {
         const struct hf__json *x = hf__json_first(a), *y = hf__json_first(b);
 
@@ -41,6 +47,9 @@ static bool are_same(const struct hf__json *a, const struct hf__json *b) {
         return !x && !y;
 }
 
+/* Copies the members that a resize may change from each container of `from`. If the containers
+ * differ, the whole list is copied, so that the validation sees and refuses the difference
+ * (pod_resize.c). to, from: specs. 0 or -ENOMEM. */
 static int merge_containers(struct hf__json *to, const struct hf__json *from, const char *key) {
         struct hf__json *list = hf__json_get(to, key), *m = hf__json_first(list);
         const struct hf__json *wanted = hf__json_get(from, key);
@@ -57,6 +66,7 @@ static int merge_containers(struct hf__json *to, const struct hf__json *from, co
         return r;
 }
 
+/* `from` is the pod as the server has bound it (registry/parts), not what a client has sent. */
 static int merge_binding(struct hf__json *to, const struct hf__json *from) {
         static const char *const of_metadata[] = {"labels", "annotations"};
         int r = copy_member(hf__json_get(to, "spec"), hf__json_get(from, "spec"), "nodeName");
@@ -67,6 +77,7 @@ static int merge_binding(struct hf__json *to, const struct hf__json *from) {
         return r == 0 ? copy_member(to, from, "status") : r;
 }
 
+/* hfd_part_rules.merge: `to` and `from` are pods. */
 static int merge_part(enum hfd_subresource part, struct hf__json *to, const struct hf__json *from) {
         struct hf__json *spec = hf__json_get(to, "spec");
         const struct hf__json *from_spec = hf__json_get(from, "spec");
@@ -89,6 +100,7 @@ static bool is_listed(const char *key, const char *const *keys) {
         return *keys;
 }
 
+/* Removes all members whose keys are not listed. keys ends with NULL. */
 static void keep_only(struct hf__json *object, const char *const *keys) {
         struct hf__json *next;
 
@@ -99,6 +111,8 @@ static void keep_only(struct hf__json *object, const char *const *keys) {
         }
 }
 
+/* hfd_part_rules.restrict_config: without it, who applies would own fields that the subresource
+ * ignores. A Binding cannot be applied. */
 static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
         static const char *const of_ephemeral[] = {"ephemeralContainers", NULL},
                                  *const of_resize[] = {"containers", "initContainers", NULL},
@@ -116,6 +130,7 @@ static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
 
 /* ---- validation ---- */
 
+/* Ephemeral containers can be added, but neither changed nor removed: they may already run. */
 static void validate_ephemeral(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
         static const char field[] = "spec.ephemeralContainers";
@@ -143,10 +158,10 @@ static void validate_part(enum hfd_subresource part, const struct hf__json *obje
         bool resize = part == HFD_SUB_RESIZE;
 
         if (part == HFD_SUB_BINDING)
-                return; /* the Binding has been checked */
+                return; /* the server made the change from a Binding, which it has validated */
         hfd_pod_validate_spec(hf__json_get(object, "spec"), causes);
         if (hf__json_get(hf__json_path(old, "metadata.annotations"), MIRROR)) {
-                causes->n = 0; /* Kubernetes reports nothing else */
+                causes->n = 0; /* Kubernetes reports only this cause */
                 hfd_cause_forbidden(causes, "[]",
                                     resize ? "static pods cannot be resized"
                                            : "static pods do not support ephemeral containers");

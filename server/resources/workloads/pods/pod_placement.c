@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets where a pod may run: the tolerations that all pods get, the taint of new nodes, and what a
- * RuntimeClass adds. The results and the texts are those of kube-apiserver's plug-ins
- * DefaultTolerationSeconds, TaintNodesByCondition and RuntimeClass.
+ * Sets the members of pods and nodes that decide where pods may run: the tolerations that all pods
+ * get, the taint of new nodes, and what a RuntimeClass adds to a pod.
  *
- * Invariant: the merge of tolerations compares each with each, so it is only for short lists
- * (HFD_TOLERATIONS_MERGED_MAX).
+ * Invariants: the results and the texts are those of kube-apiserver's admission plug-ins
+ * DefaultTolerationSeconds, TaintNodesByCondition and RuntimeClass. The merge of tolerations
+ * compares each one with all others, so it refuses long lists (HFD_TOLERATIONS_MERGED_MAX): a
+ * client chooses how long they are.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -20,17 +21,21 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
+/* How long a pod stays on a node that is not ready or not reachable, before it is evicted. */
 #define DEFAULT_SECONDS 300
 
 /* ---- the tolerations of all pods ---- */
 
-/* Whether the toleration is for a taint with this key and the effect NoExecute. */
+/* Whether the toleration is for a taint with this key and the effect NoExecute. A toleration
+ * without a key or an effect is for all keys or effects. */
 static bool toleration_covers(const struct hf__json *t, const char *taint) {
         const char *key = hfd_text_of(t, "key"), *effect = hfd_text_of(t, "effect");
 
         return (!*key || strcmp(key, taint) == 0) && (!*effect || strcmp(effect, "NoExecute") == 0);
 }
 
+/* Appends the default toleration for the taint with this key. list NULL counts as out of memory. 0
+ * or -ENOMEM. */
 static int append_default(struct hf__json *list, const char *taint) {
         struct hf__json *t = hf__json_object();
         int r = hf__json_add_string(t, "key", taint);
@@ -71,6 +76,8 @@ int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed) {
 
 /* ---- new nodes ---- */
 
+/* The taint keeps pods away from a node until Kubernetes' node controller sees that it is ready. */
+
 int hfd_node_taint_new(struct hf__json *node) {
         static const char path[] = "spec.taints", key[] = "node.kubernetes.io/not-ready";
         struct hf__json *list = hf__json_path(node, path), *taint;
@@ -96,9 +103,9 @@ int hfd_node_taint_new(struct hf__json *node) {
         return r;
 }
 
-/* ---- additions of a class ---- */
+/* ---- additions of a RuntimeClass ---- */
 
-/* Whether `wide` tolerates all that t does. */
+/* Whether `wide` tolerates all taints that t tolerates, for as long a time at least. */
 static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {
         const char *key = hfd_text_of(wide, "key"), *op = hfd_text_of(wide, "operator"),
                    *effect = hfd_text_of(wide, "effect");
@@ -120,8 +127,8 @@ static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {
                strcmp(hfd_text_of(t, "value"), hfd_text_of(wide, "value")) == 0;
 }
 
-/* Whether an element before this one, or a wider one after it, makes it redundant. kept: of those
- * before, the ones that are not redundant. */
+/* Whether another toleration of the list covers t: one in `kept`, which has the needed ones of
+ * those before t, or one after t in the list. Of equal ones, the first is kept. */
 static bool is_redundant(const struct hf__json *kept, const struct hf__json *t) {
         for (const struct hf__json *m = hf__json_first(kept); m; m = hf__json_next(m))
                 if (is_superset(m, t))
@@ -132,6 +139,7 @@ static bool is_redundant(const struct hf__json *kept, const struct hf__json *t) 
         return false;
 }
 
+/* Appends copies. from NULL: there is nothing to append. 0 or -ENOMEM. */
 static int append_elements(struct hf__json *list, const struct hf__json *from) {
         int r = 0;
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The QoS class of a pod, which depends on the cpu and memory of its containers. As in Kubernetes,
- * ephemeral containers do not count, and amounts for the whole pod count in place of those of its
- * containers.
+ * The QoS class of a pod. A node that runs out of memory stops pods in the order of their classes.
+ * A pod is Guaranteed if its requests of cpu and memory equal its limits, BestEffort if it has
+ * neither, and else Burstable.
+ *
+ * Invariant: the result is that of kube-apiserver. Ephemeral containers do not count, and the
+ * amounts of spec.resources count in place of those of the containers.
  */
 #include <stdbool.h>
 
@@ -19,7 +22,8 @@ struct sums {
         struct hfd_quantity of[N_NAMES];
 };
 
-/* Adds the amounts of a map. Returns how many of the names have one. */
+/* Adds the amounts of cpu and memory in a map (requests or limits). Returns how many of the two
+ * the map has; an amount that is 0 or negative counts as absent. */
 static size_t add_amounts(struct sums *sums, const struct hf__json *amounts) {
         size_t n = 0;
 
@@ -48,9 +52,11 @@ const char *hfd_pod_qos_class(const struct hf__json *spec) {
         static const char *const lists[] = {"containers", "initContainers"};
         const struct hf__json *of_pod = hf__json_get(spec, "resources");
         struct sums requests = {0}, limits = {0};
-        bool all_limited = true;
+        bool all_limited = true; /* each map of limits has both names */
 
         if (of_pod) {
+                /* Without any limits, all_limited does not matter: the requests are zero as well
+                 * (BestEffort), or differ from the limits (Burstable). */
                 const struct hf__json *limit = hf__json_get(of_pod, "limits");
                 (void)add_amounts(&requests, hf__json_get(of_pod, "requests"));
                 all_limited = add_amounts(&limits, limit) == N_NAMES || !hf__json_first(limit);

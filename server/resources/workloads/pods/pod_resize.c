@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks what .../resize of a pod changes. It may change amounts of cpu and memory of its
- * containers, and of the whole pod. No amount may be removed, and the QoS class stays. The texts,
- * and the order of the rules, are those of kube-apiserver.
+ * Checks what a write of a pod's .../resize changes. It may change the amounts of cpu and memory of
+ * the containers and of the whole pod. It must not remove an amount, and the QoS class must stay:
+ * a node has placed the running pod by its class.
+ *
+ * The method: in a copy of the new spec, cpu and memory are replaced by the old amounts ("masked").
+ * If the copy still differs from the old spec, the write has changed something else.
+ *
+ * Invariant: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,6 +23,7 @@ static const char *const lists[] = {"initContainers", "containers"};
 
 /* ---- the order of containers ---- */
 
+/* added, renamed: the texts for the two mistakes. */
 static void validate_order_of(const struct hf__json *spec, const struct hf__json *old,
                               const char *list, const char *added, const char *renamed,
                               struct hfd_causes *causes) {
@@ -37,7 +44,8 @@ static void validate_order_of(const struct hf__json *spec, const struct hf__json
         }
 }
 
-/* Whether the containers are the same, so that they can be compared one by one. */
+/* Whether both specs have the same containers in the same order, so that they can be compared one
+ * by one. Adds a cause for each difference. */
 static bool validate_order(const struct hf__json *spec, const struct hf__json *old,
                            struct hfd_causes *causes) {
         size_t n = causes->n;
@@ -54,6 +62,7 @@ static bool validate_order(const struct hf__json *spec, const struct hf__json *o
 
 /* ---- amounts ---- */
 
+/* Whether the old map has a name that the new one does not have. */
 static bool has_removed(const struct hf__json *amounts, const struct hf__json *old,
                         struct hfd_causes *causes) {
         struct hf__json_index names;
@@ -67,6 +76,7 @@ static bool has_removed(const struct hf__json *amounts, const struct hf__json *o
         return removed;
 }
 
+/* field: the path of resources. why: the texts for removed requests and for removed limits. */
 static void refuse_removed(const struct hf__json *resources, const struct hf__json *old,
                            const char *field, const char *const *why, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
@@ -77,8 +87,9 @@ static void refuse_removed(const struct hf__json *resources, const struct hf__js
                         hfd_cause_forbidden(causes, hfd_field_path(path, field, maps[i]), why[i]);
 }
 
-/* Replaces cpu and memory in a copy of resources by the old amounts. What remains different must
- * not change. resources may be NULL. 0 or -ENOMEM. */
+/* Replaces cpu and memory in a copy of resources by the old amounts, so that the copy differs from
+ * the old resources only in what must not change. A map that becomes empty is dropped, because the
+ * old object has none either. resources NULL: there is nothing to do. 0 or -ENOMEM. */
 static int mask_resources(struct hf__json *resources, const struct hf__json *old) {
         static const char *const names[] = {"cpu", "memory"};
         int r = 0;
@@ -111,7 +122,8 @@ static bool has_amounts(const struct hf__json *resources) {
                hf__json_first(hf__json_get(resources, "limits"));
 }
 
-/* masked: a copy of the new spec, whose resources are masked. 0 or -ENOMEM. */
+/* Checks spec.resources, the amounts for the whole pod. masked: a copy of the new spec, in which
+ * this function masks spec.resources. 0 or -ENOMEM. */
 static int validate_pod_level(struct hf__json *masked, const struct hf__json *spec,
                               const struct hf__json *old, struct hfd_causes *causes) {
         static const char *const why[] = {"pod-level resource requests cannot be removed",
@@ -142,6 +154,7 @@ static int validate_pod_level(struct hf__json *masked, const struct hf__json *sp
 
 /* ---- containers ---- */
 
+/* Refuses amounts that are removed from containers. */
 static void refuse_removed_of(const struct hf__json *spec, const struct hf__json *old,
                               struct hfd_causes *causes) {
         static const char *const why[] = {"resource requests cannot be removed",
@@ -161,6 +174,8 @@ static void refuse_removed_of(const struct hf__json *spec, const struct hf__json
         }
 }
 
+/* Whether the container must be restarted to get other amounts. An init container that is not a
+ * sidecar cannot be, because it runs once. */
 static bool restarts_on_resize(const struct hf__json *container) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(container, "resizePolicy")); m;
              m = hf__json_next(m))
@@ -169,7 +184,8 @@ static bool restarts_on_resize(const struct hf__json *container) {
         return false;
 }
 
-/* container: masked here. init: "spec.initContainers[0]"; NULL = a regular container. */
+/* Checks a container, and masks it. container: in the copy of the new spec. init: the path of an
+ * init container, "spec.initContainers[0]"; NULL = a regular container. 0 or -ENOMEM. */
 static int validate_container(struct hf__json *container, const struct hf__json *old,
                               const char *init, struct hfd_causes *causes) {
         bool modified = !hfd_causes_equal(causes, container, old);
@@ -178,7 +194,9 @@ static int validate_container(struct hf__json *container, const struct hf__json 
         if (!modified)
                 return 0;
         int r = mask_resources(resources, hf__json_get(old, "resources"));
-        hf__json_drop(resources, "claims"); /* as in Kubernetes, which does not keep them */
+        /* Kubernetes' masked copy has no claims, so a container that had claims differs from it and
+         * cannot be resized. */
+        hf__json_drop(resources, "claims");
         if (r == 0 && !hfd_causes_equal(causes, container, old))
                 hfd_cause_forbidden(causes, init ? init : "spec",
                                     init ? "only cpu and memory resources for init or sidecar "
@@ -192,6 +210,7 @@ static int validate_container(struct hf__json *container, const struct hf__json 
         return r;
 }
 
+/* Regular containers first, then init containers: the order of Kubernetes' causes. 0 or -ENOMEM. */
 static int validate_containers(struct hf__json *masked, const struct hf__json *old,
                                struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
@@ -210,9 +229,11 @@ static int validate_containers(struct hf__json *masked, const struct hf__json *o
         return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole pod ---- */
 
-/* Whether the node can resize: containers that run show it by their resources in status. */
+/* Whether the node's kubelet can resize. One that can reports the resources of running containers
+ * in the status. A pod that does not run yet gets the new amounts at its start, so any node will
+ * do. */
 static bool is_supported(const struct hf__json *pod) {
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(pod, "status.containerStatuses"));
@@ -222,6 +243,7 @@ static bool is_supported(const struct hf__json *pod) {
         return true;
 }
 
+/* Pods that were stored before they had status.qosClass get it from the old spec. */
 static void validate_class(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {
         const char *class = hf__json_string(old, "status.qosClass");
@@ -234,7 +256,8 @@ static void validate_class(const struct hf__json *object, const struct hf__json 
                                        "Pod QOS Class may not change as a result of resizing");
 }
 
-/* 0 or -ENOMEM. masked: as above. */
+/* masked: a copy of the new spec, which is masked here. Containers are compared only if they are
+ * the same ones; else their differences have been refused already. 0 or -ENOMEM. */
 static int validate_masked(struct hf__json *masked, const struct hf__json *object,
                            const struct hf__json *old, struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),
@@ -257,7 +280,7 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
         const struct hf__json *old_spec = hf__json_get(old, "spec");
 
         if (hf__json_has_text(old_spec, "os.name", "windows")) {
-                causes->n = 0; /* Kubernetes reports nothing else */
+                causes->n = 0; /* Kubernetes reports only this cause */
                 hfd_cause_forbidden(causes, "[]", "windows pods cannot be resized");
                 return;
         }

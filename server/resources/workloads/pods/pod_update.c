@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks what pods must have besides the rules of templates, and what an update changes. It may
- * change images, a few numbers, more tolerations, and while gates hold the pod back, where it may
- * run. The texts are those of kube-apiserver, except that it also appends the differences between
- * both versions.
+ * The rules of pods that templates do not have, and what an update of a pod may change: images of
+ * containers, a few numbers, and additional tolerations. While scheduling gates hold the pod back,
+ * it may also change where the pod may run, but only to fewer nodes.
  *
- * Invariant: the time grows with n log n, also for many tolerations.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
+ * between both specs. The time grows with n log n, also for many tolerations: a client chooses how
+ * many there are.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +24,8 @@ static const char *const container_lists[] = {"containers", "initContainers"};
 
 /* ---- tolerations ---- */
 
-/* Compares tolerations by all but their seconds, which an update may change. */
+/* For qsort and bsearch: compares two tolerations by everything except tolerationSeconds, which an
+ * update may change. a, b: pointers to elements of an array of pointers. */
 static int compare_names(const void *a, const void *b) {
         static const char *const members[] = {"key", "operator", "value", "effect"};
         const struct hf__json *const *x = a, *const *y = b;
@@ -33,6 +36,8 @@ static int compare_names(const void *a, const void *b) {
         return order;
 }
 
+/* Each old toleration must still be there; new ones may be added. Sorting avoids the comparison of
+ * each with all others. */
 static void validate_tolerations(const struct hf__json *list, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         size_t n = hf__json_count(list), i = 0;
@@ -57,6 +62,7 @@ static void validate_tolerations(const struct hf__json *list, const struct hf__j
 
 /* ---- gates ---- */
 
+/* Gates may be removed, but not added: the scheduler may already have placed the pod. */
 static void validate_gates(const struct hf__json *list, const struct hf__json *old,
                            struct hfd_causes *causes) {
         struct hf__json_index names;
@@ -78,7 +84,7 @@ static void validate_gates(const struct hf__json *list, const struct hf__json *o
         hf__json_index_done(&names);
 }
 
-/* Adds the cause, with the map printed as Kubernetes prints it. */
+/* The cause shows the whole selector as JSON, as kube-apiserver does. */
 static void refuse_selector(const struct hf__json *selector, struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
 
@@ -93,7 +99,8 @@ static void refuse_selector(const struct hf__json *selector, struct hfd_causes *
         hf__strbuf_done(&shown);
 }
 
-/* A pod that is held back may get more labels of nodes. */
+/* Labels may be added to the node selector of a pod that gates hold back, but none may change or
+ * go: the pod may only get fewer nodes. */
 static void validate_selector(const struct hf__json *selector, const struct hf__json *old,
                               struct hfd_causes *causes) {
         struct hf__json_index labels;
@@ -113,7 +120,8 @@ static void validate_selector(const struct hf__json *selector, const struct hf__
 
 /* ---- numbers ---- */
 
-/* True: Kubernetes goes on after the cause. */
+/* The deadline may be set or lowered, not raised or removed. Returns whether the other rules are
+ * checked too; kube-apiserver stops after some of the causes. */
 static bool validate_deadline(const struct hf__json *spec, const struct hf__json *old,
                               struct hfd_causes *causes) {
         static const char key[] = "activeDeadlineSeconds", field[] = "spec.activeDeadlineSeconds";
@@ -140,7 +148,8 @@ static bool validate_deadline(const struct hf__json *spec, const struct hf__json
         return false;
 }
 
-/* Whether the update gives a pod whose time to stop is negative one second. */
+/* Whether the update sets a negative terminationGracePeriodSeconds to 1. Old servers accepted
+ * negative values, and this is the one change that mends such a pod. */
 static bool mends_grace(const struct hf__json *spec, const struct hf__json *old) {
         static const char key[] = "terminationGracePeriodSeconds";
         int64_t seconds, old_seconds;
@@ -151,7 +160,9 @@ static bool mends_grace(const struct hf__json *spec, const struct hf__json *old)
 
 /* ---- the rest ---- */
 
-/* Removes the members that may change from a copy of the spec. */
+/* Removes from a copy of the spec the members that may change, or that other functions have
+ * checked. gated: gates hold the pod back, so its nodes may be restricted further. grace:
+ * mends_grace allows the change of the period. */
 static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
         static const char *const members[] = {"activeDeadlineSeconds", "tolerations",
                                               "schedulingGates"};
@@ -173,6 +184,7 @@ static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
                         hf__json_drop(m, "image");
 }
 
+/* Compares all that an update must not change. */
 static void validate_other_fields(const struct hf__json *spec, const struct hf__json *old,
                                   bool gated, struct hfd_causes *causes) {
         struct hf__json *rest = hf__json_dup(spec), *old_rest = hf__json_dup(old);
@@ -194,7 +206,8 @@ static void validate_other_fields(const struct hf__json *spec, const struct hf__
         hf__json_free(old_rest);
 }
 
-/* False: Kubernetes looks no further. */
+/* Whether both specs have as many containers. If not, adds a cause, and kube-apiserver checks no
+ * other rule of updates. */
 static bool validate_lists(const struct hf__json *spec, const struct hf__json *old,
                            struct hfd_causes *causes) {
         char field[HFD_FIELD_PATH_MAX];
@@ -210,6 +223,7 @@ static bool validate_lists(const struct hf__json *spec, const struct hf__json *o
         return true;
 }
 
+/* spec, old: the new and the old spec. The old gates count, because the update may remove them. */
 static void validate_update(const struct hf__json *spec, const struct hf__json *old,
                             struct hfd_causes *causes) {
         bool gated = hf__json_first(hf__json_get(old, "schedulingGates"));

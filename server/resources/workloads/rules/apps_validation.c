@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of the kinds of apps/v1. The texts, and the order of the rules, are those of
- * kube-apiserver.
+ * The rules of the kinds of apps/v1: DaemonSets, Deployments, ReplicaSets, StatefulSets and
+ * ControllerRevisions. strategy_validation.c has the rules of their update strategies.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept). Duplicates are found with an index (base/json_index.h), never by comparing
+ * all elements with each other: clients choose how many there are.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -22,7 +27,8 @@ static const char not_negative[] = "must be greater than or equal to 0";
 
 /* ---- selectors ---- */
 
-/* kind: as Kubernetes writes it in the text. */
+/* The selector exists and selects something: an empty one would select all pods of the namespace.
+ * kind: the word for the kind in Kubernetes' text, such as "daemonset". */
 static void validate_selector(const struct hf__json *spec, const char *kind,
                               struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_get(spec, "selector");
@@ -39,6 +45,8 @@ static void validate_selector(const struct hf__json *spec, const char *kind,
         hfd_cause_invalid(causes, "spec.selector", "{}", why);
 }
 
+/* The selector selects the pods that are made from the template. Otherwise the controller would not
+ * find its own pods, and make more and more of them. */
 static void validate_selection(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_get(spec, "selector"),
                               *labels = hf__json_path(spec, "template.metadata.labels");
@@ -48,7 +56,8 @@ static void validate_selection(const struct hf__json *spec, struct hfd_causes *c
                 hfd_template_labels_refuse(labels, causes);
 }
 
-/* "Invalid value: VALUE: field is immutable" if the member has changed. The value is JSON. */
+/* "Invalid value: VALUE: field is immutable" if the member at `path` has changed. VALUE is JSON.
+ * old NULL: a create, which changes nothing. */
 static void validate_immutable(const struct hf__json *object, const struct hf__json *old,
                                const char *path, struct hfd_causes *causes) {
         const struct hf__json *value = hf__json_path(object, path);
@@ -64,7 +73,8 @@ static void validate_immutable(const struct hf__json *object, const struct hf__j
 
 /* ---- templates ---- */
 
-/* Such a kind keeps its pods running, so they need the restartPolicy Always, and have no end. */
+/* The kinds of this file keep their pods running, so the pods must be restarted always and must not
+ * have a deadline. kind: its name in Kubernetes' text for the deadline. */
 static void validate_template(const struct hf__json *template, const char *kind,
                               struct hfd_causes *causes) {
         char why[64];
@@ -77,6 +87,7 @@ static void validate_template(const struct hf__json *template, const char *kind,
         hfd_cause_forbidden(causes, "spec.template.spec.activeDeadlineSeconds", why);
 }
 
+/* The member of the spec is absent or a number that is not negative. */
 static void validate_count(const struct hf__json *spec, const char *member,
                            struct hfd_causes *causes) {
         hfd_require_range(spec, "spec", member, 0, INT32_MAX, not_negative, causes);
@@ -84,6 +95,8 @@ static void validate_count(const struct hf__json *spec, const char *member,
 
 /* ---- Deployments, ReplicaSets, DaemonSets ---- */
 
+/* A Deployment that waits for minReadySeconds makes no progress, so the deadline for progress must
+ * be later. */
 static void validate_deadline(const struct hf__json *spec, struct hfd_causes *causes) {
         int64_t deadline, ready = 0;
         char shown[24];
@@ -122,7 +135,7 @@ void hfd_replica_set_validate(const struct hf__json *object, const struct hf__js
                 return;
         validate_count(spec, "replicas", causes);
         validate_count(spec, "minReadySeconds", causes);
-        validate_selector(spec, "deployment", causes); /* Kubernetes says so here too */
+        validate_selector(spec, "deployment", causes); /* sic: Kubernetes' text for ReplicaSets */
         validate_selection(spec, causes);
         validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
         validate_immutable(object, old, "spec.selector", causes);
@@ -145,7 +158,8 @@ void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__jso
 
 /* ---- StatefulSets ---- */
 
-/* Adds a volume for each claim of a StatefulSet to the array. */
+/* Appends to the array the volume that a pod gets for each claim of its StatefulSet. 0 or -ENOMEM.
+ */
 static int add_claim_volumes(struct hf__json *volumes, const struct hf__json *claims) {
         int r = 0;
 
@@ -162,10 +176,12 @@ static int add_claim_volumes(struct hf__json *volumes, const struct hf__json *cl
         return r;
 }
 
-/* Removes the volumes of the array after the first of the same name. Kubernetes does not refuse
- * them: a claim takes the place of a volume. */
+/* Removes each volume whose name an earlier volume of the array has. The StatefulSet may have two
+ * claims of one name, which Kubernetes accepts, but the rules for volumes would refuse the name as
+ * a duplicate. 0 or -ENOMEM. */
 static int drop_repeated(struct hf__json *volumes) {
-        /* The index borrows their names, so they are freed after it. */
+        /* The index borrows the names of the removed volumes, so these are freed after it: cleanup
+         * runs when the function returns. */
         HF__CLEANUP(hf__json_cleanup) struct hf__json *dropped = hf__json_array();
         struct hf__json *m = hf__json_first(volumes);
         struct hf__json_index names;
@@ -185,8 +201,9 @@ static int drop_repeated(struct hf__json *volumes) {
         return r;
 }
 
-/* A copy of the template whose volumes are those that its pods will have: the claims, and the
- * volumes with other names. NULL: out of memory. */
+/* A copy of the template with the volumes that its pods will have: one for each claim, and the
+ * template's own volumes that have other names. The containers are checked against these, because
+ * they mount both. NULL: out of memory. The caller frees the copy. */
 static struct hf__json *with_claims(const struct hf__json *template,
                                     const struct hf__json *claims) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = hf__json_dup(template);
@@ -210,6 +227,7 @@ static struct hf__json *with_claims(const struct hf__json *template,
         return r == 0 ? HF__TAKE(copy) : NULL;
 }
 
+/* If memory runs out, the causes say so, and the template itself is checked all the same. */
 static void validate_stateful_template(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *template = hf__json_get(spec, "template"),
                               *claims = hf__json_get(spec, "volumeClaimTemplates");
@@ -223,6 +241,7 @@ static void validate_stateful_template(const struct hf__json *spec, struct hfd_c
         validate_template(copy ? copy : template, "StatefulSet", causes);
 }
 
+/* policy NULL: the spec has none, and nothing is checked. */
 static void validate_retention(const struct hf__json *policy, struct hfd_causes *causes) {
         static const char *const members[] = {"whenDeleted", "whenScaled"};
         static const char field[] = "spec.persistentVolumeClaimRetentionPolicy";
@@ -236,7 +255,8 @@ static void validate_retention(const struct hf__json *policy, struct hfd_causes 
         }
 }
 
-/* Whether a member that must stay differs. */
+/* Whether `spec` has a member that must not change and that differs in `other`. It does not see a
+ * member that only `other` has, so the caller asks in both directions. */
 static bool changes_fixed_member(const struct hf__json *spec, const struct hf__json *other,
                                  struct hfd_causes *causes) {
         static const char *const mutable[] = {"replicas",
@@ -287,7 +307,8 @@ void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__j
                                        "must be 'OrderedReady' or 'Parallel'");
         hfd_stateful_set_strategy_validate(hf__json_get(spec, "updateStrategy"), causes);
         validate_retention(hf__json_get(spec, "persistentVolumeClaimRetentionPolicy"), causes);
-        /* Claims that were stored before there was this rule must not change, and may stay. */
+        /* An update cannot change the claims (changes_fixed_member), so checking them again could
+         * only make an object that was stored before this rule existed impossible to update. */
         if (!old)
                 validate_claims(hf__json_get(spec, "volumeClaimTemplates"), causes);
         validate_count(spec, "replicas", causes);
@@ -317,7 +338,7 @@ void hfd_controller_revision_validate(const struct hf__json *object, const struc
         int64_t revision = 0;
         char shown[24];
 
-        /* What was stored before there were these rules may stay. */
+        /* An object that was stored before these rules existed may go on breaking them. */
         if (!hf__json_get(object, "data") && (!old || hf__json_get(old, "data")))
                 hfd_cause_required(causes, "data", "data is mandatory");
         if (hf__json_integer(number, &revision) && revision < 0 &&

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of PodDisruptionBudgets and of HorizontalPodAutoscalers. The texts, and the order of
- * the rules, are those of kube-apiserver. Metrics and behaviors are not checked.
+ * The rules of PodDisruptionBudgets and of HorizontalPodAutoscalers.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept).
+ *
+ * spec.metrics and spec.behavior of an autoscaler are not checked: only a controller that scales
+ * reads them, and Holdfast has none.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -16,7 +22,8 @@
 
 /* ---- budgets ---- */
 
-/* Shows the spec with the names of Kubernetes' internal type. */
+/* minAvailable and maxUnavailable exclude each other. The cause shows the spec as Kubernetes' Go
+ * type: in the order of its members, with the absent ones as null. */
 static void refuse_both_members(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const members[][2] = {{"{\"MinAvailable\":", "minAvailable"},
                                                  {",\"Selector\":", "selector"},
@@ -65,8 +72,9 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
 
 /* ---- autoscalers ---- */
 
-/* Of the kinds that can be scaled, only ReplicationControllers have an apiVersion without a group.
- * A target that an update does not change may have any apiVersion. */
+/* The target needs a group in its apiVersion, because all kinds that can be scaled have one except
+ * ReplicationControllers, and without it the autoscaler does not find the kind. A target that an
+ * update does not change may have any apiVersion. old: the old object, or NULL. */
 static void validate_target(const struct hf__json *target, const struct hf__json *old,
                             struct hfd_causes *causes) {
         const char *version = hfd_text_of(target, "apiVersion");
@@ -80,8 +88,8 @@ static void validate_target(const struct hf__json *target, const struct hf__json
                                "apiVersion must specify API group");
 }
 
-/* Whether a metric does not come from pods. Without such a metric, a target that has no pods could
- * not be scaled up again. */
+/* Whether the autoscaler has a metric that does not come from the target's pods. Without such a
+ * metric, a target that was scaled to no pods could not be scaled up again. */
 static bool has_outer_metric(const struct hf__json *spec) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "metrics")); m;
              m = hf__json_next(m))

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of PersistentVolumeClaims. The texts, and the order of the rules, are those of
- * kube-apiserver, except that it also appends the differences between the old spec and the new one.
- * Data sources are not checked.
+ * The rules of PersistentVolumeClaims, and of the claims in the templates of other kinds.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
+ * between the old spec and the new one, and this server does not. An update that does not change
+ * the spec is not checked (hfd_spec_is_kept).
+ *
+ * spec.dataSource and spec.dataSourceRef are not checked: nothing here fills a volume from them.
  */
 #include <string.h>
 
@@ -15,13 +20,15 @@
 
 static const char *const storage[] = {"resources", "requests", "storage"};
 
+/* The size that the claim asks for; NULL = none. */
 static const struct hf__json *size_of(const struct hf__json *spec) {
         for (size_t i = 0; i < 3; i++)
                 spec = hf__json_get(spec, storage[i]);
         return spec;
 }
 
-/* Quantities have been decoded, so they can be parsed. */
+/* The value of a quantity; 0 if it is absent. Parsing cannot fail, because the decoder has accepted
+ * the object (schema/decode.h). */
 static struct hfd_quantity amount_of(const struct hf__json *value) {
         struct hfd_quantity amount = {0};
 
@@ -58,6 +65,7 @@ void hfd_access_modes_validate(const struct hf__json *spec, const char *field, c
                                     "may not use ReadWriteOncePod with other access modes");
 }
 
+/* field: the path for the cause, "...resources[storage]". Kubernetes leaves out `requests`. */
 static void validate_size(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes) {
         const struct hf__json *size = size_of(spec);
@@ -86,6 +94,7 @@ void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
                 if (*hfd_text_of(spec, names[i]))
                         hfd_subdomain_validate(hfd_text_of(spec, names[i]),
                                                hfd_field_path(path, field, names[i]), causes);
+                /* Between the two names, because the causes have Kubernetes' order. */
                 if (i == 0 && hf__json_get(spec, "volumeMode"))
                         hfd_require_one_of(spec, field, "volumeMode", modes, causes);
         }
@@ -93,12 +102,19 @@ void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
 
 /* ---- an update ---- */
 
-/* Removes from a copy of the spec what may change. */
+/*
+ * Removes from a copy of the spec the members that an update may change, so that the rest can be
+ * compared:
+ *
+ *  - is_placed false: the old spec names no volume yet, so a controller may set volumeName once;
+ *  - has_class false: the old spec has no class yet, so it may be set once;
+ *  - is_bound: a bound claim may ask for more, and for another VolumeAttributesClass.
+ */
 static void drop_mutable(struct hf__json *spec, bool is_bound, bool is_placed, bool has_class) {
         if (!is_placed)
                 hf__json_drop(spec, "volumeName");
         if (!has_class)
-                hf__json_drop(spec, "storageClassName"); /* it is set once */
+                hf__json_drop(spec, "storageClassName");
         if (!is_bound)
                 return;
         hf__json_remove(spec, "resources.requests.storage");
@@ -132,6 +148,7 @@ static void validate_update(const struct hf__json *object, const struct hf__json
                                     "and volumeAttributesClassName for bound claims");
         hf__json_free(rest);
         hf__json_free(old_rest);
+        /* A request may be lowered again while the volume has not grown to it. */
         if (hfd_quantity_compare(&size, &old_size) < 0 &&
             hfd_quantity_compare(&size, &capacity) <= 0)
                 hfd_cause_forbidden(causes, "spec.resources.requests.storage",

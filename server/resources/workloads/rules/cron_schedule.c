@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schedule and the time zone of a CronJob. The texts are those of kube-apiserver and of the
- * parser that it uses (github.com/robfig/cron). Whether the system knows the zone is not checked.
+ * The rules for the schedule and the time zone of a CronJob.
+ *
+ * Invariants: a schedule is accepted or refused exactly as by the parser that kube-apiserver uses
+ * (github.com/robfig/cron), and with the same text, because clients show the text. Its odd rules
+ * are therefore kept, such as "?" for "*", and a sign before a number. A check takes linear time
+ * and has a copy of the schedule on the stack, so TEXT_MAX limits the length.
+ *
+ * kube-apiserver also looks a zone up in its database of zones. Here only the syntax is checked: no
+ * controller of Holdfast reads the zone.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -24,30 +31,34 @@
 #define TEXT_MAX 1024 /* bytes of a schedule; Kubernetes has no limit */
 #define ZONE_MAX 14   /* bytes of a part of a zone's name */
 
-/* What a field of the schedule may be. */
+/* The values that a field of the schedule may have. */
 struct bounds {
         unsigned min, max;
         const char *names; /* three letters each, the first one stands for min; NULL = none */
 };
 
+/* Minute, hour, day of the month, month, day of the week. */
 static const struct bounds fields[N_FIELDS] = {{0, 59, NULL},
                                                {0, 23, NULL},
                                                {1, 31, NULL},
                                                {1, 12, "janfebmaraprmayjunjulaugsepoctnovdec"},
                                                {0, 6, "sunmontuewedthufrisat"}};
 
-/* What is wrong with a schedule. Empty: nothing. Longer texts are cut. */
+/* The message for the first mistake in a schedule; "" = there is none. A message that repeats the
+ * whole schedule fits. Longer ones are cut. */
 struct mistake {
         char text[TEXT_MAX + 160];
 };
 
+/* Records a mistake. Checks go on after it, so that they need no error path; later calls have no
+ * effect. */
 static void say(struct mistake *mistake, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 static void say(struct mistake *mistake, const char *format, ...) {
         va_list args;
 
         if (mistake->text[0] != '\0')
-                return; /* the first one counts */
+                return;
         va_start(args, format);
         (void)vsnprintf(mistake->text, sizeof mistake->text, format, args);
         va_end(args);
@@ -55,7 +66,9 @@ static void say(struct mistake *mistake, const char *format, ...) {
 
 /* ---- fields ---- */
 
-/* As Go's strconv.Atoi reads it. */
+/* Reads a number as Go's strconv.Atoi does. More than 18 digits may exceed an int64; the parser
+ * needs only small numbers, so fewer digits than that are clamped to UINT_MAX. After a mistake the
+ * result does not matter. */
 static unsigned parse_number(const char *text, struct mistake *mistake) {
         bool is_negative = *text == '-';
         const char *digits = text + (is_negative || *text == '+');
@@ -75,6 +88,7 @@ static unsigned parse_number(const char *text, struct mistake *mistake) {
         return value > UINT_MAX ? UINT_MAX : (unsigned)value;
 }
 
+/* Reads a number, or a name such as "jan" in any case. */
 static unsigned parse_value(const char *text, const struct bounds *bounds,
                             struct mistake *mistake) {
         size_t n = bounds->names ? strlen(bounds->names) / 3 : 0;
@@ -85,8 +99,8 @@ static unsigned parse_value(const char *text, const struct bounds *bounds,
         return parse_number(text, mistake);
 }
 
-/* The part of the text before the next `c`, which becomes a NUL; *text is then after it, or NULL.
- */
+/* Splits *text at the next `c` and returns the part before it. *text is then the part after it, or
+ * NULL if there is no `c`. Writes a NUL in place of `c`. */
 static char *take_part(char **text, char c) {
         char *part = *text, *end = strchr(part, c);
 
@@ -96,7 +110,8 @@ static char *take_part(char **text, char c) {
         return part;
 }
 
-/* "1-5/2" or "*". */
+/* Checks one range of a field: "*", "5", "1-5", or one of them with a step, "1-5/2". A single value
+ * with a step, "5/2", goes to the maximum. */
 static void check_range(const char *range, const struct bounds *bounds, struct mistake *mistake) {
         char text[TEXT_MAX + 1];
         char *rest = text, *after;
@@ -135,6 +150,7 @@ static void check_range(const char *range, const struct bounds *bounds, struct m
 
 /* ---- schedules ---- */
 
+/* Checks a schedule that begins with "@", which stands for a whole schedule. */
 static void check_descriptor(const char *text, struct mistake *mistake) {
         static const char *const known[] = {"@yearly", "@annually", "@monthly", "@weekly",
                                             "@daily",  "@midnight", "@hourly"};
@@ -152,7 +168,8 @@ static void check_descriptor(const char *text, struct mistake *mistake) {
                     text + strlen(every));
 }
 
-/* Go prints a list of texts as "[a b]", which is no longer than the text. */
+/* The schedule has n fields, not five. Go prints a list of texts as "[a b]"; the part in brackets
+ * is no longer than the schedule, so it fits in `list`. */
 static void say_count(const char *text, size_t n, struct mistake *mistake) {
         char list[TEXT_MAX + 1];
         size_t used = 0;
@@ -168,6 +185,7 @@ static void say_count(const char *text, size_t n, struct mistake *mistake) {
         say(mistake, "expected exactly %d fields, found %zu: [%s]", N_FIELDS, n, list);
 }
 
+/* Checks the five fields. Each is a list of ranges between commas; empty ranges do not count. */
 static void check_fields(const char *text, struct mistake *mistake) {
         char copy[TEXT_MAX + 1];
         char *saved = NULL, *list = NULL;
@@ -191,7 +209,8 @@ static void check_fields(const char *text, struct mistake *mistake) {
         }
 }
 
-/* As in Go, what follows a zone is without the spaces around it. */
+/* Checks a schedule, with or without a zone before it ("TZ=UTC 0 0 * * *"). As in Go, the spaces
+ * around a schedule are dropped only if a zone precedes it. */
 static void check_schedule(const char *text, struct mistake *mistake) {
         bool has_zone = strncmp(text, "TZ=", 3) == 0 || strncmp(text, "CRON_TZ=", 8) == 0;
         char schedule[TEXT_MAX + 1];
@@ -215,6 +234,8 @@ static void check_schedule(const char *text, struct mistake *mistake) {
                 check_fields(schedule, mistake);
 }
 
+/* A zone belongs in spec.timeZone. A schedule with a zone in it that was stored before that rule
+ * existed may keep it. */
 void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__json *was,
                                 struct hfd_causes *causes) {
         static const char field[] = "spec.schedule";
@@ -238,6 +259,8 @@ void hfd_cron_schedule_validate(const struct hf__json *spec, const struct hf__js
 
 /* ---- zones ---- */
 
+/* Whether n bytes can be a part of a zone's name: the name is used as a path in the database of
+ * zones, so "." and ".." are refused. */
 static bool is_zone_part(const char *part, size_t n) {
         if (n == 0 || n > ZONE_MAX || *part == '-' || (n == 1 && *part == '.') ||
             (n == 2 && strncmp(part, "..", 2) == 0))

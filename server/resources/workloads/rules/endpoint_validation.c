@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of Endpoints and EndpointSlices. The texts, and the order of the rules, are those of
- * kube-apiserver.
+ * The rules of Endpoints and EndpointSlices.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. A list that is longer than its limit is refused before its
+ * elements are checked. A part that an update does not change is not checked: it may have been
+ * stored before the rules existed.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -14,16 +18,18 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
+/* Kubernetes' limits for one EndpointSlice. */
 #define ENDPOINTS_MAX 1000
-#define ADDRESSES_MAX 100
+#define ADDRESSES_MAX 100 /* of one endpoint */
 #define PORTS_MAX     20000
 
 /* ---- addresses ---- */
 
-/* The ranges in which no endpoint may be. */
+/* Ranges of addresses that endpoints must not have: traffic to them would stay on the node, or go
+ * to all. ::1 and 224.0.0.0/24 are longer than two bytes, so refuse_special checks them itself. */
 static const struct {
         int family;
-        unsigned bits;
+        unsigned bits; /* length of the prefix: 8 to 16 */
         unsigned char begin[2];
         const char *why;
 } special[] = {{AF_INET, 8, {127}, "may not be in the loopback range (127.0.0.0/8, ::1/128)"},
@@ -40,6 +46,7 @@ static const struct {
                 {0xff, 0x02},
                 "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"}};
 
+/* Whether the first `bits` bits (8 to 16) of both are equal. */
 static bool is_in(const unsigned char *address, const unsigned char *begin, unsigned bits) {
         unsigned char mask = (unsigned char)(0xff << (16 - bits) % 8);
 
@@ -47,7 +54,8 @@ static bool is_in(const unsigned char *address, const unsigned char *begin, unsi
                          : address[0] == begin[0] && ((address[1] ^ begin[1]) & mask) == 0;
 }
 
-/* The address is one of IPv4 or IPv6. */
+/* Refuses an address that no endpoint can have. text: an IPv4 or IPv6 address. One that inet_pton
+ * does not parse is skipped: an IPv4 address may have leading zeros in old objects. */
 static void refuse_special(const char *text, const char *field, struct hfd_causes *causes) {
         static const unsigned char none[16], loopback[16] = {[15] = 1};
         unsigned char address[16] = {0};
@@ -72,6 +80,7 @@ static void refuse_special(const char *text, const char *field, struct hfd_cause
 
 /* ---- endpoints of slices ---- */
 
+/* type: the addressType of the slice. An unknown type has got a cause of its own. */
 static void validate_address(const char *address, const char *type, const char *field,
                              struct hfd_causes *causes) {
         if (strcmp(type, "IPv4") == 0 && !hfd_is_ipv4(address))
@@ -120,6 +129,7 @@ static void validate_endpoints(const struct hf__json *endpoints, const char *typ
 
 /* ---- ports of slices ---- */
 
+/* The names of ports are unique; "" is a name, too, so at most one port has no name. */
 static void validate_ports(const struct hf__json *ports, struct hfd_causes *causes) {
         static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
@@ -166,7 +176,7 @@ static bool is_kept(const struct hf__json *object, const struct hf__json *old, c
                hfd_causes_equal(causes, hf__json_get(object, member), hf__json_get(old, member));
 }
 
-/* A part that an update keeps may break the rules: it may be older than they are. */
+/* If the addressType changes, the endpoints are checked again, because their rules depend on it. */
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         static const char field[] = "addressType";
@@ -185,6 +195,7 @@ void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf_
 
 /* ---- Endpoints ---- */
 
+/* list: "addresses" or "notReadyAddresses". field: the path of the subset. */
 static void validate_addresses(const struct hf__json *subset, const char *field, const char *list,
                                struct hfd_causes *causes) {
         char addresses[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
@@ -210,6 +221,7 @@ static void validate_addresses(const struct hf__json *subset, const char *field,
         }
 }
 
+/* Ports need names if there are several, so that clients can tell them apart. */
 static void validate_subset_ports(const struct hf__json *ports, const char *field,
                                   struct hfd_causes *causes) {
         static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of Ingresses and their classes.
+ * The rules of Ingresses and IngressClasses.
  *
- * Invariant: the texts, and the order of the rules, are those of kube-apiserver, because clients
- * read them. An update that keeps the spec is not checked, so an object that an older server
- * accepted can still be labelled and deleted.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept), so an object that an older server accepted can still be labelled and deleted.
  */
 #include <string.h>
 
@@ -13,10 +13,12 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
-#define CONTROLLER_MAX 250 /* bytes */
+#define CONTROLLER_MAX 250 /* bytes of spec.controller of an IngressClass */
 
 /* ---- backends ---- */
 
+/* field: the path of the backend. The causes for the port have this path, as in kube-apiserver,
+ * not that of the port. */
 static void validate_service(const struct hf__json *service, const char *field,
                              struct hfd_causes *causes) {
         const struct hf__json *port = hf__json_get(service, "port");
@@ -63,6 +65,8 @@ static void validate_backend(const struct hf__json *backend, const char *field,
 
 /* ---- paths ---- */
 
+/* The path of a rule of type Exact or Prefix. Parts that programs normalize in different ways are
+ * refused, because with them two programs could match different rules. */
 static void validate_path_text(const char *text, const char *field, struct hfd_causes *causes) {
         static const struct {
                 const char *text, *why;
@@ -85,6 +89,8 @@ static void validate_path_text(const char *text, const char *field, struct hfd_c
                         hfd_cause_invalid_text(causes, field, text, ends[i].why);
 }
 
+/* The syntax of a path depends on its type: a controller defines what ImplementationSpecific means,
+ * so then only the first character is checked. */
 static void validate_path(const struct hf__json *path, const char *field,
                           struct hfd_causes *causes) {
         const char *type = hfd_text_of(path, "pathType"), *text = hfd_text_of(path, "path");
@@ -109,11 +115,13 @@ static void validate_path(const struct hf__json *path, const char *field,
 
 /* ---- rules ---- */
 
-/* Whether the host looks like an IPv4 address. Kubernetes wants a name. */
+/* Whether the host looks like an IPv4 address. An IPv6 address has colons, so validate_host refuses
+ * it. */
 static bool is_address(const char *host) {
         return strspn(host, "0123456789.") == strlen(host) && strchr(host, '.');
 }
 
+/* The host is a DNS name, whose first label may be "*". */
 static void validate_host(const char *host, const char *field, struct hfd_causes *causes) {
         if (!strchr(host, '*'))
                 hfd_subdomain_validate(host, field, causes);
@@ -151,6 +159,7 @@ static void validate_rule(const struct hf__json *rule, const char *field,
                 validate_path(m, hfd_field_index(path, paths, i++), causes);
 }
 
+/* An element of spec.tls. */
 static void validate_hosts(const struct hf__json *tls, const char *field,
                            struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], host[HFD_FIELD_PATH_MAX];
@@ -194,7 +203,7 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
 
 /* ---- classes ---- */
 
-/* A path that a domain precedes: "acme.io/foo". */
+/* The name of the controller is a domain, "/" and a path: "acme.io/foo". */
 static void validate_controller(const char *name, struct hfd_causes *causes) {
         static const char field[] = "spec.controller",
                           allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -220,6 +229,8 @@ static void validate_controller(const char *name, struct hfd_causes *causes) {
         }
 }
 
+/* The reference to an object with parameters for the controller. Only one with the scope Namespace
+ * has a namespace. */
 static void validate_parameters(const struct hf__json *parameters, struct hfd_causes *causes) {
         static const char field[] = "spec.parameters";
         const char *scope = hfd_text_of(parameters, "scope");
@@ -261,7 +272,8 @@ static bool keeps_parameters(const struct hf__json *parameters, const struct hf_
         return true;
 }
 
-/* As the whole spec, a part that an update keeps may break the rules. */
+/* Not only an unchanged spec is accepted: an update that changes one of controller and parameters
+ * does not have the other one checked. */
 void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),

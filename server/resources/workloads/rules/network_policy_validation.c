@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of NetworkPolicies. The texts, and the order of the rules, are those of kube-apiserver.
+ * The rules of NetworkPolicies.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept).
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -18,6 +22,7 @@
 
 /* ---- ports ---- */
 
+/* `port` and `endPort` are a range, so both are numbers, in ascending order. */
 static void validate_end_port(const struct hf__json *port, const char *field,
                               struct hfd_causes *causes) {
         const struct hf__json *end = hf__json_get(port, "endPort"),
@@ -42,6 +47,8 @@ static void validate_end_port(const struct hf__json *port, const char *field,
                 hfd_port_validate(end, path, causes);
 }
 
+/* `port` is a number or the name of a port of the pods. The name is checked last, because the
+ * causes have Kubernetes' order. */
 static void validate_port(const struct hf__json *port, const char *field,
                           struct hfd_causes *causes) {
         const char *protocol = hfd_text_of(port, "protocol");
@@ -61,13 +68,15 @@ static void validate_port(const struct hf__json *port, const char *field,
 
 /* ---- blocks of addresses ---- */
 
+/* A range of addresses (CIDR). */
 struct block {
-        int family;
-        unsigned bits;
-        unsigned char address[16];
+        int family;                /* AF_INET or AF_INET6 */
+        unsigned bits;             /* length of the prefix */
+        unsigned char address[16]; /* in network order; IPv4: the first four bytes */
 };
 
-/* Four numbers, which may begin with zeros, unlike those that inet_pton takes. */
+/* Parses an IPv4 address. Its numbers may begin with zeros, which inet_pton refuses and Kubernetes
+ * accepts in old fields. */
 static void parse_dotted_quad(const char *text, unsigned char *address) {
         char *end;
 
@@ -77,7 +86,7 @@ static void parse_dotted_quad(const char *text, unsigned char *address) {
         }
 }
 
-/* The text is a CIDR. */
+/* text: a valid CIDR (hfd_is_cidr), so no step can fail. */
 static void parse_block(const char *text, struct block *ret_block) {
         char address[INET6_ADDRSTRLEN + 8];
         const char *slash = strchr(text, '/');
@@ -95,7 +104,8 @@ static void parse_block(const char *text, struct block *ret_block) {
                 ret_block->bits = (unsigned)strtoul(slash + 1, NULL, 10);
 }
 
-/* Whether `part` is in `whole`, and smaller. */
+/* Whether all addresses of `part` are in `whole`, and `whole` has more. Bits after the prefix do
+ * not count. */
 static bool is_strict_subset(const struct block *part, const struct block *whole) {
         if (part->family != whole->family || part->bits <= whole->bits)
                 return false;
@@ -105,6 +115,7 @@ static bool is_strict_subset(const struct block *part, const struct block *whole
                (rest == 0 || ((part->address[n] ^ whole->address[n]) & mask) == 0);
 }
 
+/* Adds a cause unless the text is a CIDR. Returns whether it is one. */
 static bool require_cidr(const char *text, const char *field, struct hfd_causes *causes) {
         if (hfd_is_cidr(text))
                 return true;
@@ -114,6 +125,7 @@ static bool require_cidr(const char *text, const char *field, struct hfd_causes 
         return false;
 }
 
+/* An ipBlock: each exception must lie inside the range that it is taken from. */
 static void validate_block(const struct hf__json *block, const char *field,
                            struct hfd_causes *causes) {
         const char *cidr = hfd_text_of(block, "cidr");
@@ -143,6 +155,8 @@ static void validate_block(const struct hf__json *block, const char *field,
 
 /* ---- rules ---- */
 
+/* A peer is either pods, selected by labels of their own or of their namespace, or a range of
+ * addresses. */
 static void validate_peer(const struct hf__json *peer, const char *field,
                           struct hfd_causes *causes) {
         static const char *const selectors[] = {"podSelector", "namespaceSelector"};
@@ -166,7 +180,8 @@ static void validate_peer(const struct hf__json *peer, const char *field,
                 hfd_cause_forbidden(causes, field, "may not specify both ipBlock and another peer");
 }
 
-/* list: "spec.ingress" or "spec.egress". */
+/* list: the path of the rules, "spec.ingress" or "spec.egress". peers: the member of a rule that
+ * has its peers, "from" or "to". */
 static void validate_rules(const struct hf__json *rules, const char *list, const char *peers,
                            struct hfd_causes *causes) {
         char rule[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
@@ -187,6 +202,7 @@ static void validate_rules(const struct hf__json *rules, const char *list, const
         }
 }
 
+/* Repeated types are accepted, as in Kubernetes. */
 static void validate_types(const struct hf__json *types, struct hfd_causes *causes) {
         static const char field[] = "spec.policyTypes";
         char path[HFD_FIELD_PATH_MAX];

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of PersistentVolumes. The texts, and the order of the rules, are those of
- * kube-apiserver, without the comparison of both versions that it appends. What a source of
- * volumes needs, and the affinity to nodes, are not checked.
+ * The rules of PersistentVolumes.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
+ * between the old source and the new one. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept).
+ *
+ * The members of a volume source, and spec.nodeAffinity, are not checked: only programs that mount
+ * volumes read them.
  */
 #include <string.h>
 
@@ -13,7 +19,8 @@
 #include "server/resources/validation/resource_names.h"
 #include "server/resources/workloads/workloads.h"
 
-/* Whether a member of the spec says where the volume is. */
+/* Whether a member of the spec is a volume source, such as nfs or csi. The list has the members
+ * that are not: the schema has many sources, and a new one must not be forgotten here. */
 static bool is_source(const char *member) {
         static const char *const others[] = {"accessModes",      "capacity",
                                              "claimRef",         "mountOptions",
@@ -27,6 +34,7 @@ static bool is_source(const char *member) {
         return true;
 }
 
+/* The capacity is a map with the key "storage" and no other. */
 static void validate_capacity(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *capacity = hf__json_get(spec, "capacity");
         struct hf__strbuf shown = {0};
@@ -48,6 +56,7 @@ static void validate_capacity(const struct hf__json *spec, struct hfd_causes *ca
                                            "must be greater than zero");
 }
 
+/* Exactly one source. Recycling a volume deletes its files, so it must not be the node's root. */
 static void validate_source(const struct hf__json *spec, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
         bool found = false;
@@ -68,7 +77,8 @@ static void validate_source(const struct hf__json *spec, struct hfd_causes *caus
                                     "may not be 'recycle' for a hostPath mount of '/'");
 }
 
-/* Whether a source of one spec differs in the other. */
+/* Whether `spec` has a source that differs in `other`. It does not see a source that only `other`
+ * has, so the caller asks in both directions. */
 static bool changes_source(const struct hf__json *spec, const struct hf__json *other,
                            struct hfd_causes *causes) {
         for (const struct hf__json *m = hf__json_first(spec); m; m = hf__json_next(m))
@@ -79,8 +89,12 @@ static bool changes_source(const struct hf__json *spec, const struct hf__json *o
         return false;
 }
 
-/* A copy of the spec without the secret that expands a volume of CSI, if the old spec has none:
- * such a secret may be added. NULL: none was added, or memory ran out, which the causes say. */
+/*
+ * The source cannot change, with one exception: a CSI volume may get a secret for its expansion
+ * later. If the update adds such a secret, this returns a copy of the spec without it, which the
+ * caller compares and frees. NULL: no secret was added; or memory ran out, which the causes say.
+ * was: the old spec.
+ */
 static struct hf__json *without_added_secret(const struct hf__json *spec,
                                              const struct hf__json *was,
                                              struct hfd_causes *causes) {

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of services. The texts, and the order of the rules, are those of kube-apiserver.
- * Addresses and ranges are not parsed.
+ * The rules of Services.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept). Repeated ports and names are found in linear time: clients choose how many
+ * ports a Service has.
+ *
+ * Addresses and ranges (clusterIPs, externalIPs, loadBalancerSourceRanges) are not parsed: nothing
+ * here allocates them or routes to them.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -16,7 +23,7 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
-#define PORTS 65536
+#define PORTS 65536 /* numbers of ports, with 0 */
 
 static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
 
@@ -24,6 +31,7 @@ static bool is_type(const struct hf__json *spec, const char *type) {
         return hf__json_has_text(spec, "type", type);
 }
 
+/* Whether the Service has no address of its own: its only clusterIP is "None". */
 static bool is_headless(const struct hf__json *spec) {
         const struct hf__json *list = hf__json_get(spec, "clusterIPs"),
                               *first = hf__json_first(list);
@@ -34,6 +42,8 @@ static bool is_headless(const struct hf__json *spec) {
 
 /* ---- ports ---- */
 
+/* requires_name: the Service has several ports, so that clients tell them apart by name. names: an
+ * index of the names of all ports; position: the index of this port, to find an earlier one. */
 static void validate_port(const struct hf__json *port, const char *field, bool requires_name,
                           const struct hf__json_index *names, size_t position,
                           struct hfd_causes *causes) {
@@ -54,7 +64,11 @@ static void validate_port(const struct hf__json *port, const char *field, bool r
                                        hfd_qualified_name_rule);
 }
 
-/* Whether an earlier port has the same protocol and number; seen has a bit for each. */
+/*
+ * Whether an earlier port has the same protocol and number, and notes this one. member: "port" or
+ * "nodePort". seen: PORTS bits for each of the three protocols. An unknown protocol or an invalid
+ * number is not repeated; validate_port has refused it.
+ */
 static bool is_repeated(unsigned char *seen, const struct hf__json *port, const char *member) {
         const char *protocol = hfd_text_of(port, "protocol");
         int64_t number = 0;
@@ -71,6 +85,8 @@ static bool is_repeated(unsigned char *seen, const struct hf__json *port, const 
         return repeated;
 }
 
+/* "Duplicate value" for each port that repeats an earlier one. Kubernetes shows a repeated nodePort
+ * as its number, and a repeated port as its internal Go type with the compared members only. */
 static void refuse_repeated(const struct hf__json *ports, const char *member,
                             struct hfd_causes *causes) {
         unsigned char *seen = calloc(3 * PORTS / 8, 1);
@@ -115,6 +131,7 @@ static void validate_ports(const struct hf__json *spec, struct hfd_causes *cause
         hf__json_index_done(&names);
 }
 
+/* A Service of type ClusterIP cannot be reached at ports of the nodes. */
 static void refuse_node_ports(const struct hf__json *spec, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX];
         size_t i = 0;
@@ -131,6 +148,8 @@ static void refuse_node_ports(const struct hf__json *spec, struct hfd_causes *ca
 
 /* ---- the type ---- */
 
+/* An ExternalName service is a CNAME in the DNS: it has a name, which may end with a dot, and no
+ * addresses. */
 static void validate_external_name(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const forbidden[] = {"clusterIPs", "ipFamilies", "ipFamilyPolicy"};
         const char *name = hfd_text_of(spec, "externalName");
@@ -144,7 +163,7 @@ static void validate_external_name(const struct hf__json *spec, struct hfd_cause
         if (n > 0 && name[n - 1] == '.')
                 n--;
         if (n >= sizeof cname)
-                n = sizeof cname - 1; /* too long all the same */
+                n = sizeof cname - 1; /* still longer than a subdomain may be, so it is refused */
         memcpy(cname, name, n);
         cname[n] = '\0';
         if (n == 0)
@@ -181,6 +200,8 @@ static void validate_affinity(const struct hf__json *spec, struct hfd_causes *ca
 
 /* ---- addresses ---- */
 
+/* clusterIP and clusterIPs agree: hfd_service_set_fields has made them agree where the client sent
+ * one of them only. */
 static void validate_addresses(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char field[] = "spec.clusterIPs";
         const struct hf__json *list = hf__json_get(spec, "clusterIPs");
@@ -208,7 +229,8 @@ static void validate_addresses(const struct hf__json *spec, struct hfd_causes *c
                 hfd_cause_invalid(causes, field, shown, "may only hold up to 2 values");
 }
 
-/* An address stays, unless the type changes from or to ExternalName. */
+/* The first address of a Service cannot change, because programs remember it. A change of the type
+ * from or to ExternalName, which has no address, is the exception. old: the old spec. */
 static void validate_kept_address(const struct hf__json *spec, const struct hf__json *old,
                                   struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_get(spec, "clusterIPs"),
@@ -228,6 +250,7 @@ static void validate_kept_address(const struct hf__json *spec, const struct hf__
 
 /* ---- traffic ---- */
 
+/* The policies for traffic from outside need a Service that can be reached from outside. */
 static void validate_traffic(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char *const policies[] = {"Cluster", "Local", NULL};
         bool outside = is_type(spec, "NodePort") || is_type(spec, "LoadBalancer") ||

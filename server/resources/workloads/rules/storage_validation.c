@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of StorageClasses, VolumeAttributesClasses, CSIDrivers and VolumeAttachments, most of
- * all what an update must not change. The texts, and the order of the rules, are those of
- * kube-apiserver. Topologies and inline volumes are not checked.
+ * The rules of StorageClasses, VolumeAttributesClasses, CSIDrivers and VolumeAttachments. Most of
+ * their fields cannot be changed by an update.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec of a CSIDriver or a
+ * VolumeAttachment is not checked (hfd_spec_is_kept).
+ *
+ * allowedTopologies of a StorageClass and inlineVolumeSpec of a VolumeAttachment are not checked:
+ * only programs that attach volumes read them.
  */
 #include <ctype.h>
 #include <stdint.h>
@@ -32,6 +38,7 @@ static const char *make_lower(const char *text, char *out, size_t max_out) {
         return out;
 }
 
+/* The member is the name of a driver: a qualified name, in lower or upper case. */
 static void validate_driver(const struct hf__json *object, const char *member,
                             struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
@@ -44,6 +51,8 @@ static void validate_driver(const struct hf__json *object, const char *member,
                 hfd_cause_invalid_text(causes, member, name, hfd_qualified_name_rule);
 }
 
+/* The limits are Kubernetes': a number of parameters, and a sum of their bytes. Its text for too
+ * many parameters says "bytes", too. */
 static void validate_parameters(const struct hf__json *parameters, bool may_be_empty,
                                 struct hfd_causes *causes) {
         size_t n = 0, bytes = 0;
@@ -64,6 +73,7 @@ static void validate_parameters(const struct hf__json *parameters, bool may_be_e
                                    "must contain at least one key/value pair");
 }
 
+/* "Forbidden: updates to MEMBER are forbidden." if the member has changed. */
 static void forbid_change(const struct hf__json *object, const struct hf__json *old,
                           const char *member, struct hfd_causes *causes) {
         char why[80];
@@ -74,6 +84,7 @@ static void forbid_change(const struct hf__json *object, const struct hf__json *
         hfd_cause_forbidden(causes, member, why);
 }
 
+/* "Invalid value: VALUE: field is immutable", with the value as JSON; NULL is shown as null. */
 static void add_immutable(const struct hf__json *value, const char *shown_path,
                           struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
@@ -84,7 +95,7 @@ static void add_immutable(const struct hf__json *value, const char *shown_path,
         hf__strbuf_done(&shown);
 }
 
-/* shown_path: the path of the cause, if it is not `path`. */
+/* The same if the member at `path` has changed. shown_path: the path in the cause. */
 static void refuse_change(const struct hf__json *object, const struct hf__json *old,
                           const char *path, const char *shown_path, struct hfd_causes *causes) {
         const struct hf__json *value = hf__json_path(object, path);
@@ -128,6 +139,7 @@ void hfd_volume_attributes_class_validate(const struct hf__json *object, const s
 
 /* ---- CSIDrivers ---- */
 
+/* Each audience occurs once. Two checks of the range, because each bound has a text of its own. */
 static void validate_token_requests(const struct hf__json *requests, struct hfd_causes *causes) {
         static const char list[] = "spec.tokenRequests";
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
@@ -178,7 +190,7 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
                           "must be greater than or equal to 10 seconds", causes);
         if (!old)
                 return;
-        /* Kubernetes misspells the first path. */
+        /* kube-apiserver misspells the first path, and clients see this path. */
         refuse_change(object, old, "spec.attachRequired", "spec.attachedRequired", causes);
         refuse_change(object, old, "spec.volumeLifecycleModes", "spec.volumeLifecycleModes",
                       causes);
@@ -186,7 +198,8 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
 
 /* ---- VolumeAttachments ---- */
 
-/* An attacher is the name of a CSI driver. The rule is that of a create. */
+/* An attacher is the name of a CSI driver. This rule is newer than the kind, so only a create
+ * checks it. */
 static void validate_attacher(const char *name, struct hfd_causes *causes) {
         static const char field[] = "spec.attacher";
         char lower[DRIVER_NAME_MAX + 1];
@@ -197,6 +210,7 @@ static void validate_attacher(const char *name, struct hfd_causes *causes) {
                 hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
 }
 
+/* The whole spec is immutable. It is compared by the schema, as Kubernetes compares Go values. */
 static void refuse_attachment_change(const struct hf__json *object, const struct hf__json *old,
                                      struct hfd_causes *causes) {
         if (!hfd_causes_equal_member(causes, &hfd_volume_attachment_schema, object, old, "spec"))

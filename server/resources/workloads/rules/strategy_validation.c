@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of the update strategies of Deployments, DaemonSets and StatefulSets, and of the
- * numbers and shares of pods in them. The texts, and the order of the rules, are those of
- * kube-apiserver, which shows a strategy with the names of its internal types.
+ * numbers and shares of pods in them. A share is what Kubernetes calls an IntOrString: a number of
+ * pods (3), or a percentage of all pods ("25%").
+ *
+ * Invariant: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. kube-apiserver prints a strategy as its internal Go type, whose
+ * members begin with capital letters and are all shown, also the absent ones.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -19,6 +23,7 @@
 
 /* ---- shares ---- */
 
+/* Whether the share is a text of digits and "%". */
 static bool is_percent(const struct hf__json *share) {
         const char *text = hf__json_is_string(share) ? hf__json_text(share) : "";
         size_t n = strspn(text, DIGITS);
@@ -26,7 +31,8 @@ static bool is_percent(const struct hf__json *share) {
         return n > 0 && strcmp(text + n, "%") == 0;
 }
 
-/* An absent share counts as 0. */
+/* "Invalid value" with the share as Kubernetes shows it: a text in quotes, a number without. An
+ * absent share counts as 0. */
 static void refuse_share(const struct hf__json *share, const char *field, const char *why,
                          struct hfd_causes *causes) {
         int64_t number = 0;
@@ -60,7 +66,9 @@ void hfd_share_validate_most(const struct hf__json *share, const char *field,
                 refuse_share(share, field, "must not be greater than 100%", causes);
 }
 
-/* Text that is no percentage counts as 0, or as the number that it is. */
+/* Whether the share is 0, as Kubernetes reads it in these rules: an absent share is 0, and so is a
+ * text that is neither a percentage nor digits. Such a text has got a cause of its own already
+ * (hfd_share_validate). */
 static bool is_zero(const struct hf__json *share) {
         int64_t number = 0;
 
@@ -73,10 +81,11 @@ static bool is_zero(const struct hf__json *share) {
 
 /* ---- strategies ---- */
 
-/* A member of a rolling update: its name in Kubernetes' internal type, and what stands for an
- * absent one. */
+/* How a member of a rolling update is printed. */
 struct shown_member {
-        const char *internal, *name, *absent;
+        const char *internal; /* its name in Kubernetes' internal type */
+        const char *name;     /* its name in the object */
+        const char *absent;   /* the JSON that is printed if the object does not have it */
 };
 
 static void show_rolling_update(struct hf__strbuf *out, const struct hf__json *rolling,
@@ -92,6 +101,7 @@ static void show_rolling_update(struct hf__strbuf *out, const struct hf__json *r
         hf__strbuf_putc(out, '}');
 }
 
+/* Appends the strategy as JSON of Kubernetes' internal type. An error stays in the buffer. */
 static void show_strategy(struct hf__strbuf *out, const struct hf__json *strategy,
                           const struct shown_member members[2]) {
         const char *type = hfd_text_of(strategy, "type");
@@ -110,6 +120,7 @@ static void show_strategy(struct hf__strbuf *out, const struct hf__json *strateg
 static const struct shown_member surge_members[] = {{"MaxUnavailable", "maxUnavailable", "0"},
                                                     {"MaxSurge", "maxSurge", "0"}};
 
+/* "Unsupported value" for a strategy whose type is not one of `supported`. */
 static void refuse_type(const struct hf__json *strategy, const char *field, const char *supported,
                         struct hfd_causes *causes) {
         struct hf__strbuf shown = {0};
@@ -176,6 +187,7 @@ static const struct shown_member partition_members[] = {{"Partition", "partition
                                                         {"MaxUnavailable", "maxUnavailable",
                                                          "null"}};
 
+/* The rolling update of a StatefulSet, which updates the pods from `partition` on. */
 static void validate_partition(const struct hf__json *rolling, struct hfd_causes *causes) {
         static const char most[] = "spec.updateStrategy.rollingUpdate.maxUnavailable";
         const struct hf__json *unavailable = hf__json_get(rolling, "maxUnavailable");

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of ReplicationControllers, Jobs and CronJobs, and what they share with the kinds of
- * apps/v1. The texts, and the order of the rules, are those of kube-apiserver. Policies of failure
- * and success are not checked: breaking them shows only where pods run.
+ * apps/v1 (apps_validation.c).
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. An update that does not change the spec is not checked
+ * (hfd_spec_is_kept).
+ *
+ * spec.podFailurePolicy and spec.successPolicy of a Job are not checked: only a controller that
+ * runs pods reads them, and Holdfast has none.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -18,14 +24,16 @@
 #include "server/resources/workloads/workloads.h"
 #include "server/schema/schema.h"
 
-/* A Job of a CronJob has 11 characters more. */
+/* The controller of CronJobs appends 11 characters to the name for each Job, whose name may have 63
+ * characters because it becomes a label of its pods. */
 #define CRON_JOB_NAME_MAX 52
 
 static const char not_negative[] = "must be greater than or equal to 0";
 
 /* ---- what several kinds share ---- */
 
-/* The value of the cause is the labels as JSON, as Kubernetes prints them. */
+/* The value of the cause is the labels as JSON, as Kubernetes prints them. It is cut after 250
+ * bytes: a client chooses the labels, and a cause should not repeat all of them. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes) {
         char value[250];
         size_t n = 0;
@@ -44,6 +52,8 @@ void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes
                           "`selector` does not match template `labels`");
 }
 
+/* An absent policy is not refused here: the defaults have set it, and the rules of the template
+ * refuse an empty one. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes) {
         const char *policy = hf__json_string(template, "spec.restartPolicy");
 
@@ -95,11 +105,14 @@ static void validate_job_template(const struct hf__json *template, const char *f
 
 /* ---- updates of Jobs ---- */
 
-/* The schema of the spec of a Job. */
+/* The schema of the spec of a Job. Members are compared by it, so that an absent member equals the
+ * zero of its type, as in Go. */
 static const struct hfd_schema *job_spec(void) {
         return hfd_schema_of_member(&hfd_job_schema, "spec");
 }
 
+/* "Invalid value: VALUE: field is immutable" if the member of the spec has changed. was: the old
+ * spec. */
 static void refuse_change(const struct hf__json *spec, const struct hf__json *was,
                           const char *member, struct hfd_causes *causes) {
         const struct hf__json *value = hf__json_get(spec, member);
@@ -115,7 +128,8 @@ static void refuse_change(const struct hf__json *spec, const struct hf__json *wa
         hf__strbuf_done(&shown);
 }
 
-/* The completions of an indexed Job can change, together with its parallelism. */
+/* The completions of a Job cannot change, with one exception: an indexed Job is scaled by setting
+ * completions and parallelism to the same number. */
 static void validate_completions(const struct hf__json *spec, const struct hf__json *was,
                                  struct hfd_causes *causes) {
         const struct hf__json *completions = hf__json_get(spec, "completions");
@@ -136,7 +150,9 @@ static void validate_completions(const struct hf__json *spec, const struct hf__j
                           "can only be modified in tandem with spec.parallelism");
 }
 
-/* Whether the Job is suspended and has no pods: it was never started, or its pods are gone. */
+/* Whether the Job is suspended and has no pods, so that no pod was made from a template that
+ * changes. The condition Suspended says that the controller has deleted the pods of a Job that ran
+ * before. */
 static bool is_idle(const struct hf__json *job) {
         const struct hf__json *conditions = hf__json_path(job, "status.conditions"),
                               *suspended = hf__json_element_with(conditions, "type", "Suspended");
@@ -148,7 +164,7 @@ static bool is_idle(const struct hf__json *job) {
                 hf__json_has_text(suspended, "status", "True"));
 }
 
-/* Removes from a copy of a template what says where its pods may run. */
+/* Removes from a copy of a template the members that decide where its pods may run. */
 static void drop_scheduling(struct hf__json *template) {
         static const char *const members[] = {"metadata.annotations", "metadata.labels",
                                               "spec.nodeSelector",    "spec.schedulingGates",
@@ -160,7 +176,9 @@ static void drop_scheduling(struct hf__json *template) {
                 hf__json_remove(template, "spec.affinity");
 }
 
-/* Removes the resources of the containers that two templates have at the same place. */
+/* Removes the resources of the containers that two templates have at the same index and under the
+ * same name. Other containers are left alone: they make the templates differ. path: the list of
+ * containers. */
 static void drop_resources(struct hf__json *template, struct hf__json *other, const char *path) {
         struct hf__json *x = hf__json_first(hf__json_path(template, path)),
                         *y = hf__json_first(hf__json_path(other, path));
@@ -172,8 +190,9 @@ static void drop_resources(struct hf__json *template, struct hf__json *other, co
                 }
 }
 
-/* Whether the template stays as it is. An idle Job gets new nodes and resources from the queue that
- * starts it; the old object says whether it is idle, because the same update may start it. */
+/* Whether the template stays as it is. While a Job is idle, a queue such as Kueue may choose other
+ * nodes and resources for it, and then start it. The old object says whether it is idle, because
+ * the same update may start it. */
 static bool is_template_kept(const struct hf__json *spec, const struct hf__json *old,
                              struct hfd_causes *causes) {
         const struct hf__json *was = hf__json_get(old, "spec"),
@@ -197,6 +216,8 @@ static bool is_template_kept(const struct hf__json *spec, const struct hf__json 
         return hfd_causes_equal_by(causes, &hfd_pod_template_spec_schema, rest, old_rest);
 }
 
+/* old: the old Job, not only its spec, because is_idle reads the status. The cause for the template
+ * shows "{}" where Kubernetes prints the whole template. */
 static void validate_job_update(const struct hf__json *spec, const struct hf__json *old,
                                 struct hfd_causes *causes) {
         static const char *const fixed[] = {"completionMode", "podFailurePolicy",
@@ -213,6 +234,7 @@ static void validate_job_update(const struct hf__json *spec, const struct hf__js
 
 /* ---- Jobs and CronJobs ---- */
 
+/* field: the path of the spec, which is inside a template in a CronJob. */
 static void validate_job_spec(const struct hf__json *spec, const char *field,
                               struct hfd_causes *causes) {
         static const char *const counts[] = {"parallelism",          "completions",
@@ -258,6 +280,7 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
                 hfd_cron_schedule_validate(spec, was, causes);
         hfd_require_range(spec, "spec", "startingDeadlineSeconds", 0, INT64_MAX, not_negative,
                           causes);
+        /* A zone that was stored before the rule for zones existed may stay. */
         if (!old || !hfd_causes_equal(causes, hf__json_get(spec, "timeZone"),
                                       hf__json_get(was, "timeZone")))
                 hfd_cron_zone_validate(hf__json_get(spec, "timeZone"), causes);

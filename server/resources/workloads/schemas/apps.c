@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kinds of the group apps. Names, numbers and types are those of
- * k8s.io/api/apps/v1; they never change. Each table is sorted by name.
+ * The structural schemas of the kinds of the group apps: DaemonSet, Deployment, ReplicaSet,
+ * StatefulSet and ControllerRevision.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/apps/v1: the name in JSON, the
+ * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
+ * patchStrategy and patchMergeKey, and list_type and list_keys for the markers +listType and
+ * +listMapKey. A schema named *_text is a Go string type with a name of its own; error messages
+ * show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 

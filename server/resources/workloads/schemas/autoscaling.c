@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HorizontalPodAutoscalers. Names, numbers and types are those of
- * k8s.io/api/autoscaling/v2; they never change. Each table is sorted by name.
+ * The structural schema of HorizontalPodAutoscaler in version v2, the version that is stored.
+ * autoscaling_v1.c has the older one; autoscaler_conversion.c converts between the two.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/autoscaling/v2: the name in JSON,
+ * the schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
+ * patchStrategy and patchMergeKey, list_type and list_keys for the markers +listType and
+ * +listMapKey, and HFD_FIELD_KEEPS_EMPTY for a tag without omitempty. A schema named *_text is a Go
+ * string type with a name of its own; error messages show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 

@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PersistentVolumes, with the sources that only they have. Names, numbers and types are those of
- * k8s.io/api/core/v1; they never change. Each table is sorted by name.
+ * The structural schema of PersistentVolume, with the volume sources that pods do not have in the
+ * same form: a pod names a Secret of its own namespace, a PersistentVolume also names the
+ * namespace.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
+ * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ * HFD_FIELD_POINTER stands for a Go pointer and embedded_tag for the number of an embedded struct,
+ * which is an inner message in protobuf. A schema named *_text is a Go string type with a name of
+ * its own; error messages show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 

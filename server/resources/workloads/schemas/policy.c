@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PodDisruptionBudgets. Names, numbers and types are those of
- * k8s.io/api/policy/v1; they never change. Each table is sorted by name.
+ * The structural schema of PodDisruptionBudget.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/policy/v1: the name in JSON, the
+ * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ * HFD_FIELD_POINTER stands for a Go pointer, HFD_FIELD_MERGE and merge_key for the struct tags
+ * patchStrategy and patchMergeKey, and list_type and list_keys for the markers +listType and
+ * +listMapKey. A schema named *_text is a Go string type with a name of its own; error messages
+ * show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 
@@ -31,8 +41,9 @@ static const struct hfd_schema_field pod_disruption_budget_status_fields[] = {
          .merge_key = "type", .protobuf_tag = 7, .flags = HFD_FIELD_MERGE},
         {"currentHealthy", &hfd_schema_int32, .protobuf_tag = 4},
         {"desiredHealthy", &hfd_schema_int32, .protobuf_tag = 5},
-        /* Left out of protobuf, which has no maps of times here; only a disruption controller sets
-         * it. */
+        /* Without a number the field is left out of protobuf: the encoder has no maps of times
+         * (schema/protobuf_encode.h). Only Kubernetes' disruption controller sets it, and Holdfast
+         * does not run it. */
         {"disruptedPods",
          (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP, .items = &hfd_schema_time})},
         {"disruptionsAllowed", &hfd_schema_int32, .protobuf_tag = 3},

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scale, the kind of the subresource .../scale. Names, numbers and types are those of
- * k8s.io/api/autoscaling/v1; they never change. Each table is sorted by name.
+ * The structural schema of Scale, the kind of the body of the subresource .../scale.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/autoscaling/v1: the name in JSON,
+ * the schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 

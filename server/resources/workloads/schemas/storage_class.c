@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of volumes, and the capacity that they have. Names, numbers and types are those of
- * k8s.io/api/storage/v1; they never change. Each table is sorted by name.
+ * The structural schemas of StorageClass, VolumeAttributesClass and CSIStorageCapacity.
+ *
+ * A table has a row for each field of a Go struct of k8s.io/api/storage/v1: the name in JSON, the
+ * schema of the value, the number of the field in protobuf (protobuf_tag), and flags.
+ * HFD_FIELD_POINTER stands for a Go pointer. A schema named *_text is a Go string type with a name
+ * of its own; error messages show this name.
+ *
+ * Invariants: the rows of a table are sorted by name (strcmp), because look-ups bisect it. The
+ * number and the type of a field never change: clients that use protobuf find a field by its number
+ * alone.
  */
 #include "server/resources/workloads/workloads.h"
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks a file: SQLite's own structure first, then what versions.c relies on. Because compactions
+ * Checks the file of a store: SQLite's own structure first, then what versions.c relies on.
+ *
+ * Invariants: the file is only read, so an instance may use it meanwhile. Because compactions
  * remove versions (hfd_sqlite_sweep), a missing version is a fault only if it is newer than the
- * compacted revision.
+ * compacted revision: a good file never has a fault.
  */
 #include "server/storage/sqlite/files/file_check.h"
 
@@ -26,6 +28,8 @@ struct check {
         int64_t compacted; /* a revision; 0 = nothing was compacted */
 };
 
+/* Reports a fault. The first one is kept; of many, only the first HFD_SQLITE_FAULTS_MAX are
+ * reported, and all are counted. */
 static void __attribute__((format(printf, 2, 3)))
 fault(struct hfd_sqlite_faults *faults, const char *format, ...) {
         char text[sizeof faults->first];
@@ -84,6 +88,7 @@ static int check_structure(struct check *check, struct hf_status *reterr_status)
 
 /* ---- meta ---- */
 
+/* Checks the numbers in the table meta. As revisions: 0 <= swept <= compacted <= newest. */
 static int check_meta(struct check *check, struct hf_status *reterr_status) {
         int64_t history, swept, newest;
         int r = hfd_sqlite_plain_number(check->db, check->path,
@@ -119,11 +124,14 @@ static int check_meta(struct check *check, struct hf_status *reterr_status) {
 
 /* ---- versions ---- */
 
+/* A row of the table versions. */
 struct version {
         int64_t id, previous, created;
         bool is_deletion;
 };
 
+/* before: the version of the same key before this one in the file; NULL = there is none, or a
+ * compaction has removed it. */
 static void check_previous(struct check *check, const char *key, const struct version *version,
                            const struct version *before) {
         int64_t revision = revision_of(version->id);
@@ -149,6 +157,7 @@ static void check_previous(struct check *check, const char *key, const struct ve
                       key, revision, revision_of(version->previous), check->compacted);
 }
 
+/* A key keeps its creation revision until it is deleted. */
 static void check_created(struct check *check, const char *key, const struct version *version,
                           const struct version *before) {
         int64_t revision = revision_of(version->id), wanted = revision;

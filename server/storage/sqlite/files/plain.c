@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Connections to the file of a store, for code that runs no store.
+ * Connections to the file of a store, for commands that run no store: backup, restore, check and
+ * compact. The statements are texts, because each runs once.
  *
  * Invariant: a connection of HFD_SQLITE_READ cannot write. So it does not copy the WAL into the
  * file when it is closed either, and cannot disturb an instance that does so.
@@ -18,7 +19,7 @@
 #include "server/storage/sqlite/engine/header.h"
 #include "server/storage/store.h"
 
-#define BUSY_TIMEOUT_MSEC 5000
+#define BUSY_TIMEOUT_MSEC 5000 /* how long a statement waits for locks of other processes */
 
 int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reterr_status) {
         int r;
@@ -87,6 +88,7 @@ int hfd_sqlite_plain_begin(sqlite3 *db, const char *path, int64_t *ret_revision,
         return r;
 }
 
+/* Checks that the file is a store of a schema that this program knows. */
 static int check_owner(sqlite3 *db, const char *path, struct hf_status *reterr_status) {
         int64_t application, version = 0;
         int r = hfd_sqlite_plain_number(db, path, "PRAGMA application_id", &application,

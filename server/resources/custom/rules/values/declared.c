@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes declarations from schemas.
+ * Makes declarations from OpenAPI schemas. props: the properties of a schema as JSON, as in a
+ * CustomResourceDefinition. The functions call themselves for inner schemas; the validation of the
+ * definition limits their depth.
  *
- * Invariants: the largest sizes are those that Kubernetes assumes, since they decide which rules a
- * definition may have. Each object type has a name of its own, because types are compared by name.
+ * Invariants: the largest sizes are those that Kubernetes assumes, because they decide which rules
+ * a definition may have: the cost of a rule is estimated from them. Each object type has a name of
+ * its own, because types are compared by name. NULL means that memory ran out if d->arena->failed;
+ * otherwise expressions do not see such a part.
  */
 #include "server/resources/custom/rules/values/declared.h"
 
@@ -16,8 +20,9 @@
 #include "cel/values/type.h"
 #include "server/resources/custom/rules/values/rule_name.h"
 
+/* The largest request in bytes. A value without a limit in the schema is at most as large. */
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)
-#define NAME_MAX_SIZE 253 /* of metadata.name */
+#define NAME_MAX_SIZE 253 /* characters of metadata.name */
 
 static const struct hfd_declared *declare_type(struct hfd_declaring *d,
                                                const struct hf__json *props, bool root);
@@ -34,6 +39,8 @@ static bool read_limit(const struct hf__json *props, const char *name, int64_t *
 /* Characters may have four bytes, and the estimates count bytes. */
 static int64_t four_times(int64_t n) { return n > INT64_MAX / 4 ? INT64_MAX : 4 * n; }
 
+/* kind: how values are made; type_kind: the kind of their CEL type; max_size: of the type, in
+ * bytes, elements or fields. */
 static struct hfd_declared *new_declared(struct hfd_declaring *d, enum hfd_declared_kind kind,
                                          enum hf__cel_kind type_kind, int64_t min_size,
                                          int64_t max_size) {
@@ -50,11 +57,12 @@ static struct hfd_declared *new_declared(struct hfd_declaring *d, enum hfd_decla
         return declared;
 }
 
-/* The type of a declaration that is being made. */
+/* The type of a declaration that is not finished. Only here it is not const. */
 static struct hf__cel_type *type_of(struct hfd_declared *declared) {
         return (struct hf__cel_type *)(void *)declared->type;
 }
 
+/* The bytes of the longest text among the values of an enum. */
 static int64_t longest_value(const struct hf__json *values) {
         int64_t longest = 0;
 
@@ -64,6 +72,8 @@ static int64_t longest_value(const struct hf__json *values) {
         return longest;
 }
 
+/* A text with a format becomes a value of another type. The sizes are Kubernetes' estimates of the
+ * JSON, with the quotes. */
 static struct hfd_declared *declare_string(struct hfd_declaring *d, const struct hf__json *props) {
         int64_t max = REQUEST_MAX - 2;
         int64_t length;
@@ -96,7 +106,8 @@ static struct hfd_declared *declare_int_or_string(struct hfd_declaring *d,
         return new_declared(d, HFD_DECLARED_INT_OR_STRING, HF__CEL_DYN, 1, max);
 }
 
-/* The names of the keys of a list that is a map. false: out of memory. */
+/* Sets the escaped names of the keys of a list that is a map (x-kubernetes-list-map-keys). False:
+ * out of memory. */
 static bool set_keys(struct hfd_declaring *d, struct hfd_declared *list,
                      const struct hf__json *names) {
         size_t n = hf__json_count(names);
@@ -114,6 +125,8 @@ static bool set_keys(struct hfd_declaring *d, struct hfd_declared *list,
         return !d->arena->failed;
 }
 
+/* Without maxItems, a list has as many elements as fit in a request: each with a comma, and the
+ * list with two brackets. */
 static struct hfd_declared *declare_list(struct hfd_declaring *d, const struct hf__json *props) {
         const struct hf__json *items = hf__json_get(props, "items");
         const struct hfd_declared *element =
@@ -141,6 +154,8 @@ static struct hfd_declared *declare_list(struct hfd_declaring *d, const struct h
         return list;
 }
 
+/* Without maxProperties, a map has as many members as fit in a request: each needs six bytes for
+ * quotes, a key, a colon and a comma. */
 static struct hfd_declared *declare_map(struct hfd_declaring *d, const struct hf__json *props,
                                         const struct hf__json *values) {
         const struct hfd_declared *element =
@@ -198,6 +213,7 @@ static bool add_field(struct hfd_declaring *d, struct hfd_declared *object, cons
         return !d->arena->failed;
 }
 
+/* Of fields of a CEL type, by their names. */
 static int compare_types(const void *a, const void *b) {
         const struct hf__cel_field *one = a;
         const struct hf__cel_field *other = b;
@@ -205,7 +221,8 @@ static int compare_types(const void *a, const void *b) {
         return strcmp(one->name, other->name);
 }
 
-/* Sorts the fields, and makes the type of them. false: out of memory. */
+/* Sorts the fields of an object, and makes its CEL type from those that expressions can name. A
+ * reserved name has two fields there, one for each way to write it. False: out of memory. */
 static bool finish_object(struct hfd_declaring *d, struct hfd_declared *object) {
         struct hf__cel_field *fields =
                 hf__arena_alloc(d->arena, 2 * object->n_fields * sizeof *fields);
@@ -235,6 +252,7 @@ static bool finish_object(struct hfd_declaring *d, struct hfd_declared *object) 
         return true;
 }
 
+/* An object with room for n_fields. */
 static struct hfd_declared *new_object(struct hfd_declaring *d, size_t n_fields) {
         struct hfd_declared *object = new_declared(d, HFD_DECLARED_OBJECT, HF__CEL_OBJECT, 2, 0);
 
@@ -252,13 +270,15 @@ static bool add_string(struct hfd_declaring *d, struct hfd_declared *object, con
         return string && add_field(d, object, name, string);
 }
 
+/* The maxLength at a path of the schema, if it is less than max; otherwise max. */
 static int64_t capped_size(const struct hf__json *metadata, const char *path, int64_t max) {
         int64_t length;
 
         return hf__json_i64(metadata, path, &length) && length < max && length >= 0 ? length : max;
 }
 
-/* Adds the fields of every resource: apiVersion, kind, and from metadata only the names. */
+/* Adds the fields that every resource has: apiVersion, kind, and of metadata only the names. False:
+ * out of memory. */
 static bool add_meta(struct hfd_declaring *d, struct hfd_declared *object,
                      const struct hf__json *properties) {
         const struct hf__json *schema = hf__json_get(properties, "metadata");
@@ -288,7 +308,8 @@ static bool is_meta(const char *name) {
                strcmp(name, "metadata") == 0;
 }
 
-/* The shortest JSON has all required fields without a default. */
+/* Sets `required` of the fields, and min_size of the object: the shortest JSON has all required
+ * fields that have no default. */
 static void measure_object(struct hfd_declared *object, const struct hf__json *props) {
         const struct hf__json *properties = hf__json_get(props, "properties");
 
@@ -312,6 +333,7 @@ static void measure_object(struct hfd_declared *object, const struct hf__json *p
                                             object->fields[i].declared->min_size;
 }
 
+/* root: a whole or embedded resource, which has the fields of add_meta. */
 static struct hfd_declared *declare_object(struct hfd_declaring *d, const struct hf__json *props,
                                            bool root) {
         const struct hf__json *properties = hf__json_get(props, "properties");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Declares what expressions see of a schema: the type of each part, and how its values are made of
- * JSON.
+ * Declares what the expressions (CEL) of a custom resource see of its schema: the type of each
+ * part, and how a value of that type is made of JSON (rule_value.h). The checker uses the types;
+ * the estimates of costs use the sizes.
  *
- * Ownership: all of it belongs to an arena. Immutable once made. Thread: any.
+ * Ownership: declarations and everything in them belong to the arena that they are made in.
+ * Immutable once made. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,19 +33,20 @@ enum hfd_declared_kind {
 
 struct hfd_declared_field {
         const char *name;    /* in JSON */
-        const char *escaped; /* as expressions write it. NULL: they cannot */
-        bool reserved;       /* the name itself may be written after a dot, too */
-        bool required;       /* and there is no default */
-        /* NULL: its type is unknown, so that it takes part in comparisons only */
+        const char *escaped; /* as expressions write it (rule_name.h); NULL: they cannot name it */
+        bool reserved;       /* a word of CEL; after a dot, expressions may write `name` as well */
+        bool required;       /* the schema requires it, and has no default for it */
+        /* NULL: the type is unknown. Expressions cannot name the field, but comparisons of whole
+         * objects see it. */
         const struct hfd_declared *declared;
 };
 
 struct hfd_declared {
-        uint8_t kind; /* an enum hfd_declared_kind */
-        bool nullable;
-        bool closed; /* values leave out the fields that are not declared */
+        uint8_t kind;  /* an enum hfd_declared_kind */
+        bool nullable; /* null is a valid value */
+        bool closed;   /* values leave out the fields that are not declared */
         const struct hf__cel_type *type;
-        int64_t min_size;                  /* bytes of the shortest JSON */
+        int64_t min_size;                  /* bytes of the shortest JSON of such a value */
         struct hfd_declared_field *fields; /* of an OBJECT, sorted by name */
         size_t n_fields;
         const struct hfd_declared *element; /* of a LIST or MAP */
@@ -52,16 +55,16 @@ struct hfd_declared {
         size_t n_keys;
 };
 
-/* The state in which declarations are made. n_types numbers the object types, so that each has a
- * name of its own. */
+/* What the declarations that are made in one arena share. The caller sets the arena and n_types 0.
+ */
 struct hfd_declaring {
-        struct hf__arena *arena;
-        unsigned n_types;
+        struct hf__arena *arena; /* borrowed */
+        unsigned n_types;        /* object types so far; gives each one a name of its own */
 };
 
 enum hfd_declare_as {
         HFD_DECLARE_PART,
-        HFD_DECLARE_EMBEDDED, /* a resource within another */
+        HFD_DECLARE_EMBEDDED, /* a resource within another resource */
         HFD_DECLARE_RESOURCE, /* a whole resource. Of its metadata, only name and generateName are
                                * declared: the rest changes with each write, and may be large. */
 };
@@ -70,6 +73,6 @@ enum hfd_declare_as {
  * see such a part. */
 const struct hfd_declared *hfd_declare(struct hfd_declaring *declaring,
                                        const struct hf__json *props, enum hfd_declare_as as);
-/* NULL: there is none of this name. */
+/* The field of an OBJECT by its name in JSON. NULL: there is none. Takes logarithmic time. */
 const struct hfd_declared_field *hfd_declared_field(const struct hfd_declared *declared,
                                                     const char *name);

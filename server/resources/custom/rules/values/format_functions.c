@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The named formats, and validate(), which returns the list of rules that a text breaks, or
- * optional.none().
+ * The named formats of CEL expressions, and validate(), which returns the list of rules that a text
+ * breaks, or optional.none().
  *
- * Invariants: a check takes linear time. A text may contain NUL, which no format allows: it is
- * checked as a copy that has a control character there.
+ * Invariants: a check takes linear time. A text of CEL may contain NULs, which no format allows:
+ * the checks get a copy that has another control character there, so that it does not end at the
+ * NUL. The texts of the rules are Kubernetes'.
  */
 #include "server/resources/custom/rules/values/format_functions.h"
 
@@ -19,11 +20,12 @@
 
 /* The rules that a text breaks. */
 struct broken {
-        struct hf__cel_run *run;
+        struct hf__cel_run *run; /* borrowed; its memory has the texts */
         struct hf__cel_value rules[BROKEN_MAX];
         size_t n;
 };
 
+/* Adds a rule. If memory runs out, the run fails, which call_validate checks. */
 static void add_error(struct broken *out, const char *prefix, const char *rule) {
         size_t n_prefix = strlen(prefix);
         size_t n = n_prefix + strlen(rule);
@@ -36,9 +38,9 @@ static void add_error(struct broken *out, const char *prefix, const char *rule) 
         out->rules[out->n++] = hf__cel_string(text, n);
 }
 
-/* Whether the text has the pattern of a subdomain, whatever its length. */
+/* Whether the text has the pattern of a DNS subdomain, whatever its length. */
 static bool is_subdomain_text(const char *text) {
-        bool begins = true; /* a part */
+        bool begins = true; /* the next character begins a part */
         char last = '.';
 
         for (; *text; last = *text++) {
@@ -65,6 +67,8 @@ static void check_subdomain(struct broken *out, const char *text) {
         check_subdomain_text(out, "", text, "must be no more than 253 characters");
 }
 
+/* The checks below are those of struct format. Their texts differ from the rules for names of
+ * objects, which say "bytes" for "characters". */
 static void check_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
                 add_error(out, "", "must be no more than 63 characters");
@@ -152,6 +156,7 @@ static void check_datetime(struct broken *out, const char *text) {
                 add_error(out, "", "invalid datetime");
 }
 
+/* hf__cel_opaque.equal: each format is one static object. */
 static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
         return a == b;
 }
@@ -160,9 +165,9 @@ static const struct hf__cel_type format_type = {.kind = HF__CEL_OPAQUE,
                                                 .weight = 1,
                                                 .name = "kubernetes.NamedFormat"};
 
-/* A value of the type. */
+/* A value of the CEL type kubernetes.NamedFormat. */
 struct format {
-        struct hf__cel_opaque opaque;
+        struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the format */
         const char *name;
         void (*check)(struct broken *out, const char *text);
         bool prefix;        /* the prefix of a generated name: a dash at the end is allowed */
@@ -205,7 +210,8 @@ static const struct format formats[N_FORMATS] = {
         [DATETIME] = {OPAQUE, "datetime", check_datetime, false, 75},
 };
 
-/* A copy of the text as the format checks it. NULL: the run has failed. */
+/* A copy of the text for a check. A prefix may end with a dash, because something follows it, so
+ * the last two characters are replaced by a letter. NULL: the run has failed. */
 static const char *checked_text(struct hf__cel_run *run, const struct format *format,
                                 struct hf__cel_value text) {
         char *copy = hf__cel_alloc(run, (size_t)text.n + 1);
@@ -229,7 +235,8 @@ static struct hf__cel_value call_validate(struct hf__cel_run *run, const struct 
         struct hf__cel_value list;
         const char *text;
 
-        /* Subtracts 1, because the call itself was already charged 1. */
+        /* Kubernetes charges a match with the format's pattern. The row below has charged 1 for the
+         * call already, so 1 is subtracted. */
         if (!hf__cel_spend(run, text_cost * ((format->n_pattern + 3) / 4) - 1))
                 return hf__cel_failure(run);
         text = checked_text(run, format, args[1]);
@@ -255,6 +262,7 @@ static struct hf__cel_value call_named(struct hf__cel_run *run, const struct hf_
         return hf__cel_optional_none();
 }
 
+/* A function of CEL without arguments that returns a format. */
 #define FORMAT(function, id)                                                                       \
         static struct hf__cel_value function(struct hf__cel_run *run,                              \
                                              const struct hf__cel_value *args, unsigned n) {       \
@@ -278,6 +286,8 @@ FORMAT(datetime, DATETIME)
 #define F   "kubernetes.NamedFormat"
 #define ONE HF__CEL_COST_ONE
 
+/* A row: the name, the types of arguments and result (with a dot first: a method), the function,
+ * and what a call is charged (function.h). */
 const struct hf__cel_row hfd_format_functions[] = {
         {"validate", "." F "(string) -> optional_type(list(string))", call_validate, ONE},
         {"format.named", "(string) -> optional_type(" F ")", call_named, ONE},

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes a key as a part of a JSON pointer. Invariant: what was escaped is read as the same key. */
+/*
+ * Writes a key as a part of a JSON pointer (RFC 6901): "~" becomes "~0", and "/" becomes "~1".
+ *
+ * Invariant: the reader of the pointer gets the same key back.
+ */
 #include "server/resources/custom/rules/values/json_patch_functions.h"
 
 #include "cel/values/run.h"
 
+/* The work is charged before the key is read, because the argument may be long. */
 static struct hf__cel_value escape_key(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         size_t n_escaped = 0;

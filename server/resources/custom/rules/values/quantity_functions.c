@@ -2,8 +2,11 @@
 /*
  * The functions of CEL expressions that take or return a quantity.
  *
- * Invariant: a sum outside of the range of a quantity becomes the nearest bound, as one that is
- * parsed does.
+ * A quantity is a sign, a whole amount and an amount of billionths (schema/quantity.h). Its values
+ * are immutable, so a sum is a new value.
+ *
+ * Invariant: a sum outside of the range of a quantity becomes the nearest bound, as a parsed
+ * quantity does.
  */
 #include "server/resources/custom/rules/values/quantity_functions.h"
 
@@ -17,9 +20,9 @@ static const struct hf__cel_type quantity_type = {.kind = HF__CEL_OPAQUE,
                                                   .weight = 1,
                                                   .name = "kubernetes.Quantity"};
 
-/* A value of the type. */
+/* A value of the CEL type kubernetes.Quantity. */
 struct held {
-        struct hf__cel_opaque opaque;
+        struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the value */
         struct hfd_quantity quantity;
 };
 
@@ -32,6 +35,7 @@ static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaqu
                                     &((const struct held *)(const void *)b)->quantity) == 0;
 }
 
+/* A CEL value with a copy of the quantity, in the memory of the run. */
 static struct hf__cel_value keep_quantity(struct hf__cel_run *run,
                                           const struct hfd_quantity *quantity) {
         struct held *held = hf__cel_alloc(run, sizeof *held);
@@ -43,7 +47,8 @@ static struct hf__cel_value keep_quantity(struct hf__cel_run *run,
         return hf__cel_opaque_value(&held->opaque);
 }
 
-/* NULL, or why the text is not a quantity. */
+/* Returns NULL, or why the text is not a quantity. A text that is too long is cut one byte behind
+ * the limit, so that the parser refuses it. */
 static const char *parse_quantity(struct hf__cel_value text, struct hfd_quantity *ret_quantity) {
         char copy[HFD_QUANTITY_INPUT_MAX + 2];
         size_t n = text.n > HFD_QUANTITY_INPUT_MAX ? HFD_QUANTITY_INPUT_MAX + 1 : text.n;
@@ -120,7 +125,9 @@ static struct hf__cel_value as_double(struct hf__cel_run *run, const struct hf__
 
 /* ---- sums ---- */
 
-/* Adds the amounts, which are both not negative, without the signs. */
+/* The next three functions see amounts without their signs. */
+
+/* a += b. */
 static void add_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
         a->nano += b->nano;
         a->whole += b->whole + a->nano / NANO; /* each is at most INT64_MAX */
@@ -131,7 +138,7 @@ static void add_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
         }
 }
 
-/* a - b of the amounts, a not being the smaller one. */
+/* a -= b. a is not smaller than b. */
 static void subtract_amounts(struct hfd_quantity *a, const struct hfd_quantity *b) {
         if (a->nano < b->nano) {
                 a->nano += NANO;
@@ -145,6 +152,7 @@ static bool is_smaller_amount(const struct hfd_quantity *a, const struct hfd_qua
         return a->whole != b->whole ? a->whole < b->whole : a->nano < b->nano;
 }
 
+/* The sum has the form of a (decimal or binary suffix), as in Kubernetes, and zero has no sign. */
 static struct hf__cel_value sum_of(struct hf__cel_run *run, struct hfd_quantity a,
                                    struct hfd_quantity b) {
         struct hfd_quantity result = a;
@@ -163,7 +171,7 @@ static struct hf__cel_value sum_of(struct hf__cel_run *run, struct hfd_quantity 
         return keep_quantity(run, &result);
 }
 
-/* A quantity, or an int as one. */
+/* The second argument of a sum: a quantity, or an int, which becomes one. */
 static struct hfd_quantity operand(struct hf__cel_value value) {
         struct hfd_quantity quantity;
 
@@ -191,6 +199,8 @@ static struct hf__cel_value call_subtract(struct hf__cel_run *run, const struct 
 #define Q   "kubernetes.Quantity"
 #define ONE HF__CEL_COST_ONE
 
+/* A row: the name, the types of arguments and result (with a dot first: a method), the function,
+ * and what a call is charged (function.h). */
 const struct hf__cel_row hfd_quantity_functions[] = {
         {"quantity", "(string) -> " Q, call_quantity, HF__CEL_COST_FIRST},
         {"isQuantity", "(string) -> bool", is_quantity, HF__CEL_COST_FIRST},

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Escapes the names of properties.
+ * Escapes the names of properties, because CEL has only letters, digits and underscores in names.
+ * The escapes are those of Kubernetes.
  *
- * Invariant: two names have different escapes, so that a value can be found by its escaped name.
+ * Invariant: different names have different escapes, so that a field is found by its escaped name.
+ * Two underscores are escaped themselves for this reason.
  */
 #include "server/resources/custom/rules/values/rule_name.h"
 
@@ -15,6 +17,7 @@
 /* Kubernetes escapes the words that are reserved in an expression, and no others. */
 bool hfd_rule_name_is_reserved(const char *name) { return hf__cel_name_is_reserved(name); }
 
+/* Whether the character needs no escape. */
 static bool is_letter(char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '_';
@@ -42,7 +45,9 @@ const char *hfd_rule_name(struct hf__arena *arena, const char *name) {
 
         if (n == 0 || (*name >= '0' && *name <= '9'))
                 return NULL;
-        escaped = hf__arena_alloc(arena, 9 * n + 5); /* "__slash__" is the longest for one */
+        /* The longest replacement of one character is "__slash__", 9 bytes; 5 bytes are for a NUL
+         * and the underscores around a reserved word. */
+        escaped = hf__arena_alloc(arena, 9 * n + 5);
         if (!escaped)
                 return NULL;
         at = escaped;

@@ -5,8 +5,10 @@
 
 struct hf__arena;
 
-/* "a-b" is written "a__dash__b", and a word of the language like "for" is written "__for__". NULL:
- * the name cannot be written in an expression, or, if the arena has failed, memory ran out. */
+/* The name as an expression writes it: "a__dash__b" for "a-b", and "__for__" for "for", which is a
+ * word of CEL. The text belongs to the arena. NULL: the name cannot be written in an expression;
+ * or, if arena->failed, memory ran out. */
 const char *hfd_rule_name(struct hf__arena *arena, const char *name);
-/* Whether it is a word of the language. After a dot such a name may also stand as it is. */
+/* Whether the name is a word that CEL reserves. After a dot, such a name may also stand unescaped.
+ */
 bool hfd_rule_name_is_reserved(const char *name);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes values of JSON, all at once: an evaluation then only reads them.
+ * Makes CEL values from JSON, for a whole object at once: an evaluation then only reads them. After
+ * arena->failed is set, functions return anything, and the caller of hfd_rule_value checks it once.
  *
- * Invariants: an object has its fields by their escaped names, and a null field is absent, as in
- * Kubernetes. A field without a declaration is there, too, so that comparisons see it, but the
- * checker lets no expression name it. A list that is a set or a map compares without order.
+ * Invariants: an object has its fields under their escaped names, and a field that is null is
+ * absent, as in Kubernetes. A field without a declaration is there as well, so that comparisons see
+ * it; the checker lets no expression name it. Lists that are sets or maps (x-kubernetes-list-type)
+ * compare without regard to order, for which they have a function that makes the key of an element.
  */
 #include "server/resources/custom/rules/values/rule_value.h"
 
@@ -21,13 +23,13 @@
 #include "server/resources/custom/rules/values/declared.h"
 #include "server/resources/custom/rules/values/rule_name.h"
 
-#define INDEX_MIN 8 /* entries from which a map gets an index */
+#define INDEX_MIN 8 /* maps with fewer entries are searched one by one, without an index */
 
 static struct hf__cel_value convert_json(struct hf__arena *arena,
                                          const struct hfd_declared *declared,
                                          const struct hf__json *json);
 
-/* Go's name for the type of a JSON value. */
+/* Go's name for the type of a JSON value, which kube-apiserver's errors show. */
 static const char *type_name(const struct hf__json *json) {
         int64_t whole;
 
@@ -44,7 +46,7 @@ static const char *type_name(const struct hf__json *json) {
         return hf__json_is_number(json) ? "float64" : "<nil>";
 }
 
-/* An error with a text in front of another, of which at most 200 bytes are shown. */
+/* An error value with the text `what`, and after it at most 200 bytes of `detail`. */
 static struct hf__cel_value error_value(struct hf__arena *arena, const char *what,
                                         const char *detail) {
         char text[400];
@@ -61,8 +63,9 @@ static struct hf__cel_value text_value(const struct hf__json *json) {
         return hf__cel_string(text, strlen(text));
 }
 
-/* ---- the keys of sets and of maps that are written as lists ---- */
+/* ---- the keys of the elements of lists that are sets or maps ---- */
 
+/* The key of a scalar is the scalar itself, if CEL can look it up, else a text for it. */
 static struct hf__cel_value scalar_key(struct hf__cel_run *run, struct hf__cel_value value) {
         char text[64];
 
@@ -84,11 +87,13 @@ static struct hf__cel_value scalar_key(struct hf__cel_run *run, struct hf__cel_v
         }
 }
 
+/* hf__cel_list.key of a set. */
 static struct hf__cel_value key_of_set(struct hf__cel_run *run, const struct hf__cel_list *list,
                                        struct hf__cel_value element) {
         return scalar_key(run, element);
 }
 
+/* The member of an element; null if it is absent, which is then its key. */
 static struct hf__cel_value member_of(struct hf__cel_value element, const char *key) {
         struct hf__cel_value value = hf__cel_null();
 
@@ -98,7 +103,8 @@ static struct hf__cel_value member_of(struct hf__cel_value element, const char *
         return hf__cel_null();
 }
 
-/* One key stands for itself; several make a text in which each has its kind and length. */
+/* hf__cel_list.key of a map. One key stands for itself. Several become one text, in which each has
+ * its kind and length, so that no two combinations of keys have the same text. */
 static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf__cel_list *list,
                                        struct hf__cel_value element) {
         const struct hfd_declared *declared = list->data;
@@ -130,7 +136,7 @@ static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf_
 
 /* ---- lists and maps ---- */
 
-/* declared NULL: of any JSON. */
+/* declared NULL: the elements may have any type. */
 static struct hf__cel_value convert_list(struct hf__arena *arena,
                                          const struct hfd_declared *declared,
                                          const struct hf__json *json) {
@@ -151,6 +157,7 @@ static struct hf__cel_value convert_list(struct hf__arena *arena,
         return hf__cel_list_value(list);
 }
 
+/* A map with n entries, which it keeps. */
 static struct hf__cel_value new_map(struct hf__arena *arena, struct hf__cel_entry *entries,
                                     size_t n) {
         struct hf__cel_map *map = hf__arena_alloc(arena, sizeof *map);
@@ -166,6 +173,7 @@ static struct hf__cel_value new_map(struct hf__arena *arena, struct hf__cel_entr
         return hf__cel_map_value(map);
 }
 
+/* element: the declaration of the values; NULL: they may have any type. */
 static struct hf__cel_value convert_map(struct hf__arena *arena, const struct hfd_declared *element,
                                         const struct hf__json *json) {
         struct hf__cel_entry *entries =
@@ -183,6 +191,7 @@ static struct hf__cel_value convert_map(struct hf__arena *arena, const struct hf
         return new_map(arena, entries, n);
 }
 
+/* There is room for two entries for each member: one with a reserved name has two names. */
 static struct hf__cel_value convert_object(struct hf__arena *arena,
                                            const struct hfd_declared *object,
                                            const struct hf__json *json) {
@@ -201,7 +210,8 @@ static struct hf__cel_value convert_object(struct hf__arena *arena,
                 if (hf__json_is_null(m) || (!field && object->closed))
                         continue;
                 value = convert_json(arena, field ? field->declared : NULL, m);
-                /* A name that cannot be escaped is not the escaped form of another name either. */
+                /* A name that cannot be escaped stays as it is. It is not the escaped form of
+                 * another name, so it hides no field. */
                 escaped = escaped ? escaped : name;
                 entries[n++] =
                         (struct hf__cel_entry){hf__cel_string(escaped, strlen(escaped)), value};
@@ -227,6 +237,7 @@ static struct hf__cel_value convert_bytes(struct hf__arena *arena, const char *t
         return copy ? hf__cel_bytes(copy, n) : hf__cel_null();
 }
 
+/* kind: an enum hfd_declared_kind of a text. */
 static struct hf__cel_value convert_text(struct hf__arena *arena, uint8_t kind, const char *text) {
         struct hf__cel_value value = hf__cel_null();
         int64_t nanoseconds;
@@ -251,7 +262,7 @@ static struct hf__cel_value convert_text(struct hf__arena *arena, uint8_t kind, 
         }
 }
 
-/* ---- any ---- */
+/* ---- values of any type ---- */
 
 static struct hf__cel_value convert_number(const struct hf__json *json) {
         int64_t whole;
@@ -260,7 +271,7 @@ static struct hf__cel_value convert_number(const struct hf__json *json) {
                                               : hf__cel_double(hf__json_number(json));
 }
 
-/* A value whose type nobody declares. */
+/* A value without a declaration: its type is that of the JSON. */
 static struct hf__cel_value convert_untyped_value(struct hf__arena *arena,
                                                   const struct hf__json *json) {
         if (hf__json_is_object(json))

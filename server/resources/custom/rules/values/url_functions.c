@@ -2,8 +2,9 @@
 /*
  * The functions of CEL expressions that take or return a URL: url('https://a/b').getHost().
  *
- * Invariant: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL or an absolute
- * path, in which # has no meaning.
+ * Invariants: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL or an
+ * absolute path, in which # has no meaning. Parts of a URL are not ended by a NUL. Work that grows
+ * faster than the text is charged before it is done.
  */
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -18,6 +19,7 @@ static const struct hf__cel_type url_type = {.kind = HF__CEL_OPAQUE,
                                              .weight = 1,
                                              .name = "kubernetes.URL"};
 
+/* A part of a text; borrowed. */
 struct text {
         const char *at;
         size_t n;
@@ -26,7 +28,7 @@ struct text {
 /* A value of the CEL type kubernetes.URL. Its parts point into the text that was parsed, which
  * lives at least as long as the evaluation. */
 struct url {
-        struct hf__cel_opaque opaque;
+        struct hf__cel_opaque opaque; /* first, so that a pointer to it is one to the value */
         struct text whole;
         struct text scheme;
         struct text host; /* with the port */
@@ -34,6 +36,7 @@ struct url {
         struct text query;
 };
 
+/* URLs are equal if their texts are. */
 static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
         const struct text *x = &((const struct url *)(const void *)a)->whole;
         const struct text *y = &((const struct url *)(const void *)b)->whole;
@@ -41,6 +44,7 @@ static bool are_equal(const struct hf__cel_opaque *a, const struct hf__cel_opaqu
         return x->n == y->n && (x->n == 0 || memcmp(x->at, y->at, x->n) == 0);
 }
 
+/* The text without its first n bytes. */
 static struct text text_after(struct text t, size_t n) { return (struct text){t.at + n, t.n - n}; }
 
 static bool begins_with(struct text t, const char *start) {
@@ -49,7 +53,8 @@ static bool begins_with(struct text t, const char *start) {
         return t.n >= n && memcmp(t.at, start, n) == 0;
 }
 
-/* The place of the last c in the text; t.n = it contains none. */
+/* The index of the last c in the text; t.n = it contains none. first_index has the same result for
+ * the first c. */
 static size_t last_index(struct text t, char c) {
         const char *found = t.at && t.n > 0 ? memrchr(t.at, c, t.n) : NULL;
 
@@ -99,6 +104,7 @@ static bool is_port(struct text t) {
         return true;
 }
 
+/* Returns NULL, or Go's words for what is wrong with a host and its port. */
 static const char *check_host(struct text host) {
         size_t end = last_index(host, ']');
 
@@ -124,7 +130,8 @@ static bool is_user(struct text t) {
         return has_escapes(t, false);
 }
 
-/* Takes the scheme off the text. false: it begins with a colon. */
+/* Moves the scheme from the beginning of *rest to *ret_scheme, and drops the colon. Without a
+ * scheme *ret_scheme is empty. False: the text begins with a colon. */
 static bool take_scheme(struct text *rest, struct text *ret_scheme) {
         size_t n = 0;
 
@@ -141,6 +148,8 @@ static bool take_scheme(struct text *rest, struct text *ret_scheme) {
         return true;
 }
 
+/* Moves the authority after "//" from *rest to out->host. Returns NULL, or Go's words for what is
+ * wrong with it. */
 static const char *take_authority(struct text *rest, struct url *out) {
         struct text authority = text_after(*rest, 2);
         size_t n = first_index(authority, '/');
@@ -155,7 +164,7 @@ static const char *take_authority(struct text *rest, struct url *out) {
         return check_host(out->host);
 }
 
-/* NULL, or why the text is no URL. */
+/* Returns NULL, or Go's words for why the text is no URL. */
 static const char *parse_url(struct hf__cel_value value, struct url *out) {
         struct text rest = {value.as.text, value.n};
         size_t question;
@@ -196,6 +205,7 @@ const char *hfd_url_check(const char *text, size_t n) {
         return parse_url(hf__cel_string(text, n), &parsed);
 }
 
+/* An empty part may have no address. */
 static struct hf__cel_value string_of(struct text t) {
         return hf__cel_string(t.n > 0 ? t.at : "", t.n);
 }
@@ -243,7 +253,7 @@ static struct hf__cel_value call_host(struct hf__cel_run *run, const struct hf__
         return string_of(url_of(args[0])->host);
 }
 
-/* The place of the colon before the port; without a port, the end of the host. */
+/* The index of the colon before the port; without a port, the end of the host. */
 static size_t port_start(struct text h) {
         size_t colon = last_index(h, ':');
         size_t bracket = last_index(h, ']');
@@ -274,8 +284,8 @@ static struct hf__cel_value call_path(struct hf__cel_run *run, const struct hf__
         return string_of(url_of(args[0])->path);
 }
 
-/* The text without its escapes. Returns an error if an escape is malformed, or if the run has
- * failed. */
+/* A part of a query without its escapes; a plus stands for a space. An error value if an escape is
+ * malformed, or if the run has failed. */
 static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t) {
         char *out = hf__cel_alloc(run, t.n + 1);
         size_t n = 0;
@@ -296,8 +306,8 @@ static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t
         return hf__cel_string(out, n);
 }
 
-/* Takes the next pair off a query. false: the result has no such pair, because it is empty,
- * contains a semicolon or has a malformed escape. Go leaves out such pairs, too. */
+/* Moves the next pair from *query to *ret. False: the pair does not count, because it is empty,
+ * contains a semicolon or has a malformed escape; Go leaves out such pairs as well. */
 static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
         struct text pair = {query->at, first_index(*query, '&')};
         size_t equals;
@@ -315,7 +325,7 @@ static bool same_key(struct hf__cel_value a, struct hf__cel_value b) {
         return a.n == b.n && memcmp(a.as.text, b.as.text, a.n) == 0;
 }
 
-/* Each key with the list of its values, in their order. */
+/* A map of each key to the list of its values, in their order. */
 static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         struct text rest = url_of(args[0])->query;
@@ -354,6 +364,8 @@ static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf_
 #define U   "kubernetes.URL"
 #define ONE HF__CEL_COST_ONE
 
+/* A row: the name, the types of arguments and result (with a dot first: a method), the function,
+ * and what a call is charged (function.h). */
 const struct hf__cel_row hfd_url_functions[] = {
         {"url", "(string) -> " U, call_url, HF__CEL_COST_FIRST},
         {"isURL", "(string) -> bool", is_url, ONE},

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds elements of lists by their identity (canonical.h). Identities are sorted rather than
- * hashed, so that no choice of elements makes the search for equal ones quadratic.
+ * Finds elements of lists by their identity (canonical.h).
+ *
+ * Invariants: identities are sorted, not hashed, so that no choice of elements makes the search for
+ * equal ones quadratic. JSON that a client may nest is printed by functions that call themselves;
+ * the parser limits the depth (base/json.h).
  */
 #include "server/resources/custom/schema/check/canonical.h"
 
@@ -11,6 +14,7 @@
 
 #include "base/json.h"
 
+/* For qsort: members of an object by their keys. */
 static int compare_members(const void *a, const void *b) {
         const struct hf__json *const *x = a, *const *y = b;
 
@@ -84,6 +88,7 @@ int hfd_identity_print(const struct hf__json *element, const char *const *keys,
         return r != 0 ? r : out->error;
 }
 
+/* For qsort: by text, then by index, because qsort may change the order of equal elements. */
 static int compare_identities(const void *a, const void *b) {
         const struct hfd_identity *x = a, *y = b;
         int order = strcmp(x->text, y->text);
@@ -113,7 +118,7 @@ int hfd_identities_init(struct hfd_identities *identities, const struct hf__json
                 r = texts->error;
         if (r != 0)
                 return r;
-        /* Now the texts do not move any more. */
+        /* Only now are the pointers set, because the buffer of the texts moves while it grows. */
         const char *text = texts->data;
         for (size_t i = 0; i < identities->n; i++, text += strlen(text) + 1)
                 identities->list[i].text = text;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The causes of an object that its schema refuses. The texts are wire format.
+ * The causes of an object that its schema refuses.
  *
- * Invariants: a cause that is already there is not added again, as several schemas may refuse a
- * value for the same reason; every text has a fixed size and is cut to fit, because keys and values
- * come from clients.
+ * Invariants: the texts are those of Kubernetes, because clients show them and tests compare them.
+ * A cause that is there already is not added again, because several schemas (of an allOf) may
+ * refuse a value for the same reason. Every text has a fixed size and is cut to fit, because keys
+ * and values come from clients.
  */
 #include "server/resources/custom/schema/check/check_report.h"
 
@@ -18,9 +19,11 @@
 #include "base/quote.h"
 #include "base/strbuf.h"
 
-#define DETAIL_MAX 420
+#define DETAIL_MAX 420 /* bytes of the part of a message after the path, with the NUL */
 #define KEY_MAX    120 /* bytes of a key that are shown */
 
+/* Appends the steps from the root to the place. It calls itself for the steps above, as many as the
+ * object is deep. An error stays in the buffer. */
 static void put_steps(const struct hfd_place *place, bool has_brackets, struct hf__strbuf *out) {
         if (!place->up)
                 return;
@@ -55,7 +58,8 @@ void hfd_check_report_field(const struct hfd_check_report *report, const struct 
         print_steps(place, true, report->prefix, field);
 }
 
-/* The field of a cause whose message has a path: without brackets. */
+/* Writes the field of a cause whose message has the path as well. Kubernetes writes these fields
+ * without brackets, and "<nil>" for the root. */
 static void body_field(const struct hfd_check_report *report, const struct hfd_place *place,
                        char *field) {
         print_steps(place, false, report->prefix, field);
@@ -75,7 +79,8 @@ void hfd_check_report_value(const struct hf__json *value, char text[HFD_REPORT_V
         hf__strbuf_done(&out);
 }
 
-/* Removes the last cause if another one is equal to it. n_before: how many there were before it. */
+/* Removes the cause that was added last if an earlier one is equal to it. n_before: how many causes
+ * there were before; if the causes were full, none was added. */
 static void drop_repeated(struct hfd_causes *causes, size_t n_before) {
         const struct hfd_cause *last = &causes->items[n_before];
 
@@ -178,7 +183,8 @@ void hfd_check_report_too_many(const struct hfd_check_report *report, const stru
         drop_repeated(report->causes, n_before);
 }
 
-/* The values of an enum, each in quotes, also those that are not texts. */
+/* Writes the values of an enum, each in quotes, also those that are not texts. Values that do not
+ * fit are left out. */
 static void print_enum(const struct hf__json *values, char *out, size_t max) {
         char quoted[HFD_REPORT_VALUE_MAX];
         struct hf__strbuf text = {0};

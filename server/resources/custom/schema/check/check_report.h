@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reports what is wrong with a value in the words of Kubernetes. Most messages name the value as
- * "spec.list[0].name in body". Thread: owner only.
+ * Adds causes for what is wrong with a value, in the words of Kubernetes. Most messages name the
+ * value as "spec.list[0].name in body". A cause that is there already is not added again. The
+ * functions borrow their arguments for the call only. Thread: owner only.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,23 +11,24 @@
 #include "server/resources/causes.h"
 #include "server/schema/place.h"
 
-#define HFD_REPORT_PATH_MAX  160 /* as in struct hfd_cause */
+#define HFD_REPORT_PATH_MAX 160 /* as in struct hfd_cause */
+/* Bytes of a value in a cause, with the NUL; longer ones are cut. */
 #define HFD_REPORT_VALUE_MAX 310
 
 struct hf__json;
 
 struct hfd_check_report {
-        struct hfd_causes *causes;
-        const char *prefix; /* of the fields of causes; "" = none */
+        struct hfd_causes *causes; /* borrowed */
+        const char *prefix;        /* of the fields of causes; "" = none; borrowed */
 };
 
-/* The path as messages name it, "spec.list[0].name". */
+/* Writes the path of a place as messages have it: "spec.list[0].name". */
 void hfd_check_report_path(const struct hfd_place *place, char path[HFD_REPORT_PATH_MAX]);
-/* The field of a cause: as above after the prefix. A step that is a key of a map, which has no
- * `in`, is in brackets: "spec.map[key]". */
+/* Writes the field of a cause: the prefix and the path. A key of a map (a place without `in`) is in
+ * brackets: "spec.map[key]". */
 void hfd_check_report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                             char field[HFD_REPORT_PATH_MAX]);
-/* The value as Kubernetes prints it in a cause: text in quotes, anything else as JSON. */
+/* Writes a value as Kubernetes prints it in a cause: a text in quotes, anything else as JSON. */
 void hfd_check_report_value(const struct hf__json *value, char text[HFD_REPORT_VALUE_MAX]);
 
 /* "PATH in body DETAIL", an Invalid value. */
@@ -37,7 +39,8 @@ hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
                        size_t n, const char *format, ...);
-/* found: the name of the type that the value has. */
+/* The value has the type `found`, not `wanted`. Then: a text does not have the format; a member is
+ * missing; a text is longer than `max` bytes; a list has n elements, more than `max`. */
 void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                            const char *wanted, const char *found);
 void hfd_check_report_format(const struct hfd_check_report *report, const struct hfd_place *place,
@@ -48,10 +51,10 @@ void hfd_check_report_too_long(const struct hfd_check_report *report, const stru
                                int64_t max);
 void hfd_check_report_too_many(const struct hfd_check_report *report, const struct hfd_place *place,
                                size_t n, int64_t max);
-/* values: the array of an enum. */
+/* The value is not one of `values`, the array of an enum. */
 void hfd_check_report_enum(const struct hfd_check_report *report, const struct hfd_place *place,
                            const struct hf__json *value, const struct hf__json *values);
-/* A whole message, and the value as it is shown. */
+/* An Invalid value with a whole message. value: as the cause shows it. */
 void hfd_check_report_detail(const struct hfd_check_report *report, const struct hfd_place *place,
                              const char *value, const char *detail);
 /* A message that names no field: its cause has the field "<nil>". */

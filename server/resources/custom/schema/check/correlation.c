@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Correlates a new value with the old one.
+ * Finds the old children that the children of a new value replace (correlation.h).
  *
- * Invariant: the cost for all children together is about that of sorting them. Members mostly have
- * the same order in both values, so the next one is tried first, and an index is made only when
- * that fails.
+ * Invariant: all children together cost about as much as sorting them, n log n. Members mostly have
+ * the same order in both values, so the next old member is tried first, and an index is made only
+ * when that fails.
  */
 #include "server/resources/custom/schema/check/correlation.h"
 

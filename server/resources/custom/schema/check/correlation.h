@@ -14,13 +14,14 @@ struct hfd_causes;
 struct hfd_correlation {
         const struct hf__json *old;        /* the old value; NULL = none corresponds */
         const struct hf__json *next;       /* the member of old after the one that was found last */
-        struct hf__json_index *index;      /* owned; NULL = not needed yet */
-        struct hfd_identities *identities; /* the same */
+        struct hf__json_index *index;      /* of members; owned; NULL = not needed yet */
+        struct hfd_identities *identities; /* of elements; owned; NULL = not needed yet */
         const struct hfd_custom_node *structure; /* NULL = not known */
         struct hfd_causes *causes;               /* borrowed; they note if memory runs out */
 };
 
-/* structure: the node of the value in the structure of the schema. */
+/* structure: the node of the value in the structure of the schema, which says how its elements are
+ * identified. Both values are borrowed until hfd_correlation_done. */
 void hfd_correlation_init(struct hfd_correlation *correlation,
                           const struct hfd_custom_node *structure, const struct hf__json *old,
                           struct hfd_causes *causes);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks embedded resources. Their metadata must have the form of ObjectMeta; a name is not
- * required, and may be any segment of a path.
+ * Checks embedded resources (x-kubernetes-embedded-resource): whole objects within a custom
+ * resource. Their metadata must have the form of ObjectMeta. A name is not required, and may be any
+ * segment of a path, because the rules of the kind are not known.
+ *
+ * Invariant: the texts of the causes are those of Kubernetes. The recursion is as deep as the
+ * object and the schema are nested.
  */
 #include "server/resources/custom/schema/check/embedded.h"
 
@@ -28,6 +32,7 @@ static const char dns_1035_rule[] =
         "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
         "'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
+/* "Invalid value" at the place. */
 static void report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *detail) {
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
@@ -37,6 +42,7 @@ static void report_field(const struct hfd_check_report *report, const struct hfd
         hfd_cause_invalid(report->causes, field, text, detail);
 }
 
+/* "VERSION" or "GROUP/VERSION". */
 static void check_api_version(const struct hfd_check_report *report, const struct hfd_place *place,
                               const struct hf__json *value) {
         const char *text = hf__json_text(value), *slash = text ? strchr(text, '/') : NULL;
@@ -53,6 +59,7 @@ static void check_api_version(const struct hfd_check_report *report, const struc
         }
 }
 
+/* A kind is a DNS label in CamelCase, so it is checked in lower case. */
 static void check_kind(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hf__json *value) {
         const char *text = hf__json_text(value);
@@ -78,7 +85,7 @@ static void check_kind(const struct hfd_check_report *report, const struct hfd_p
                 report_field(report, place, value, dns_1035_rule);
 }
 
-/* Adds the causes with the path of the resource before their fields. */
+/* Adds the causes in `found`, with the path of the resource before their fields. */
 static void add_causes(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hfd_causes *found) {
         struct hfd_causes *causes = report->causes;
@@ -94,7 +101,8 @@ static void add_causes(const struct hfd_check_report *report, const struct hfd_p
         }
 }
 
-/* metadata has the form of ObjectMeta. 0 or -ENOMEM. */
+/* Checks metadata that has the form of ObjectMeta, by the rules for all kinds. They require a name,
+ * so an absent one is replaced in a copy, as in Kubernetes. place: of metadata. 0 or -ENOMEM. */
 static int check_meta(const struct hfd_check_report *report, const struct hfd_place *place,
                       const struct hf__json *metadata) {
         const struct hfd_resource resource = {.group = "embedded",
@@ -119,6 +127,7 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
         return found ? r : -ENOMEM;
 }
 
+/* Checks metadata first by the schema of ObjectMeta, then by the rules of check_meta. */
 static void check_metadata(const struct hfd_check_report *report, const struct hfd_place *place,
                            const struct hf__json *value) {
         struct hf__json *copy = hf__json_dup(value);
@@ -140,6 +149,7 @@ static void check_metadata(const struct hfd_check_report *report, const struct h
         hf__json_free(copy);
 }
 
+/* Checks one embedded resource. */
 static void check_resource(const struct hfd_check_report *report, const struct hf__json *value,
                            const struct hfd_custom_node *node, const struct hfd_place *place) {
         static const char *const required[] = {"apiVersion", "kind"};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds elements of sets and maps that occur twice.
+ * Finds elements that occur twice in lists of type set or map.
  *
- * Invariant: as in Kubernetes the second occurrence is reported, and further ones are not.
+ * Invariants: as in Kubernetes, the second occurrence of an element gets a cause, and further ones
+ * do not. The time grows with n log n: equal elements are neighbours after sorting (canonical.h).
  */
 #include "server/resources/custom/schema/check/list_types.h"
 
@@ -12,6 +13,7 @@
 #include "base/json.h"
 #include "server/resources/custom/schema/check/canonical.h"
 
+/* The cause shows a text as it is, and anything else as its identity. */
 static void report_repeated(const struct hfd_check_report *report, const struct hfd_place *list,
                             const struct hfd_identity *identity) {
         const struct hfd_place place = {.up = list, .index = identity->index};
@@ -24,6 +26,7 @@ static void report_repeated(const struct hfd_check_report *report, const struct 
                             hf__json_is_string(identity->element) ? text : identity->text);
 }
 
+/* For qsort: pointers to identities by the index of the element. */
 static int compare_places(const void *a, const void *b) {
         const struct hfd_identity *x = *(const struct hfd_identity *const *)a,
                                   *y = *(const struct hfd_identity *const *)b;
@@ -31,7 +34,8 @@ static int compare_places(const void *a, const void *b) {
         return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Collects the second element of each run of equal ones into list, and returns their number. */
+/* Collects the second element of each run of equal ones into `list`, in the order of the elements,
+ * and returns their number. `list` has room for all identities. */
 static size_t find_repeated(const struct hfd_identities *identities,
                             const struct hfd_identity **list) {
         size_t n = 0;
@@ -48,6 +52,7 @@ static size_t find_repeated(const struct hfd_identities *identities,
         return n;
 }
 
+/* keys: of a list of type map; NULL: the list is a set. */
 static bool check_unique(const struct hfd_check_report *report, bool records,
                          const struct hf__json *array, const char *const *keys,
                          const struct hfd_place *place) {
@@ -73,6 +78,7 @@ static bool check_unique(const struct hfd_check_report *report, bool records,
         return valid;
 }
 
+/* The elements of a list of type map must be objects before they can be compared by their keys. */
 static bool check_map(const struct hfd_check_report *report, bool records,
                       const struct hfd_custom_node *node, const struct hf__json *array,
                       const struct hfd_place *place) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks numbers: the range of their format, multiples, bounds.
+ * Checks numbers against their format (int32, int64, float), multipleOf, minimum and maximum.
  *
- * Invariant: as in Kubernetes a whole number is compared as an integer, with the bound cut to an
- * integer. If the type of the field cannot have the bound, every value is refused.
+ * Invariants: the results and texts are those of Kubernetes, also where they surprise: a whole
+ * number is compared as an integer, with the bound cut to an integer; if the type of the field
+ * cannot have the bound, every value is refused.
  */
 #include <float.h>
 #include <inttypes.h>
@@ -18,14 +19,15 @@
 
 #define NUMBER_TEXT_MAX 40
 
+/* A number while it is checked. */
 struct number {
         struct hfd_check *check;
         const struct hfd_custom_node *node;
         struct hfd_checked *checked;
         const char *format; /* "" = none */
-        double real;
-        int64_t integer;
-        bool is_integer;
+        double real;        /* its value */
+        int64_t integer;    /* the same, with is_integer */
+        bool is_integer;    /* the JSON is a whole number of 64 bits */
 };
 
 static void print_double(double value, char text[NUMBER_TEXT_MAX]) {
@@ -36,13 +38,15 @@ static void print_double(double value, char text[NUMBER_TEXT_MAX]) {
         hf__strbuf_done(&out);
 }
 
-/* A bound without its fraction, as an integer. */
+/* A bound as an integer, without its fraction. Bounds outside of the range of an int64 become its
+ * ends: converting them would be undefined. */
 static int64_t cut_double(double value) {
         if (value >= 9223372036854775808.0)
                 return INT64_MAX;
         return value < -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
 }
 
+/* exact: the type of the field can have the bound, so Kubernetes prints it as an integer. */
 static void print_bound(const struct number *number, double bound, bool exact,
                         char text[NUMBER_TEXT_MAX]) {
         if (number->is_integer && exact)
@@ -51,6 +55,7 @@ static void print_bound(const struct number *number, double bound, bool exact,
                 print_double(bound, text);
 }
 
+/* Whether an integer field with this format can have the value. */
 static bool is_in_integers(double value, const char *format) {
         if (value != floor(value) || !isfinite(value))
                 return false;
@@ -59,7 +64,8 @@ static bool is_in_integers(double value, const char *format) {
         return value >= -9223372036854775808.0 && value < 9223372036854775808.0;
 }
 
-/* Whether the type and the format of the field can have this value. */
+/* Whether the type and the format of the field can have this value: the number itself, or a bound
+ * of the schema. what: what the value is, for the message. */
 static bool is_in_range(const struct number *number, double value, const char *what) {
         const bool is_integer_type = number->node->type == HFD_CUSTOM_INTEGER;
         char path[HFD_REPORT_PATH_MAX];
@@ -83,14 +89,15 @@ static bool is_in_range(const struct number *number, double value, const char *w
         return false;
 }
 
-/* The nearest whole number. Neither round nor fmax is used here: for them alone the program would
- * load libm. */
+/* The nearest whole number. round() would do the same, but for it alone the program would load
+ * libm. */
 static double nearest_whole(double value) {
         if (!(fabs(value) < 0x1p52)) /* it is whole already, or infinite, or NaN */
                 return value;
         return (double)(int64_t)(value + (value < 0 ? -0.5 : 0.5));
 }
 
+/* Quotients are rounded, so they are whole within a relative error of 1e-9, as in Kubernetes. */
 static bool is_multiple(const struct number *number, double factor, bool exact) {
         if (number->is_integer && exact)
                 return number->integer % cut_double(factor) == 0;
@@ -167,6 +174,7 @@ bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *nod
         number.is_integer = hf__json_integer(checked->value, &number.integer);
 
         checked->n_matched += 2;
+        /* An integer of 64 bits is in the range of all formats except int32. */
         bool valid = number.is_integer && strcmp(number.format, "int32") != 0
                              ? true
                              : is_in_range(&number, number.real, "Checked");

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks single values: their type, texts, enums.
+ * Checks single values: the type of a value, texts, and enums.
  *
- * Invariant: the count of successful checks is that of Kubernetes' validator, because it decides
- * which alternative of an anyOf is reported.
+ * Invariants: the texts of the causes are those of Kubernetes. The count of successful checks
+ * (n_matched) is that of Kubernetes' validator as well, because it decides which alternative of an
+ * anyOf is reported.
  */
 #include <math.h>
 #include <stdio.h>
@@ -25,13 +26,15 @@ const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node
 
 /* ---- types ---- */
 
+/* Whether the value is a number without a fraction: 1.0 is an integer, too. */
 static bool is_whole(const struct hf__json *value) {
         double number = hf__json_number(value);
 
         return hf__json_is_number(value) && number == floor(number) && isfinite(number);
 }
 
-/* The name of the value's type, and in *ret_format that of its format in memory. */
+/* The name of the value's type. *ret_format: the format of a number in memory, as Kubernetes calls
+ * it; "" for other values. Static storage. */
 static const char *type_of(const struct hf__json *value, const char **ret_format) {
         int64_t integer;
 
@@ -54,6 +57,7 @@ static const char *type_of(const struct hf__json *value, const char **ret_format
         return "number";
 }
 
+/* The type that the schema asks for, as messages show it. */
 static const char *wanted_type(const struct hfd_custom_node *node) {
         static const char *const names[] =
                 {[HFD_CUSTOM_NONE] = "",           [HFD_CUSTOM_OBJECT] = "object",
@@ -64,6 +68,7 @@ static const char *wanted_type(const struct hfd_custom_node *node) {
         return node->int_or_string ? "integer,string" : names[node->type];
 }
 
+/* Whether the value has the type of the node, which has one. */
 static bool has_type(const struct hfd_custom_node *node, const struct hf__json *value) {
         const bool any = node->int_or_string;
 
@@ -95,13 +100,15 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
                 checked->n_matched++;
                 return true;
         }
+        /* A schema with a format and without a type accepts any text. */
         if (!has_types && hf__json_is_string(value)) {
                 checked->n_matched++;
                 return true;
         }
         if (!checked->records)
                 return false;
-        /* A value that is not a text is also compared with the format. */
+        /* If the schema has a format, Kubernetes' message compares the format of a value that is no
+         * text, not its type. */
         if (format && !is_null && !hf__json_is_string(value) && !hf__json_is_array(value))
                 hfd_check_report_type(&check->report, checked->place, format->as.format,
                                       found_format);
@@ -112,6 +119,7 @@ bool hfd_check_type(struct hfd_check *check, const struct hfd_custom_node *node,
 
 /* ---- texts ---- */
 
+/* Counts code points: all bytes of UTF-8 that do not continue a character. */
 static int64_t count_characters(const char *text) {
         int64_t n = 0;
 
@@ -120,7 +128,8 @@ static int64_t count_characters(const char *text) {
         return n;
 }
 
-/* The length and the pattern. Kubernetes reports only the first mistake. */
+/* Checks the length and the pattern. Kubernetes reports only the first mistake. at: the position
+ * among the node's limits, which are in the order of their kinds (hfd_next_limit). */
 static bool check_shape(struct hfd_check *check, const struct hfd_custom_node *node,
                         const struct hfd_checked *checked, uint32_t *at) {
         const char *text = hf__json_text(checked->value);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks values against nodes.
+ * Checks values against nodes, the parts of a compiled schema.
  *
  * How alternatives are reported: each one is first checked without adding causes. If an anyOf or
- * oneOf has no valid one, the best one is checked again and adds its causes. So nothing has to be
- * collected, and a list of any length costs no memory.
+ * oneOf has no valid alternative, the best one is checked again and adds its causes. So no causes
+ * have to be collected, and a list of any length costs no memory.
  *
- * Ratcheting: if a part is refused, and the old object has an equal part at the same place, the
- * causes of the part are taken back. Value validations (allOf and so on) belong to the part in
- * which they are; the children below them are parts of their own.
+ * Ratcheting, as in Kubernetes: if a part is invalid, and the old object has an equal part at the
+ * same place, the causes of the part are removed again. Value validations (allOf and so on) belong
+ * to the part that contains them; the children below them are parts of their own.
  *
- * Invariant: the recursion is as deep as object and schema are nested. Texts of reports are large,
- * so what makes them is not inlined into the functions that recurse.
+ * Invariant: the recursion is as deep as object and schema are nested. Buffers for texts are large,
+ * so the functions that have them are not inlined into the functions that recurse.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,13 +20,13 @@
 #include "server/resources/custom/schema/check/correlation.h"
 #include "server/resources/custom/schema/check/value_check.h"
 
-/* Names that are looked up in an object without an index. */
+/* So many required names are looked up in an object without an index. */
 #define FEW 8
-/* Steps of the search for patterns in one object, each about a character and an instruction; more
- * refuse the object. */
+/* The most work that the searches for patterns in one object may need. A step is about a character
+ * and an instruction. An object that needs more is refused. */
 #define PATTERN_WORK_MAX ((uint64_t)1 << 33)
 
-/* The state that the checks of one value share. */
+/* The state that the checks of one value share (see hfd_check_value). */
 struct scope {
         struct hfd_check *check;
         const struct hfd_custom_node *structure;
@@ -51,6 +51,7 @@ static bool try_schema(const struct scope *scope, const struct hfd_custom_node *
         return valid;
 }
 
+/* A cause with the path in quotes and a text. */
 __attribute__((noinline)) static void report_path_message(const struct scope *scope,
                                                           const struct hfd_checked *checked,
                                                           const char *text) {
@@ -67,8 +68,8 @@ __attribute__((noinline)) static void report_path_message(const struct scope *sc
 struct trials {
         size_t n_valid;
         size_t n_first;                     /* successful checks of the first valid alternative */
-        const struct hfd_custom_node *best; /* NULL = one was valid */
-        size_t n_best;
+        const struct hfd_custom_node *best; /* NULL = an alternative is valid */
+        size_t n_best;                      /* successful checks of `best` */
 };
 
 static struct trials try_schemas(const struct scope *scope, const struct hfd_custom_limit *limit,
@@ -154,6 +155,8 @@ static bool check_all_of(const struct scope *scope, const struct hfd_custom_limi
         return false;
 }
 
+/* The limits are asked for in the order of their kinds (hfd_next_limit). The 2 is what Kubernetes'
+ * validator counts for this step. */
 static bool check_combinations(const struct scope *scope, const struct hfd_custom_node *node,
                                struct hfd_checked *checked) {
         const struct hfd_custom_limit *limit;
@@ -181,6 +184,7 @@ static bool check_combinations(const struct scope *scope, const struct hfd_custo
 
 /* ---- arrays and objects ---- */
 
+/* Checks a member or an element. old: the child that it replaces; NULL = none. */
 static bool check_child(const struct scope *scope, const struct hfd_custom_node *node,
                         const struct hfd_custom_node *structure, const struct hf__json *old,
                         const struct hf__json *child, const struct hfd_place *place,
@@ -192,6 +196,7 @@ static bool check_child(const struct scope *scope, const struct hfd_custom_node 
         return valid;
 }
 
+/* *ret_n: the number of elements. */
 static bool check_items(const struct scope *scope, const struct hfd_custom_node *node,
                         struct hfd_checked *checked, size_t *ret_n) {
         struct hfd_place place = {.up = checked->place};
@@ -331,7 +336,8 @@ static bool check_members(const struct scope *scope, const struct hfd_custom_nod
                 }
                 const struct hf__json *old =
                         structure ? hfd_correlation_member(&correlation, key) : NULL;
-                /* Both objects have the version of the request, whatever was stored. */
+                /* At the root, kind and apiVersion are never ratcheted: the server sets them to
+                 * those of the request in both objects, so they are always equal. */
                 if (!checked->place->up &&
                     (strcmp(key, "kind") == 0 || strcmp(key, "apiVersion") == 0))
                         old = NULL;
@@ -343,6 +349,7 @@ static bool check_members(const struct scope *scope, const struct hfd_custom_nod
 
 /* ---- values ---- */
 
+/* All checks of one value against one node. The order is that of Kubernetes' causes. */
 static bool check_node(const struct scope *scope, const struct hfd_custom_node *node,
                        struct hfd_checked *checked) {
         struct hfd_check *check = scope->check;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The check of one object against its schema. Thread: owner only. */
+/*
+ * The check of one object against the compiled schema of a custom resource. value_check.c has the
+ * recursion; scalar.c and number.c check single values. Thread: owner only.
+ */
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -10,11 +13,11 @@
 
 struct hfd_check {
         struct hfd_check_report report;
-        struct hf__cel_run run; /* of the searches for patterns */
+        struct hf__cel_run run; /* of the searches for patterns; limits their work */
         struct hf__arena arena; /* of the run */
 };
 
-/* A value that is checked. */
+/* A value that is checked. The members except n_matched are borrowed or constant. */
 struct hfd_checked {
         const struct hf__json *value;
         const struct hfd_place *place;
@@ -24,8 +27,8 @@ struct hfd_checked {
         bool records; /* whether causes are added */
 };
 
-/* Iterates over the limits of a node, by kind in ascending order. NULL = there is none of the
- * kind. */
+/* The limit of a node that has the kind; NULL = there is none. *at: the position of the search, 0
+ * at first. A caller asks for kinds in ascending order, which is the order of the limits. */
 const struct hfd_custom_limit *hfd_next_limit(const struct hfd_custom_node *node, uint32_t *at,
                                               enum hfd_custom_limit_kind kind);
 
@@ -39,13 +42,14 @@ bool hfd_check_number(struct hfd_check *check, const struct hfd_custom_node *nod
 bool hfd_check_enum(struct hfd_check *check, const struct hfd_custom_node *node,
                     struct hfd_checked *checked);
 
-/* Checks a value and all below it. structure: the node that has the types of its lists and maps;
- * NULL = not known. old: the value that it replaces; NULL = none. */
+/* Checks a value and everything below it. Returns whether it is valid. structure: the node that has
+ * the types of its lists and maps; NULL = not known. old: the value that it replaces; NULL = none.
+ * A part that is invalid and equal to the old part is accepted. */
 bool hfd_check_value(struct hfd_check *check, const struct hfd_custom_node *node,
                      const struct hfd_custom_node *structure, const struct hf__json *old,
                      struct hfd_checked *checked);
-/* Both are borrowed until hfd_check_done. prefix: the path of the object, for the causes; "" =
- * none. */
+/* causes and prefix are borrowed until hfd_check_done. prefix: the path of the object, for the
+ * causes; "" = none. */
 void hfd_check_init(struct hfd_check *check, struct hfd_causes *causes, const char *prefix);
-/* Frees what the searches have used. Tells the causes if memory ran out. */
+/* Frees the memory of the searches. Notes in the causes if memory ran out. */
 void hfd_check_done(struct hfd_check *check);

@@ -49,7 +49,7 @@ const char *hfd_compile_text(struct hfd_schema_compiler *compiler, const char *t
         return kept;
 }
 
-/* A value by its JSON text. */
+/* A value that is kept. Its JSON text finds it in compiler->values. */
 struct kept_value {
         const char *text;
         struct hf__json *value;
@@ -61,7 +61,8 @@ static int compare_values(const void *a, const void *b) {
         return strcmp(x->text, y->text);
 }
 
-/* Equal values are kept once: many fields have the default false, or the same enum. */
+/* Equal values are kept once: many fields have the default false, or the same enum. The schema owns
+ * the value from now on. text: the value as JSON. NULL: compiler->error is set. */
 static const struct hf__json *keep_value(struct hfd_schema_compiler *compiler,
                                          struct hf__json *value, const char *text) {
         const struct kept_value wanted = {.text = text};
@@ -109,7 +110,7 @@ void hfd_compile_values_done(struct hfd_schema_compiler *compiler) {
 
 /* ---- the fields for the rest of the server ---- */
 
-/* The names of keys sorted, with a NULL at the end. */
+/* The names of keys sorted, with a NULL at the end. NULL: compiler->error is set. */
 static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
                                          const struct hf__json *keys) {
         size_t n = 0;
@@ -134,6 +135,7 @@ static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
         return kept;
 }
 
+/* The default of a key of a list of type map, as the text by which elements are identified. */
 static const char *kept_default_text(struct hfd_schema_compiler *compiler,
                                      const struct hfd_custom_node *node) {
         return hf__json_is_string(node->default_value)
@@ -141,6 +143,7 @@ static const char *kept_default_text(struct hfd_schema_compiler *compiler,
                        : NULL;
 }
 
+/* Whether the name is that of a field which all resources have. */
 static bool is_of_resources(const char *name) {
         return strcmp(name, "apiVersion") == 0 || strcmp(name, "kind") == 0 ||
                strcmp(name, "metadata") == 0;
@@ -196,6 +199,8 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
         free(fields);
 }
 
+/* An object with additionalProperties and without properties is a map. Every other object is a
+ * struct, which may keep unknown members. */
 static void fill_object(struct hfd_schema_compiler *compiler, const struct hfd_custom_node *node,
                         const struct hf__json *props, struct hfd_schema *schema) {
         const char *map_type = hf__json_string(props, "x-kubernetes-map-type");
@@ -213,6 +218,8 @@ static void fill_object(struct hfd_schema_compiler *compiler, const struct hfd_c
         fill_struct(compiler, node, props, schema);
 }
 
+/* The schema of the value of a node, as the rest of the server knows schemas. The schemas of the
+ * node's children exist already. NULL: compiler->error is set. */
 static const struct hfd_schema *make_fields(struct hfd_schema_compiler *compiler,
                                             const struct hfd_custom_node *node,
                                             const struct hf__json *props) {
@@ -313,6 +320,7 @@ static void fill_properties(struct hfd_schema_compiler *compiler, const struct h
         free(list);
 }
 
+/* Compiles the children of a node: properties, items and additionalProperties. */
 static void fill_children(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                           bool is_validation, struct hfd_custom_node *node) {
         const struct hf__json *properties = hf__json_get(props, "properties"),
@@ -336,7 +344,7 @@ static void fill_children(struct hfd_schema_compiler *compiler, const struct hf_
         }
 }
 
-/* HF_E_INVALID is for a type that is unknown, as is "null". */
+/* Sets what single keywords say about the node. An unknown type, such as "null", is an error. */
 static void fill_type(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                       struct hfd_custom_node *node) {
         static const char *const names[] =
@@ -394,6 +402,7 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
         return compiler->error == 0 ? hfd_compile_keep(compiler, &node, sizeof node) : NULL;
 }
 
+/* Without a schema, the root keeps all members. */
 const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
                                                  const struct hf__json *props,
                                                  const char *definition) {

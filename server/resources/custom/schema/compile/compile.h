@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The state of a compilation. Thread: owner only. */
+/* The compilation of the schema of a custom resource's version (custom_schema.h), and its state,
+ * which all files of this folder share. Thread: owner only. */
 #include <stdbool.h>
 
 #include "server/resources/custom/schema/compile/keep.h"

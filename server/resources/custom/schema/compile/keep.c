@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps equal pieces once. They are found in a balanced tree rather than by a hash, because the
- * pieces come from clients, who could choose them so that their hashes collide.
+ * Keeps the pieces of a compiled schema, equal ones once. They are found in a balanced tree rather
+ * than by a hash, because the pieces come from clients, who could choose them so that their hashes
+ * collide.
  *
  * Invariant: pieces never move. Texts and words have separate blocks, so that texts need no
  * padding: most of a schema is names and descriptions.
@@ -20,8 +21,9 @@
 #define BLOCK_MIN 512
 #define BLOCK_MAX 8192
 
+/* A piece that is kept; or, for a search, one that is wanted. */
 struct kept {
-        size_t n;
+        size_t n; /* bytes */
         const void *piece;
         bool is_text; /* a text is not aligned, so no other piece may share it */
 };
@@ -68,7 +70,8 @@ static char *add_block(struct hfd_keeper *keeper, size_t n) {
         return block->data;
 }
 
-/* n bytes from the block *rest, which is replaced when it is used up. */
+/* n bytes from the block *rest, which is replaced when it is used up. A large piece gets a block of
+ * its own, so that the rest of the current one is not wasted. NULL = out of memory. */
 static void *take_memory(struct hfd_keeper *keeper, char **rest, size_t *n_rest, size_t n) {
         if (n > BLOCK_MIN / 4 && n > *n_rest)
                 return add_block(keeper, n);

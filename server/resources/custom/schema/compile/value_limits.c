@@ -21,6 +21,7 @@
 
 #define LIMITS_MAX (HFD_LIMIT_REQUIRED + 1) /* of each kind at most one */
 
+/* The limits of one node while they are collected; the array is kept afterwards. */
 struct limits {
         struct hfd_schema_compiler *compiler;
         const struct hf__json *props;
@@ -133,7 +134,8 @@ compile_regex(struct hfd_schema_compiler *compiler, const char *text) {
         return r == 0 ? regex : NULL;
 }
 
-/* Patterns often occur many times in a schema. */
+/* The compiled pattern, which is made once, because patterns often occur many times in a schema.
+ * NULL: compiler->error is set. */
 static const struct hfd_custom_pattern *find_pattern(struct hfd_schema_compiler *compiler,
                                                      const char *text) {
         struct hfd_custom_pattern wanted = {.text = text};
@@ -260,6 +262,7 @@ static void add_nodes(struct limits *limits, const char *key, enum hfd_custom_li
         add_list(limits, array, kind, make_node);
 }
 
+/* A limit has an array of nodes; that of `not` has one element. */
 static void add_not(struct limits *limits) {
         const struct hf__json *props = hf__json_get(limits->props, "not");
         const struct hfd_custom_node *node;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of formats, and those that are not of the network.
+ * The table of formats, and the checks of all that do not belong to the network
+ * (network_formats.c). The formats are those of github.com/go-openapi/strfmt, which Kubernetes
+ * uses.
  *
  * Invariant: a format accepts what Kubernetes accepts, even where that is more than its name
  * promises: a stricter check would refuse objects that other servers have stored.
@@ -44,7 +46,8 @@ static bool begins_with_date(const char *text) {
 
 static bool is_date(const char *text) { return begins_with_date(text) && text[10] == '\0'; }
 
-/* After the seconds Kubernetes takes any character for the point of the fraction. */
+/* "2006-01-02T15:04:05.999Z" or with an offset, "+01:00". Kubernetes accepts any character as the
+ * point before the fraction. */
 static bool is_date_time(const char *text) {
         if (!begins_with_date(text) || (text[10] != 'T' && text[10] != 't') ||
             strnlen(text + 11, 9) < 9)
@@ -93,7 +96,8 @@ static bool is_go_duration(const char *text) {
         return true;
 }
 
-/* Whether the n bytes are a unit, such as "s", "sec" or "seconds". */
+/* Whether the n bytes are a unit of time, such as "s", "sec" or "seconds". Any word that begins
+ * like a unit is one. */
 static bool is_time_unit(const char *text, size_t n) {
         static const char *const exact[] = {"ns", "us", "\u00b5s", "ms", "s", "m",
                                             "h",  "hr", "d",       "w",  "wk"};
@@ -110,7 +114,8 @@ static bool is_time_unit(const char *text, size_t n) {
         return false;
 }
 
-/* Besides Go's form a number with a unit somewhere in the text is enough: "2 days and more". */
+/* Besides Go's form, a number with a unit of time somewhere in the text is enough: "2 days and
+ * more". A number of more than 18 digits could overflow, and ends the search. */
 static bool is_duration(const char *text) {
         if (is_go_duration(text))
                 return true;
@@ -209,6 +214,7 @@ static bool copy_without(const char *text, const char *without, char *out, size_
         return true;
 }
 
+/* In both forms of an ISBN, spaces and dashes do not count, and the last digit is a checksum. */
 static bool is_isbn10(const char *text) {
         char plain[11];
         int sum = 0;
@@ -250,6 +256,7 @@ static bool is_card(const char *d) {
         return n == 14 && ((three >= 300 && three <= 305) || two == 36 || two == 38);
 }
 
+/* The digits have the checksum of credit cards (Luhn). Other characters do not count. */
 static bool is_credit_card(const char *text) {
         char plain[17];
         size_t n = 0;
@@ -273,13 +280,14 @@ static bool is_credit_card(const char *text) {
         return sum % 10 == 0;
 }
 
+/* A social security number: "123-45-6789". */
 static bool is_ssn(const char *text) {
         return strlen(text) == 11 && digits(text, 3) >= 0 && digits(text + 4, 2) >= 0 &&
                digits(text + 7, 4) >= 0 && strchr("- ", text[3]) && strchr("- ", text[6]);
 }
 
-/* Base64 with padding; not empty. Stricter than hf__base64_check, which skips line breaks, as
- * Kubernetes does in a []byte but not for this format. */
+/* Base64 with padding; not empty. It is stricter than hf__base64_check, which skips line breaks:
+ * Kubernetes skips them in a []byte, but not in a text with this format. */
 static bool is_base64(const char *text) {
         static const char alphabet[] =
                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -297,7 +305,8 @@ static bool is_anything(const char *text) {
 
 /* ---- names of Kubernetes ---- */
 
-/* Alphanumerics and dashes, which neither begin nor end with a dash; `dots`: several of these. */
+/* Small letters, digits and dashes, with a letter or a digit at both ends. dots: several such
+ * parts, with dots between them. max: the most bytes. */
 static bool is_name(const char *text, size_t max, bool dots) {
         size_t n = strlen(text);
 
@@ -320,10 +329,11 @@ static bool is_long_name(const char *text) { return is_name(text, 253, true); }
 /* ---- the table ---- */
 
 struct format {
-        const char *name; /* without dashes */
-        bool (*matches)(const char *text);
+        const char *name;                  /* without dashes */
+        bool (*matches)(const char *text); /* text: ends with a NUL */
 };
 
+/* Few enough to be searched one by one. */
 static const struct format formats_of_texts[] = {
         {"bsonobjectid", is_object_id},
         {"byte", is_base64},

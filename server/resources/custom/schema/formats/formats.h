@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The formats of strings that Kubernetes checks in custom resources. A format that it does not know
- * is ignored. Pure. Thread: any.
+ * The formats of strings that Kubernetes checks in custom resources (`format` in a schema). A
+ * format that it does not know is ignored. Each check takes linear time. Pure. Thread: any.
  */
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@ bool hfd_custom_format_is_known(const char *format);
 /* Whether the text has the format; true if Kubernetes does not check the format. */
 bool hfd_custom_format_matches(const char *format, const char *text);
 
-/* Formats of the network, for the table in formats.c. Each takes linear time. */
+/* ---- formats of the network (network_formats.c), which other rules use too ---- */
 bool hfd_is_request_uri(const char *text);
 bool hfd_is_email(const char *text);
 bool hfd_is_internet_host(const char *text);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Formats of the network: URIs, e-mail addresses, names of hosts, addresses. They follow Go's
- * parsers, but comments in e-mail addresses are not understood, and in names of hosts every
- * character outside of ASCII counts as a letter.
+ * The checks of formats of the network: URIs, e-mail addresses, names of hosts, addresses.
+ *
+ * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are two
+ * differences: comments in e-mail addresses are not understood, and in names of hosts every
+ * character outside of ASCII counts as a letter. Each check takes linear time, because clients
+ * choose the texts.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -14,7 +17,8 @@
 
 /* ---- addresses ---- */
 
-/* Four numbers; as in older versions of Go they may begin with zeros. */
+/* Four numbers up to 255 with dots between them. As in older versions of Go, which Kubernetes
+ * imitates for stored objects, a number may begin with zeros. */
 static bool is_dotted_quad(const char *text) {
         for (int i = 0; i < 4; i++) {
                 unsigned value = 0;
@@ -34,6 +38,7 @@ static bool is_colon_address(const char *text) {
         return strchr(text, ':') && inet_pton(AF_INET6, text, &address) == 1;
 }
 
+/* Go also counts an IPv4 address within IPv6, "::ffff:10.0.0.1", as one. */
 bool hfd_is_ipv4(const char *text) {
         return is_dotted_quad(text) || (strchr(text, '.') && is_colon_address(text));
 }
@@ -57,8 +62,8 @@ bool hfd_is_cidr(const char *text) {
         return is_dotted_quad(address) ? bits <= 32 : bits <= 128 && is_colon_address(address);
 }
 
-/* Groups of n hexadecimal digits, each but the last one followed by the separator. Their number; 0:
- * text has another form. */
+/* The text consists of groups of n hexadecimal digits with separators between them. Returns the
+ * number of groups; 0: the text has another form. */
 static size_t count_groups(const char *text, size_t n, char separator) {
         size_t n_groups = 0;
 
@@ -87,6 +92,7 @@ bool hfd_is_mac(const char *text) {
 
 /* ---- names of hosts ---- */
 
+/* Whether the byte belongs to a character outside of ASCII; whether it continues one (UTF-8). */
 static bool is_high(char c) { return ((unsigned char)c & 0x80) != 0; }
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 /* A letter, a digit or a symbol. */
@@ -94,7 +100,7 @@ static bool is_host_character(char c) {
         return isalnum((unsigned char)c) || is_high(c) || (c && strchr("$+<=>^`|~", c));
 }
 
-/* One label: a character, perhaps a dash, and up to 62 characters. */
+/* Whether the text is one label: a character, perhaps a dash, and up to 62 characters. */
 static bool is_single_label(const char *text) {
         size_t n = 0;
 
@@ -110,7 +116,7 @@ static bool is_single_label(const char *text) {
         return *text == '\0' && n <= 62;
 }
 
-/* Labels with a dot after each, and letters. */
+/* Whether the text consists of labels with a dot after each, and a top-level domain of letters. */
 static bool is_dotted_name(const char *text) {
         const char *last = strrchr(text, '.');
         size_t n = 0;
@@ -146,7 +152,7 @@ bool hfd_is_internet_host(const char *text) {
 
 /* ---- URIs ---- */
 
-/* Whether each % is followed by two hexadecimal digits. */
+/* Whether each % among n bytes is followed by two hexadecimal digits. */
 static bool is_escaped(const char *text, size_t n) {
         for (size_t i = 0; i < n; i++)
                 if (text[i] == '%' && (i + 2 >= n || !isxdigit((unsigned char)text[i + 1]) ||
@@ -155,12 +161,15 @@ static bool is_escaped(const char *text, size_t n) {
         return true;
 }
 
+/* Whether n bytes are empty, or a colon and digits. */
 static bool is_port(const char *text, size_t n) {
         if (n == 0)
                 return true;
         return *text == ':' && strspn(text + 1, "0123456789") >= n - 1;
 }
 
+/* Whether n bytes are a host with or without a port. A colon in brackets belongs to an IPv6
+ * address. */
 static bool is_uri_host(const char *text, size_t n) {
         const char *bracket, *colon = NULL;
 
@@ -182,6 +191,7 @@ static bool is_uri_host(const char *text, size_t n) {
         return !colon || is_port(colon, n - (size_t)(colon - text));
 }
 
+/* Whether n bytes are "USER@HOST:PORT". The last '@' ends the user. */
 static bool is_authority(const char *text, size_t n) {
         size_t n_user = n;
 
@@ -233,7 +243,8 @@ static bool is_atom_character(char c) {
         return isalnum((unsigned char)c) || is_high(c) || (c && strchr("!#$%&'*+-/=?^_`{|}~", c));
 }
 
-/* Skips atoms with single dots between them. NULL: there is none. */
+/* Skips atoms (RFC 5322) with single dots between them. As the next two functions, it returns the
+ * end of the part that it skips; NULL: the text has another form. */
 static const char *skip_dot_atom(const char *text) {
         const char *start = text;
 
@@ -248,7 +259,7 @@ static const char *skip_dot_atom(const char *text) {
         }
 }
 
-/* Skips a text in quotes. NULL: it does not end. */
+/* Skips a text in quotes. A text that ends before the second quote has another form. */
 static const char *skip_quoted(const char *text) {
         for (text++; *text != '"'; text++) {
                 if (*text == '\\')
@@ -259,7 +270,7 @@ static const char *skip_quoted(const char *text) {
         return text + 1;
 }
 
-/* Skips local@domain. */
+/* Skips local@domain. The domain may be an address in brackets. */
 static const char *skip_address(const char *text) {
         text = *text == '"' ? skip_quoted(text) : skip_dot_atom(text);
         if (!text || *text++ != '@')

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every property and every item that a value validation names must be in the structure too, so that
- * each value has a schema by which it is pruned and shown.
+ * Checks that a schema is complete. Its structure is what properties, items and
+ * additionalProperties lead to; its value validations are the schemas below allOf, anyOf, oneOf and
+ * not. Every property and every item in a value validation must be in the structure as well, so
+ * that each value has a schema by which it is pruned and shown.
  *
- * Invariant: the recursion is as deep as the schema. What makes the texts of a cause is not inlined
- * into it, because the texts are large.
+ * Invariant: the recursion is as deep as the schema. The function with the buffers for the texts of
+ * a cause is not inlined into it, because they are large.
  */
 #include <stdio.h>
 
 #include "base/json.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
-/* A value validation, and the part of the structure to which it applies. */
+/* A value validation, and the part of the structure to which it applies, which may be NULL. */
 struct pair {
         const struct hf__json *validation, *part;
         const struct hfd_structure_path *validation_path, *part_path;
@@ -19,6 +21,7 @@ struct pair {
 
 static void check_nested(struct hfd_structure *structure, struct pair pair);
 
+/* Checks the schemas in a list, such as anyOf. They apply to the same part. */
 static void check_list(struct hfd_structure *structure, struct pair pair, const char *key) {
         size_t i = 0;
 
@@ -42,6 +45,7 @@ static void check_keywords(struct hfd_structure *structure, struct pair pair) {
         check_list(structure, pair, "oneOf");
 }
 
+/* Adds the cause that the part is missing. */
 __attribute__((noinline)) static void require_part(struct hfd_structure *structure,
                                                    struct pair pair) {
         char path[HFD_STRUCTURE_PATH_MAX], detail[HFD_STRUCTURE_PATH_MAX + 40];

@@ -4,14 +4,16 @@
  * the schema that it is in, and must have no fields that this schema does not have. As in
  * Kubernetes, defaults below additionalProperties are not checked.
  *
- * Invariant: node is compiled from props. The compiler removes unknown fields from each default. So
- * if the default in props differs from that of node, it has unknown fields.
+ * Invariant: `node` is compiled from `props`. The compiler removes unknown fields from each
+ * default. So if the default in props differs from that of node, it has unknown fields.
  */
 #include "base/json.h"
 #include "server/resources/custom/schema/check/embedded.h"
 #include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
+/* Checks one default. value: the default in the definition. Other causes come before those of the
+ * values, which are left out if there are such causes, as in Kubernetes. */
 static void check_default(struct hfd_structure *structure, const struct hf__json *value,
                           const struct hfd_custom_node *node,
                           const struct hfd_structure_path *path) {

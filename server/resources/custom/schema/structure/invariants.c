@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The keywords that a structural schema may have in each place. The structure is reached by
- * properties, items and additionalProperties; a value validation is what is below allOf, anyOf,
- * oneOf and not. Types, descriptions, defaults and extensions belong to the structure only.
+ * Checks which keywords a structural schema has in which place. Its structure is what properties,
+ * items and additionalProperties lead to; its value validations are the schemas below allOf, anyOf,
+ * oneOf and not.
+ *
+ * Invariants: types, descriptions, defaults and extensions (x-kubernetes-...) are allowed in the
+ * structure only, so that the schema of a value does not depend on the value. The texts of the
+ * causes and their order are those of kube-apiserver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +17,7 @@
 #include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
+/* Where a schema of the structure is: at the root, below items, or below another keyword. */
 enum level { AT_ROOT, AT_ITEM, AT_FIELD };
 
 static void check_validation(struct hfd_structure *structure, const struct hf__json *props,
@@ -20,7 +25,8 @@ static void check_validation(struct hfd_structure *structure, const struct hf__j
 
 /* ---- value validations ---- */
 
-/* Whether anyOf is [{"type":"integer"},{"type":"string"}]. */
+/* Whether anyOf is [{"type":"integer"},{"type":"string"}]. Kubernetes allows this form, with types
+ * in a value validation, as the long way to write x-kubernetes-int-or-string. */
 static bool is_int_or_string(const struct hf__json *props) {
         const struct hf__json *list = hf__json_get(props, "anyOf"), *a = hf__json_first(list),
                               *b = a ? hf__json_next(a) : NULL;
@@ -30,6 +36,7 @@ static bool is_int_or_string(const struct hf__json *props) {
                hf__json_has_text(b, "type", "string");
 }
 
+/* Compiles the pattern, to find out whether it is valid. The program is thrown away. */
 static void check_pattern(struct hfd_structure *structure, const struct hf__json *props,
                           const struct hfd_structure_path *path) {
         const char *pattern = hfd_structure_text(props, "pattern");
@@ -51,6 +58,7 @@ static void check_pattern(struct hfd_structure *structure, const struct hf__json
         hfd_structure_refuse_text(structure, path, "pattern", pattern, detail);
 }
 
+/* Checks the schemas in a list. skips_first_any_of: the anyOf of the first one is not checked. */
 static void check_list(struct hfd_structure *structure, const struct hf__json *props,
                        const char *key, bool skips_first_any_of,
                        const struct hfd_structure_path *path) {
@@ -63,7 +71,8 @@ static void check_list(struct hfd_structure *structure, const struct hf__json *p
         }
 }
 
-/* The value validations that props contain. */
+/* Checks the value validations that props contain. skips_any_of: not the anyOf, because it is the
+ * form of is_int_or_string; skips_first_any_of: the same for the first schema of allOf. */
 static void check_validations(struct hfd_structure *structure, const struct hf__json *props,
                               bool skips_any_of, bool skips_first_any_of,
                               const struct hfd_structure_path *path) {
@@ -118,6 +127,7 @@ static void forbid_keywords(struct hfd_structure *structure, const struct hf__js
         }
 }
 
+/* Checks a value validation and everything below it. */
 static void check_validation(struct hfd_structure *structure, const struct hf__json *props,
                              bool skips_any_of, const struct hfd_structure_path *path) {
         const struct hf__json *properties = hf__json_get(props, "properties");
@@ -142,7 +152,8 @@ static void check_validation(struct hfd_structure *structure, const struct hf__j
 
 /* ---- the structure ---- */
 
-/* At the root, metadata may have rules for name and generateName only. */
+/* Whether the schema of metadata at the root has more than rules for name and generateName. Every
+ * resource has the same metadata, so a definition cannot change it. */
 static bool restricts_more_than_names(const struct hf__json *metadata) {
         for (const struct hf__json *m = hf__json_first(metadata); m; m = hf__json_next(m)) {
                 const char *key = hf__json_key(m);
@@ -159,6 +170,7 @@ static bool restricts_more_than_names(const struct hf__json *metadata) {
         return false;
 }
 
+/* is_resource: the schema is that of a whole or embedded resource. */
 static void check_meta_fields(struct hfd_structure *structure, const struct hf__json *props,
                               enum level level, bool is_resource,
                               const struct hfd_structure_path *path) {
@@ -213,6 +225,7 @@ static void check_type(struct hfd_structure *structure, const struct hf__json *p
                                           "must be object at the root");
 }
 
+/* A value that is an integer or a string has no fields, so it cannot have these two extensions. */
 static void check_extensions(struct hfd_structure *structure, const struct hf__json *props,
                              const struct hfd_structure_path *path) {
         static const char *const others[] = {"x-kubernetes-preserve-unknown-fields",
@@ -226,6 +239,7 @@ static void check_extensions(struct hfd_structure *structure, const struct hf__j
                                              "must be false if x-kubernetes-int-or-string is true");
 }
 
+/* Checks a schema of the structure and everything below it. */
 static void check_structure(struct hfd_structure *structure, const struct hf__json *props,
                             enum level level, const struct hfd_structure_path *path) {
         const struct hf__json *items = hf__json_get(props, "items"),

@@ -3,8 +3,9 @@
  * Checks single keywords, wherever they are in a schema: keywords that Kubernetes does not support,
  * types, and places where defaults are forbidden.
  *
- * Invariant: every part of the schema is checked, also below keywords that are themselves wrong, so
- * that a client sees all mistakes at once.
+ * Invariants: every part of the schema is checked, also below keywords that are wrong themselves,
+ * so that a client sees all mistakes at once. The texts of the causes and their order are those of
+ * kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,8 @@
 /* The place of a schema. */
 struct place {
         const struct hfd_structure_path *path;
-        const char *no_defaults; /* why defaults are forbidden; NULL = they are allowed */
-        bool is_inside_meta;     /* of a resource */
+        const char *no_defaults; /* where defaults are forbidden; NULL = they are allowed */
+        bool is_inside_meta;     /* in the apiVersion, kind or metadata of a resource */
         bool is_root;
 };
 
@@ -48,7 +49,7 @@ static void check_unsupported(struct hfd_structure *structure, const struct hf__
                               const struct hfd_structure_path *path) {
         static const struct {
                 const char *key;
-                bool counts_if_empty;
+                bool counts_if_empty; /* a Go pointer: an empty value is forbidden as well */
                 const char *detail;
         } keywords[] = {
                 {"id", false, "id is not supported"},
@@ -76,6 +77,7 @@ static void check_unsupported(struct hfd_structure *structure, const struct hf__
                                      "complexity becomes quadratic");
 }
 
+/* Checks the keywords of one schema, without those of the schemas below it. */
 static void check_single(struct hfd_structure *structure, const struct hf__json *props,
                          const struct place *place) {
         char detail[160];
@@ -93,6 +95,7 @@ static void check_single(struct hfd_structure *structure, const struct hf__json 
 
 /* ---- below a schema ---- */
 
+/* Checks additionalProperties: a schema, or true or false. */
 static void check_values(struct hfd_structure *structure, const struct hf__json *props,
                          const struct place *place) {
         const struct hf__json *values = hf__json_get(props, "additionalProperties");
@@ -136,6 +139,7 @@ static void check_properties(struct hfd_structure *structure, const struct hf__j
         }
 }
 
+/* Checks the schema that is the member `key`, such as items. */
 static void check_member(struct hfd_structure *structure, const struct hf__json *props,
                          const char *key, const struct place *place) {
         const struct hfd_structure_path step = hfd_step(place->path, key);
@@ -147,6 +151,7 @@ static void check_member(struct hfd_structure *structure, const struct hf__json 
                 check_keywords(structure, hf__json_get(props, key), &below);
 }
 
+/* Checks the schemas in the list that is the member `key`, such as allOf. */
 static void check_elements(struct hfd_structure *structure, const struct hf__json *props,
                            const char *key, const struct place *place) {
         size_t i = 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules for the extensions that say how lists and maps are merged.
+ * The rules for the extensions that say how apply merges lists and maps: x-kubernetes-list-type,
+ * x-kubernetes-list-map-keys and x-kubernetes-map-type.
  *
- * Invariant: of a list of type map, each key is a scalar that every element has, because elements
- * are identified by their keys.
+ * Invariants: in a list of type map, each key is a scalar that every element has, because elements
+ * are identified by their keys. The texts of the causes and their order are those of
+ * kube-apiserver.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +18,12 @@
 #define LIST_KEYS "x-kubernetes-list-map-keys"
 #define MAP_TYPE  "x-kubernetes-map-type"
 
+/* Whether the member is this text. */
 static bool text_is(const struct hf__json *props, const char *key, const char *text) {
         return strcmp(hfd_structure_text(props, key), text) == 0;
 }
 
-/* `key` requires the type. */
+/* Adds the cause that the schema has another type than the one that its keyword `key` requires. */
 static void require_type(struct hfd_structure *structure, const struct hf__json *props,
                          const char *type, const char *key, const struct hfd_structure_path *path) {
         char detail[80];
@@ -64,7 +67,7 @@ static void check_set(struct hfd_structure *structure, const struct hf__json *it
             !text_is(items, LIST_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, LIST_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
-        /* The value of the cause is the list type of the items, as in Kubernetes. */
+        /* sic: kube-apiserver's cause shows the list type of the items, not their map type. */
         if (text_is(items, "type", "object") && !text_is(items, MAP_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, MAP_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
@@ -159,6 +162,7 @@ static void check_presence(struct hfd_structure *structure, const struct hf__jso
         hf__json_index_done(&required);
 }
 
+/* Checks a list of type map. */
 static void check_map(struct hfd_structure *structure, const struct hf__json *props,
                       const struct hfd_structure_path *path,
                       const struct hfd_structure_path *items_path) {

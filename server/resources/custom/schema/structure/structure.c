@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths, causes and members for the rules.
+ * Paths, causes and look-ups for the rules of structural schemas (structure.h).
  *
  * Invariant: looking up every member of one object in another one does not take quadratic time,
- * because the objects come from clients.
+ * because clients choose the size of the objects: a large object gets an index when it is first
+ * searched, and keeps it until hfd_structure_done.
  */
 #include "server/resources/custom/schema/structure/structure.h"
 
@@ -38,6 +39,7 @@ struct hfd_structure_path hfd_step_index(const struct hfd_structure_path *up, co
                                            .has_index = true};
 }
 
+/* Appends the whole path. An error stays in the buffer. */
 static void put_path(const struct hfd_structure_path *path, struct hf__strbuf *out) {
         if (path->up) {
                 put_path(path->up, out);
@@ -100,11 +102,13 @@ void hfd_structure_refuse_text(struct hfd_structure *structure,
 
 /* ---- members ---- */
 
+/* A node of the tree of indices. */
 struct indexed {
-        const struct hf__json *object;
+        const struct hf__json *object; /* borrowed */
         struct hf__json_index index;
 };
 
+/* For <search.h>: by the addresses of the objects, whose order does not matter. */
 static int compare_indexed(const void *a, const void *b) {
         const struct indexed *x = a, *y = b;
 
@@ -160,7 +164,7 @@ const struct hf__json *hfd_structure_member(struct hfd_structure *structure,
                 return NULL;
         index = find_index(structure, object);
         if (!index)
-                return hf__json_get(object, key);
+                return hf__json_get(object, key); /* slower, but it needs no memory */
         const struct hf__json_index_entry *entry = hf__json_index_find(index, key);
         return entry ? entry->item : NULL;
 }

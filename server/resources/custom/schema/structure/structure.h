@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The functions and state that the rules for schemas share: the place in the definition, and the
- * causes. The rules read the JSON of a CustomResourceDefinition, in which an absent, a null and an
- * empty member are the same, as in Kubernetes' Go. Thread: owner only.
+ * The rules for the schemas in CustomResourceDefinitions ("structural schemas"), and the functions
+ * and state that they share: the place in the definition, and the causes. The rules read the JSON
+ * of a definition, in which an absent, a null and an empty member are the same, as in Kubernetes'
+ * Go.
+ *
+ * props: a schema as JSON. path: its place. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +18,8 @@
 struct hf__json;
 struct hfd_custom_node;
 
-/* A step like `.properties[name]`, `.allOf[0]` or `.items`. */
+/* A path is a list of steps like `.properties[name]`, `.allOf[0]` or `.items`. Each step is on the
+ * stack of the function that takes it, and valid until that returns. */
 struct hfd_structure_path {
         const struct hfd_structure_path *up; /* NULL: this is the schema itself, `child` its path */
         const char *child;
@@ -25,10 +29,11 @@ struct hfd_structure_path {
 };
 
 struct hfd_structure {
-        struct hfd_causes *causes;
-        void *indices; /* a tree of <search.h> with the indices of large objects */
+        struct hfd_causes *causes; /* borrowed */
+        void *indices; /* owned; a tree of <search.h> with the indices of large objects */
 };
 
+/* The definition must not change until hfd_structure_done: indices borrow from it. */
 void hfd_structure_init(struct hfd_structure *structure, struct hfd_causes *causes);
 void hfd_structure_done(struct hfd_structure *structure);
 
@@ -42,7 +47,8 @@ struct hfd_structure_path hfd_step_index(const struct hfd_structure_path *up, co
 void hfd_structure_path_print(const struct hfd_structure_path *path, const char *child,
                               char text[HFD_STRUCTURE_PATH_MAX]);
 
-/* Add a cause at path.child; child NULL = path. */
+/* These add a cause at path.child; child NULL: at the path. They are "Forbidden", "Required value"
+ * and "Invalid value". */
 void hfd_structure_forbid(struct hfd_structure *structure, const struct hfd_structure_path *path,
                           const char *child, const char *detail);
 void hfd_structure_require(struct hfd_structure *structure, const struct hfd_structure_path *path,
@@ -64,7 +70,7 @@ bool hfd_structure_flag(const struct hf__json *props, const char *key);
 /* has: the member is there and is not null. is_filled: it has elements or members. */
 bool hfd_structure_has(const struct hf__json *props, const char *key);
 bool hfd_structure_is_filled(const struct hf__json *props, const char *key);
-/* Whether a value is the same as an absent one: null, false, "", [] or {}. */
+/* Whether a value counts as absent: null, false, "", [] or {}. */
 bool hfd_structure_is_zero(const struct hf__json *value);
 
 /* ---- the rules, each for a schema and all below it ---- */

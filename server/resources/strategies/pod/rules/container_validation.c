@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of containers, also of ephemeral ones. The texts, and the order of the rules, are those
- * of kube-apiserver.
+ * The rules of containers, init containers and ephemeral containers.
  *
- * Invariant: names are looked up in indexes, so that the time does not grow with the product of the
- * numbers of containers, mounts and volumes.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. Names are looked up in indexes, so that the time does not grow
+ * with the product of the numbers of containers, mounts and volumes, all of which a client chooses.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,15 +16,15 @@
 #include "server/resources/validation/names.h"
 #include "server/resources/validation/resource_names.h"
 
-/* The parts of the pod that the rules of one container need. */
+/* The parts of the pod that the rules of one container need. The indexes borrow from the spec. */
 struct pod {
         struct hf__json_index volumes, containers, init_containers, ephemeral; /* by name */
-        int64_t grace;       /* spec.terminationGracePeriodSeconds */
-        bool never_restarts; /* spec.restartPolicy is Never */
-        struct hfd_causes *causes;
+        int64_t grace;             /* spec.terminationGracePeriodSeconds */
+        bool never_restarts;       /* spec.restartPolicy is Never */
+        struct hfd_causes *causes; /* borrowed */
 };
 
-/* Whether an element before this one has the same text. */
+/* Whether an element before `position` has the same text. */
 static bool is_repeated(const struct hf__json_index *index, const char *text, size_t position) {
         const struct hf__json_index_entry *entry = hf__json_index_find(index, text);
 
@@ -33,6 +33,7 @@ static bool is_repeated(const struct hf__json_index *index, const char *text, si
 
 /* ---- ports ---- */
 
+/* names: an index of the names of the container's ports; position: the index of this port. */
 static void validate_port(const struct hf__json *port, const char *field,
                           const struct hf__json_index *names, size_t position,
                           struct hfd_causes *causes) {
@@ -75,6 +76,7 @@ static void validate_ports(const struct hf__json *ports, const char *field,
 
 /* ---- mounts ---- */
 
+/* Each mount is of a volume of the pod, and has a path of its own in the container. */
 static void validate_mounts(const struct pod *pod, const struct hf__json *mounts,
                             const char *field) {
         char path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
@@ -103,6 +105,11 @@ static void validate_mounts(const struct pod *pod, const struct hf__json *mounts
 
 /* ---- resources ---- */
 
+/*
+ * A request for a resource is not more than its limit. Some resources cannot be promised to more
+ * containers than can use them at once ("non overcommitable", such as hugepages): they need a limit
+ * that is equal to the request. limit NULL: there is none. field: the path of resources.
+ */
 static void validate_request(const char *name, const struct hf__json *request,
                              const struct hf__json *limit, const char *field,
                              struct hfd_causes *causes) {
@@ -127,6 +134,7 @@ static void validate_request(const char *name, const struct hf__json *request,
                                    detail);
 }
 
+/* Limits first, then requests: the order of Kubernetes' causes. */
 static void validate_resources(const struct hf__json *resources, const char *field,
                                struct hfd_causes *causes) {
         static const char *const maps[] = {"limits", "requests"};
@@ -150,7 +158,8 @@ static void validate_resources(const struct hf__json *resources, const char *fie
         hf__json_index_done(&by_name);
 }
 
-/* As in Kubernetes, the causes name the list, but for a repeated element. */
+/* As in kube-apiserver, the causes have the path of the list, except the cause for a repeated
+ * element. */
 static void validate_resize_policy(const struct hf__json *list, const char *field,
                                    const struct pod *pod) {
         struct hfd_causes *causes = pod->causes;
@@ -230,6 +239,8 @@ static void validate_init_container(const struct pod *pod, const struct hf__json
                                             "restartPolicy=Always");
 }
 
+/* The containers (init false) or the init containers of the pod. The names of both together are
+ * unique, because the status refers to a container by its name. */
 static void validate_list(const struct pod *pod, const struct hf__json *list, const char *field,
                           bool init) {
         const struct hf__json_index *own = init ? &pod->init_containers : &pod->containers;
@@ -254,14 +265,14 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
 
 /* ---- ephemeral containers ---- */
 
-/* The members that no ephemeral container may have, in the order of the members of Kubernetes'
- * type. */
+/* Refuses the members that no ephemeral container may have: it helps to debug a pod that already
+ * runs, and is neither scheduled nor restarted. They are in the order of the members of Kubernetes'
+ * Go type, which is the order of its causes. */
 static void refuse_members(const struct hf__json *container, const char *field,
                            struct hfd_causes *causes) {
         static const struct {
                 const char *name;
-                bool may_be_empty; /* no pointer in Kubernetes' type, so empty is as good as absent
-                                    */
+                bool may_be_empty; /* no Go pointer, so an empty member counts as absent */
         } members[] =
                 {{"ports", true},           {"resources", true},          {"resizePolicy", true},
                  {"restartPolicy", false},  {"restartPolicyRules", true}, {"livenessProbe", false},
@@ -290,6 +301,7 @@ static void refuse_members(const struct hf__json *container, const char *field,
         }
 }
 
+/* Whether a container or an init container has this name. */
 static bool is_other_container(const struct pod *pod, const char *name) {
         return hf__json_index_find(&pod->containers, name) ||
                hf__json_index_find(&pod->init_containers, name);
@@ -320,8 +332,10 @@ static void validate_ephemeral(const struct pod *pod, const struct hf__json *lis
         }
 }
 
-/* ---- all of them ---- */
+/* ---- the containers of a pod ---- */
 
+/* done_pod frees the indexes, also after a failure, so all of them are initialized in any case. 0
+ * or -ENOMEM. */
 static int init_pod(struct pod *pod, const struct hf__json *spec, struct hfd_causes *causes) {
         const char *const names[] = {"volumes", "containers", "initContainers",
                                      "ephemeralContainers"};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths of fields, and rules that many fields of a pod have. The texts are wire format.
+ * Paths of fields, and rules that many fields have. pod_validation.h declares the functions.
  *
- * Invariant: a path that does not fit is cut, and the rule is checked all the same. A client
- * chooses the names in a path, so a long one must not spare its object a rule.
+ * Invariants: a path that does not fit is cut, and the rule is checked all the same. A client
+ * chooses the names in a path, so a long path must not spare its object a rule. The texts of the
+ * causes are those of kube-apiserver, because clients show them and tests compare them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
-#define PORT_NAME_MAX 15
+#define PORT_NAME_MAX 15 /* bytes: the limit of an IANA service name (RFC 6335) */
 #define PORT_MAX      65535
 
 const char *hfd_text_of(const struct hf__json *object, const char *key) {
@@ -81,6 +82,7 @@ void hfd_require_range(const struct hf__json *object, const char *field, const c
 
 /* ---- names and ports ---- */
 
+/* A name can break several of these rules, and has a cause for each, as in kube-apiserver. */
 void hfd_port_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
         static const char lower[] = "abcdefghijklmnopqrstuvwxyz",
                           allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";

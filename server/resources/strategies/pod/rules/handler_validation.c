@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a container's probes and lifecycle hooks (postStart, preStop). The texts are wire
- * format.
+ * The rules of a container's probes and lifecycle hooks (postStart, preStop). Both have a handler:
+ * one action, such as an HTTP request or a command.
  *
- * Invariant: an object has its defaults before it is checked. The rule that successThreshold is 1
- * relies on the default.
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. The object has its defaults already: the rule that
+ * successThreshold is 1 would otherwise refuse a probe without it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static void validate_exec(const struct hf__json *exec, const char *field,
                 hfd_cause_required(causes, hfd_field_path(path, field, "command"), "");
 }
 
-/* A name of a header is a token, and Kubernetes allows fewer characters in it than HTTP does. */
+/* Kubernetes allows fewer characters in the name of a header than HTTP does. */
 static bool is_header_name(const char *name) {
         static const char allowed[] =
                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
@@ -49,6 +50,8 @@ static void validate_http(const struct hf__json *http, const char *field,
                                                "used for validation is '[-A-Za-z0-9]+')");
 }
 
+/* A hook that sleeps longer than the pod has to stop would be killed. grace: that time in seconds.
+ */
 static void validate_sleep(const struct hf__json *sleep, const char *field, int64_t grace,
                            struct hfd_causes *causes) {
         int64_t seconds = 0;
@@ -65,6 +68,7 @@ static void validate_sleep(const struct hf__json *sleep, const char *field, int6
         hfd_cause_invalid(causes, field, text, detail);
 }
 
+/* name: the member of the handler that has the action. tcpSocket and grpc have a port only. */
 static void validate_action(const struct hf__json *action, const char *name, const char *field,
                             int64_t grace, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];
@@ -80,7 +84,7 @@ static void validate_action(const struct hf__json *action, const char *name, con
                                   causes);
 }
 
-/* A handler must have exactly one action. */
+/* A handler must have exactly one action. Only the first one is checked further. */
 static void validate_handler(const struct hf__json *handler, const char *field, int64_t grace,
                              struct hfd_causes *causes) {
         static const char *const names[] = {"exec", "httpGet", "tcpSocket", "grpc", "sleep"};
@@ -103,6 +107,8 @@ static void validate_handler(const struct hf__json *handler, const char *field, 
                 hfd_cause_required(causes, field, "must specify a handler type");
 }
 
+/* A failed liveness or startup probe restarts the container, so one success must be enough for
+ * them, and they may have a time to stop of their own. A failed readiness probe stops nothing. */
 static void validate_probe(const struct hf__json *probe, const char *field, bool of_readiness,
                            int64_t grace, struct hfd_causes *causes) {
         static const char *const numbers[] = {"initialDelaySeconds", "timeoutSeconds",

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a pod's template. The texts, and the order of the rules, are those of
- * kube-apiserver. Affinities, security contexts and spread constraints are not checked:
- * nothing here runs pods, so a mistake in them shows only in the program that does.
+ * The rules of a pod template and of its spec. Other files of this folder have the rules of
+ * volumes, containers and tolerations.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. Only rules that pods and templates share are here; those that
+ * only pods have are in workloads/pods/pod_update.c.
+ *
+ * Affinities, security contexts and spread constraints are not checked: Holdfast runs no pods, so a
+ * mistake in them shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -17,7 +23,8 @@ static const char *const dns_policies[] = {"ClusterFirstWithHostNet", "ClusterFi
                                            "None", NULL};
 static const char *const preemption_policies[] = {"PreemptLowerPriority", "Never", NULL};
 
-/* Checks that members which name other objects are DNS subdomains. "" names none. */
+/* Checks that members with the name of another object are DNS subdomains. "" counts as absent.
+ * names ends with NULL. */
 static void validate_names(const struct hf__json *spec, const char *field, const char *const *names,
                            struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

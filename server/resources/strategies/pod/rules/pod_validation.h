@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The rules of a pod's template, for all kinds that have one. The functions add a cause for each
- * mistake. Objects have the form of their schemas, and their defaults. field: the path that leads
- * to the value. Pure. Thread: any.
+ * The rules of a pod template and of its parts, for all kinds that have one. Each function adds a
+ * cause for each mistake that it finds, and returns nothing unless it says so.
+ *
+ * Values have the form of their schemas, and their defaults. An argument that is NULL stands for an
+ * absent member. field: the path of the value in the object, "spec.template.spec"; the causes show
+ * it. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +16,7 @@
 
 struct hf__json;
 
-#define HFD_FIELD_PATH_MAX 160 /* bytes, with the NUL: a cause keeps no more */
+#define HFD_FIELD_PATH_MAX 160 /* bytes, with the NUL; a cause has room for as many */
 
 /* pod_validation.c */
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
@@ -26,30 +29,34 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
 /* volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
-/* A field of the pod that a variable (or a file of a volume) shows. */
+/* A reference to a field of the pod, whose value a variable gets, or a file of a volume. of_volume:
+ * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
-/* The name of an image, which in templates may have spaces around it. */
+/* The name of a container's image has no spaces around it. The rules of templates leave this one
+ * out, as in kube-apiserver, so that those of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
                         struct hfd_causes *causes);
 /* variable_validation.c: env and envFrom of a container */
 void hfd_variables_validate(const struct hf__json *container, const char *field,
                             struct hfd_causes *causes);
-/* handler_validation.c: the probes of a container, and its lifecycle. grace: the seconds that a pod
- * has to stop */
+/* handler_validation.c: the probes of a container, and its lifecycle hooks. grace: the seconds that
+ * the pod has to stop (terminationGracePeriodSeconds) */
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
 
 /* ---- helpers of these files: field_path.c ---- */
 
-/* "" for an absent text. key: of a member, not a path. Borrowed. */
+/* The text of a member; "" if it is absent or no text. key: a key, not a path. Borrowed from the
+ * object. */
 const char *hfd_text_of(const struct hf__json *object, const char *key);
-/* The path of a member: "a" and "b" are "a.b". Returns out, which must not be one of the texts. */
+/* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,
+ * which must not be one of the texts. */
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member);
-/* The path of an element: "a" and 1 are "a[1]". */
+/* The path of an element: "a" and 1 become "a[1]". The same holds for out. */
 const char *hfd_field_index(char out[HFD_FIELD_PATH_MAX], const char *field, size_t i);
 /* "Required value" if the member is absent or "". Returns whether it has a text. */
 bool hfd_require_text(const struct hf__json *object, const char *field, const char *member,
@@ -61,7 +68,7 @@ void hfd_require_one_of(const struct hf__json *object, const char *field, const 
 /* "Invalid value" unless the number is absent, or min <= number <= max. detail names the range. */
 void hfd_require_range(const struct hf__json *object, const char *field, const char *member,
                        int64_t min, int64_t max, const char *detail, struct hfd_causes *causes);
-/* The number of a port or its name. port NULL counts as 0, which is invalid. */
+/* The number of a port, or its name if it is a text. NULL counts as 0, which is invalid. */
 void hfd_port_validate(const struct hf__json *port, const char *field, struct hfd_causes *causes);
 void hfd_port_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* A DNS label. An absent member or "": "Required value". */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Secrets that a pod names. The texts are wire format.
+ * The Secrets that a pod uses. Kubernetes' admission plug-in ServiceAccount has the same checks.
  *
- * Invariant: has_secrets knows every place in which a pod can name a Secret. A place that it lacks
- * would let a mirror pod, which a kubelet creates for itself, use any Secret of the namespace.
+ * Invariants: has_secrets knows every place in which a pod can name a Secret. With a place missing,
+ * a kubelet could read any Secret of a namespace: it may read the Secrets of the pods on its node,
+ * and it creates mirror pods itself. The messages are those of kube-apiserver.
  */
 #include "server/resources/strategies/pod/rules/secret_references.h"
 
@@ -18,6 +19,7 @@
 #include "base/text.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
+/* NULL = the object has no annotation with this key. */
 static const struct hf__json *annotation(const struct hf__json *object, const char *key) {
         return hf__json_get(hf__json_path(object, "metadata.annotations"), key);
 }
@@ -41,6 +43,7 @@ static bool any_has(const struct hf__json *list, const char *path) {
         return false;
 }
 
+/* All volume sources of the schema (volumes.c) that can name a Secret are listed here. */
 static bool volume_has_secret(const struct hf__json *volume) {
         static const char *const paths[] =
                 {"azureFile.secretName",      "cephfs.secretRef.name",
@@ -73,6 +76,7 @@ static bool has_secrets(const struct hf__json *spec) {
         return false;
 }
 
+/* Whether a volume of the pod gets a token of a service account. */
 static bool has_tokens(const struct hf__json *spec) {
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "volumes")); m;
              m = hf__json_next(m))
@@ -96,10 +100,10 @@ const char *hfd_mirror_pod_mistake(const struct hf__json *pod) {
         return NULL;
 }
 
-/* ---- the Secrets of an account ---- */
+/* ---- the Secrets of a service account ---- */
 
 bool hfd_account_limits_secrets(const struct hf__json *account) {
-        /* As strconv.ParseBool reads it. */
+        /* The texts that Go's strconv.ParseBool reads as true. */
         static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
         const struct hf__json *value =
                 annotation(account, "kubernetes.io/enforce-mountable-secrets");
@@ -116,7 +120,8 @@ struct names {
         size_t n;
 };
 
-/* 0 or -ENOMEM. */
+/* Collects the member `name` of all elements. The caller frees ret_names->of, also after a failure.
+ * 0 or -ENOMEM. */
 static int collect_names(const struct hf__json *list, struct names *ret_names) {
         size_t n = hf__json_count(list);
 
@@ -133,11 +138,12 @@ static bool contains_name(const struct names *names, const char *name) {
         return bsearch(&name, names->of, names->n, sizeof(char *), hf__text_compare) != NULL;
 }
 
-/* The common state of the checks. A check returns false after it has written a message to why. */
+/* The common state of the checks. A check returns false after it has written a message to `why`:
+ * the first forbidden Secret ends the search. */
 struct check {
-        const struct names *allowed;
-        const char *account; /* its name */
-        struct hf__strbuf *why;
+        const struct names *allowed; /* names of Secrets; borrowed */
+        const char *account;         /* the name of the service account */
+        struct hf__strbuf *why;      /* borrowed; an error stays in it */
 };
 
 static bool check_volumes(const struct check *c, const struct hf__json *volumes) {
@@ -155,6 +161,8 @@ static bool check_volumes(const struct check *c, const struct hf__json *volumes)
         return true;
 }
 
+/* reference: the Secret that a variable of a container uses; NULL = it uses none. variable NULL:
+ * the reference is in envFrom. prefix: the kind of container in the message. */
 static bool check_secret(const struct check *c, const char *prefix,
                          const struct hf__json *container, const struct hf__json *variable,
                          const struct hf__json *reference) {
@@ -190,6 +198,7 @@ static bool check_containers(const struct check *c, const char *prefix,
         return true;
 }
 
+/* c->allowed has the account's imagePullSecrets here, not its secrets. */
 static bool check_pull_secrets(const struct check *c, const struct hf__json *references) {
         unsigned i = 0;
 

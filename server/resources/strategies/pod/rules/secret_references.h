@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The Secrets that a pod names, and who may name them. Objects have the form of their schemas.
+/* The Secrets that a pod uses, and whether it may use them. Objects have the form of their schemas.
  * Pure. Thread: any. */
 #include <stdbool.h>
 
 struct hf__json;
 struct hf__strbuf;
 
-/* Whether the pod mirrors a static pod of a kubelet. */
+/* Whether the pod is a mirror pod: a kubelet has created it to show a static pod, which it runs
+ * from a file of its node. */
 bool hfd_pod_is_mirror(const struct hf__json *pod);
-/* The message about something that a mirror pod has and must not have. NULL = there is no such
- * thing. */
+/* The message about a member that a mirror pod must not have, such as a Secret. Static storage.
+ * NULL = the pod has no such member. */
 const char *hfd_mirror_pod_mistake(const struct hf__json *pod);
 /*
  * Whether an annotation of the service account restricts its pods to the Secrets that the account

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a toleration, in pods and in RuntimeClasses. The texts are wire format.
+ * The rules of a toleration, in pods and in RuntimeClasses. A toleration allows a pod to run on a
+ * node in spite of a taint.
  *
- * Invariant: texts, values and their order are those of kube-apiserver, which shows the names of
- * its internal type.
+ * Invariant: the texts of the causes, the values in them and their order are those of
+ * kube-apiserver, because clients show them and tests compare them.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +14,8 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
-/* The whole toleration as the value of a cause, with the names of Kubernetes' internal type. */
+/* The cause shows the whole toleration as JSON. Its names begin with capital letters, because
+ * kube-apiserver prints its internal Go type, which has no JSON names. */
 static void refuse_value_of_exists(const struct hf__json *t, const char *field,
                                    struct hfd_causes *causes) {
         static const char *const names[][2] = {{"Key", "key"},
@@ -37,6 +39,8 @@ static void refuse_value_of_exists(const struct hf__json *t, const char *field,
         hf__strbuf_done(&value);
 }
 
+/* field: the path of the operator, which the causes for the value have too. No operator means
+ * Equal. */
 static void validate_operator(const struct hf__json *t, const char *field,
                               struct hfd_causes *causes) {
         const char *op = hfd_text_of(t, "operator"), *value = hfd_text_of(t, "value");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of a container's environment variables.
+ * The rules of a container's environment variables: `env`, single variables, and `envFrom`, all
+ * keys of a ConfigMap or Secret.
  *
- * Invariant: the texts, and the order of the rules, are those of kube-apiserver, also where it
- * names the list in place of the element: clients read them.
+ * Invariant: the texts of the causes, their paths and their order are those of kube-apiserver,
+ * because clients show them and tests compare them. Some paths of kube-apiserver lead to a list in
+ * place of the element at fault.
  */
 #include <string.h>
 
@@ -11,6 +13,7 @@
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 
+/* The name of a variable, or the prefix of several names. "" is valid here. */
 static void validate_variable_name(const char *name, const char *field, struct hfd_causes *causes) {
         for (const char *c = name; *c; c++)
                 if ((unsigned char)*c < ' ' || (unsigned char)*c > '~' || *c == '=') {
@@ -21,6 +24,7 @@ static void validate_variable_name(const char *name, const char *field, struct h
                 }
 }
 
+/* A reference to a key of a ConfigMap or Secret. */
 static void validate_key_reference(const struct hf__json *reference, const char *field,
                                    struct hfd_causes *causes) {
         const char *key = hfd_text_of(reference, "key");
@@ -35,6 +39,8 @@ static void validate_key_reference(const struct hf__json *reference, const char 
                 hfd_cause_invalid_text(causes, path, key, hfd_config_key_rule);
 }
 
+/* A variable has a value or one source. Of fileKeyRef only the presence is checked.
+ */
 static void validate_value_from(const struct hf__json *variable, const char *field,
                                 struct hfd_causes *causes) {
         static const char *const sources[] = {"fieldRef", "resourceFieldRef", "configMapKeyRef",
@@ -84,7 +90,8 @@ static void validate_variables(const struct hf__json *variables, const char *fie
         }
 }
 
-/* As in Kubernetes, the causes about the number of sources name the list, not the element. */
+/* As in kube-apiserver, the causes about the number of sources have the path of the list, not of
+ * the element. */
 static void validate_variable_sources(const struct hf__json *list, const char *field,
                                       struct hfd_causes *causes) {
         static const char *const sources[] = {"configMapRef", "secretRef"};

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of volumes. Some types, such as those of single vendors, have no rules of their own;
- * then it is only checked that the volume has one source. Clients see the texts, which are those of
- * kube-apiserver.
+ * The rules of a pod's volumes. A volume has one source. Sources of single vendors have no rules of
+ * their own: only programs that mount volumes read them.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. A path in a volume never leads out of it ("..").
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 
 /* ---- paths ---- */
 
-/* Whether a segment of the path is "..". */
+/* Whether a segment of the path is "..", with which it could lead out of the volume. */
 static bool has_backsteps(const char *path) {
         for (const char *at = path; (at = strstr(at, "..")) != NULL; at += 2)
                 if ((at == path || at[-1] == '/') && (at[2] == '\0' || at[2] == '/'))
@@ -23,7 +25,8 @@ static bool has_backsteps(const char *path) {
         return false;
 }
 
-/* Validates the path of a file in a volume. */
+/* The path and the permissions of a file in a volume. The last rule keeps names free that the
+ * kubelet uses itself, such as "..data". */
 static void validate_file_path(const struct hf__json *file, const char *field,
                                struct hfd_causes *causes) {
         const char *text = hfd_text_of(file, "path");
@@ -41,6 +44,7 @@ static void validate_file_path(const struct hf__json *file, const char *field,
         hfd_require_range(file, field, "mode", 0, 0777, MODE_RULE, causes);
 }
 
+/* The keys of a ConfigMap or Secret that become files. */
 static void validate_keys(const struct hf__json *source, const char *field,
                           struct hfd_causes *causes) {
         char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
@@ -58,7 +62,8 @@ static void validate_keys(const struct hf__json *source, const char *field,
 
 /* ---- fields of the pod ---- */
 
-/* Labels and annotations may be followed by a key in brackets. */
+/* Whether the path selects a single label or annotation: metadata.labels['KEY']. The numbers are
+ * the lengths of the prefixes. */
 static bool has_subscript(const char *path) {
         return (strncmp(path, "metadata.labels['", 17) == 0 ||
                 strncmp(path, "metadata.annotations['", 22) == 0) &&
@@ -88,6 +93,8 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
                            causes);
 }
 
+/* The files of a downwardAPI volume: each shows a field of the pod, or a resource of a container.
+ */
 static void validate_downward_files(const struct hf__json *source, const char *field,
                                     struct hfd_causes *causes) {
         char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
@@ -146,6 +153,7 @@ static void validate_nfs(const struct hf__json *source, const char *field,
                                        hfd_text_of(source, "path"), "must be an absolute path");
 }
 
+/* name: the member of the volume that has the source. */
 static void validate_source(const char *name, const struct hf__json *source, const char *field,
                             struct hfd_causes *causes) {
         if (strcmp(name, "hostPath") == 0) {
@@ -169,7 +177,8 @@ static void validate_source(const char *name, const struct hf__json *source, con
         }
 }
 
-/* A volume must have exactly one source. The defaults have added one if there was none. */
+/* A volume must have exactly one source: the first member other than its name. It has at least one,
+ * because the defaults have added an emptyDir if there was none. */
 static void validate_volume(const struct hf__json *volume, const char *field,
                             struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX];

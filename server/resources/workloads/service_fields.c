@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields of services that depend on each other or on the type, as kube-apiserver sets and drops
- * them. It also allocates addresses and ports, which this server does not.
+ * Sets and drops the fields of a Service that depend on each other or on its type, as
+ * kube-apiserver does it. Unlike kube-apiserver, this server does not allocate cluster IPs and node
+ * ports: it has no network.
+ *
+ * Invariants: a field is dropped only if the client has left it as it was (drop_same), because a
+ * field that the client has set deliberately must be validated, not lost. A Service that has passed
+ * once is not changed again, because otherwise an update that changes nothing would make a new
+ * version.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,13 +31,14 @@ static bool has_node_ports(const struct hf__json *spec) {
 
 /* ---- a change of the type ---- */
 
-/* Drops members that the client has left as they were. */
+/* Drops the members that the client has left as they were. keys ends with NULL. */
 static void drop_same(struct hf__json *spec, const struct hf__json *old, const char *const *keys) {
         for (; *keys; keys++)
                 if (hf__json_equal(hf__json_get(spec, *keys), hf__json_get(old, *keys)))
                         hf__json_drop(spec, *keys);
 }
 
+/* The same for the nodePort of each port. Ports correspond by their index, as in kube-apiserver. */
 static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
         const struct hf__json *was = hf__json_first(hf__json_get(old, "ports"));
 
@@ -41,7 +48,8 @@ static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *o
                         hf__json_drop(m, "nodePort");
 }
 
-/* Drops what the old type needed and the new one must not have. */
+/* Drops the members that the old type needed and the new type must not have. A client that only
+ * changes spec.type sends them back, and the validation would refuse them. */
 static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
         static const char *const of_cluster[] = {"clusterIP",
                                                  "clusterIPs",
@@ -66,14 +74,18 @@ static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
 
 /* ---- addresses ---- */
 
+/* Copies a member from the old spec if the new one does not have it. 0 or -ENOMEM. */
 static int keep_field(struct hf__json *spec, const struct hf__json *old, const char *key) {
         const struct hf__json *had = hf__json_get(old, key);
 
         return had && !hf__json_get(spec, key) ? hf__json_put(spec, key, hf__json_dup(had)) : 0;
 }
 
-/* Makes clusterIPs agree with clusterIP, because old clients write only the latter. 0 or
- * -ENOMEM. */
+/*
+ * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP: if they have not
+ * changed it, the list stays; if they have, the list is made anew from it. A list that the client
+ * has changed itself is left alone. 0 or -ENOMEM.
+ */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
         const char *ip = hf__json_string(spec, "clusterIP");
         bool same = old &&
@@ -92,6 +104,9 @@ static int set_list(struct hf__json *spec, const struct hf__json *old) {
         return r == 0 ? hf__json_append_string(list, ip) : r;
 }
 
+/* Without an allocator, the families follow from the first address; IPv4 if there is none. A
+ * headless Service without a selector gets both families, because its Endpoints may have addresses
+ * of both. 0 or -ENOMEM. */
 static int set_families(struct hf__json *spec) {
         const char *ip = hf__json_string(spec, "clusterIP"), *families = "[\"IPv4\"]";
         bool any = ip && strcmp(ip, "None") == 0 && !hf__json_first(hf__json_get(spec, "selector"));
@@ -136,7 +151,8 @@ int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
                 r = set_list(spec, old);
         if (r != 0 || is_type(spec, "ExternalName"))
                 return r;
-        /* An update that leaves them out does not change them. */
+        /* An update that leaves the addresses and families out does not change them. If it has an
+         * address, only the families (the first two) are kept. */
         bool addressed = hf__json_get(spec, "clusterIP") || hf__json_get(spec, "clusterIPs");
         for (size_t i = 0; i < (addressed ? 2 : 4) && had_address && r == 0; i++)
                 r = keep_field(spec, old, kept[i]);
