@@ -38,7 +38,7 @@ struct hf__json_index {
 /*
  * Builds the index of container, which may be NULL or a scalar: then it is empty. key: where the
  * elements of an array have their text; NULL = the elements themselves are strings. 0 or -ENOMEM.
- * The caller calls done, also after a failure.
+ * The caller calls done after success, and may do so after a failure.
  */
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
                         const char *key);

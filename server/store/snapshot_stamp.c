@@ -148,8 +148,8 @@ static int fail_program(struct stamping *stamping, const char *log, const char *
                 return hf_fail(stamping->status, HF_E_UNAVAILABLE, "%s cannot be run: install it",
                                program);
         print_log(stamping, log);
-        return hf_fail(stamping->status, HF_E_UNAVAILABLE, "%s cannot %s: see above", program,
-                       what);
+        return hf_fail(stamping->status, HF_E_UNAVAILABLE,
+                       "%s cannot %s; its own messages precede this one", program, what);
 }
 
 /* Runs a program that must succeed. */
