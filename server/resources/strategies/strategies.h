@@ -182,6 +182,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
 
 /* service_account.c */
 extern const struct hfd_schema hfd_service_account_schema;
+int hfd_service_account_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* workspace.c */
 extern const struct hfd_schema hfd_workspace_schema;
