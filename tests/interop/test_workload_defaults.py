@@ -6,7 +6,7 @@ import pytest
 from memory_server import MemoryServer
 
 NUMBERS = itertools.count(1)
-MERGE = "application/merge-patch+json"
+STRATEGIC, MERGE = "application/strategic-merge-patch+json", "application/merge-patch+json"
 CORE, APPS, BATCH = "/api/v1/namespaces/default", "/apis/apps/v1/namespaces/default", "/apis/batch/v1/namespaces/default"
 HPA = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -134,6 +134,23 @@ def test_a_member_has_its_default(api, path, body, at, value):
     assert (again.code, again.json) == (200, reply.json), again.text
 
 
+def test_a_patch_replaces_the_selector_of_a_budget(api):
+    """kubectl sends all of a selector that it changes, and a label that is gone would stay if the patch merged it."""
+    path, labels = BUDGETS + "/b", {"app": "a", "tier": "t"}
+    assert api.ask("POST", BUDGETS, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}}).code == 201
+    reply = api.ask("PATCH", path, {"spec": {"selector": {"matchLabels": {"app": "a"}}}}, content_type=STRATEGIC)
+    assert reply.json["spec"] == {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    reply = api.ask("PATCH", path, {"spec": {"selector": {"matchLabels": {"tier": "t"}}}}, content_type=MERGE)
+    assert reply.json["spec"]["selector"]["matchLabels"] == labels
+    reply = api.ask("PATCH", path, {"spec": {"selector": None}}, content_type=STRATEGIC)
+    assert reply.json["spec"] == {"minAvailable": 1}
+    applied = f"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: k}}\nspec: {{minAvailable: 1, selector: {{matchLabels: {{app: a%s}}}}}}\n"
+    for more, expected in ((", tier: t", labels), ("", {"app": "a"})):
+        done = api.kubectl("apply", "-f", "-", stdin=applied % more)
+        assert done.returncode == 0, done.stderr
+        assert api.ask("GET", BUDGETS + "/k").json["spec"]["selector"]["matchLabels"] == expected
+
+
 # What templates of charts leave empty or null. kube-apiserver takes all of it.
 EMPTY_POD = {
     "affinity": {}, "nodeSelector": None, "tolerations": [], "topologySpreadConstraints": None, "imagePullSecrets": None, "securityContext": None,
@@ -223,3 +240,10 @@ def test_an_account_keeps_the_names_of_its_secrets(api):
     assert (reply.code, reply.json["secrets"]) == (201, [{"name": "s"}, {"name": "t"}])
     reply = api.ask("PATCH", path + "/a", {"secrets": [{**secret, "name": "u", "uid": "v"}]}, content_type=MERGE)
     assert (reply.code, reply.json["secrets"]) == (200, [{"name": "u"}])
+
+
+def test_openapi_says_how_patches_change_objects(api):
+    definitions = api.ask("GET", "/openapi/v2").json["definitions"]
+    for kind, field, strategy in (("policy.v1.PodDisruptionBudgetSpec", "selector", "replace"), ("apps.v1.DeploymentSpec", "strategy", "retainKeys"),
+                                  ("core.v1.PodSpec", "volumes", "merge,retainKeys"), ("apps.v1.DeploymentSpec", "selector", None)):
+        assert definitions["io.k8s.api." + kind]["properties"][field].get("x-kubernetes-patch-strategy") == strategy, (kind, field)
