@@ -242,6 +242,19 @@ def test_an_account_keeps_the_names_of_its_secrets(api):
     assert (reply.code, reply.json["secrets"]) == (200, [{"name": "u"}])
 
 
+@pytest.mark.parametrize("path, body, code", [
+    (CORE + "/limitranges", {"spec": {"limits": []}}, 201), (CORE + "/services", service(), 201), (CORE + "/endpoints", {}, 201),
+    ("/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", {"rules": []}, 201),
+    ("/apis/rbac.authorization.k8s.io/v1/clusterroles", {"rules": []}, 201), (CORE + "/configmaps", {}, 404), (APPS + "/deployments", workload(), 404)])
+def test_a_put_creates_what_kubernetes_creates(api, path, body, code):
+    name = f"put-{next(NUMBERS)}"
+    assert api.ask("PUT", f"{path}/{name}", {"metadata": {"name": name}, **body}).code == code
+    assert api.ask("GET", f"{path}/{name}").code == (200 if code == 201 else 404)
+    # A client that names a version has read the object, so it is gone.
+    late = api.ask("PUT", f"{path}/{name}-late", {"metadata": {"name": f"{name}-late", "resourceVersion": "1"}, **body})
+    assert late.code == (409 if code == 201 else 404), late.text
+
+
 def test_openapi_says_how_patches_change_objects(api):
     definitions = api.ask("GET", "/openapi/v2").json["definitions"]
     for kind, field, strategy in (("policy.v1.PodDisruptionBudgetSpec", "selector", "replace"), ("apps.v1.DeploymentSpec", "strategy", "retainKeys"),

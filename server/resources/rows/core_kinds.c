@@ -65,6 +65,7 @@ static const struct hfd_resource rows[] = {
                 .short_name = "limits",
                 .storage = "limitranges",
                 .namespaced = true,
+                .create_on_update = true,
                 .unconditional_update = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Created At", "date", "", "metadata.creationTimestamp"}),

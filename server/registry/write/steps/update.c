@@ -274,7 +274,10 @@ void hfd_write_update_create(struct hfd_write *w) {
                 hfd_write_reply_no_memory(w);
                 return;
         }
-        if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
+        /* The right to update or patch is not the right to create. */
+        if (w->request->verb != HFD_CREATE && !hfd_write_may_create(w))
+                return;
+        if (is_apply(w) && !hfd_write_apply(w, NULL))
                 return;
         w->created = true;
         /* The work of Kubernetes' admission plug-ins, in their order: for a pod LimitRanger,
