@@ -28,6 +28,7 @@
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
+#include "server/registry/write/checks/default_class.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/limit_ranges.h"
 #include "server/registry/write/checks/namespace.h"
@@ -285,7 +286,8 @@ void hfd_write_update_create(struct hfd_write *w) {
          * sees what those before it have set, and the first refusal is the response. */
         if (prepare_and_track(w) && hfd_write_limit_ranges_default(w) &&
             hfd_write_account_assign(w) && hfd_write_prioritize(w) && hfd_write_taint(w) &&
-            hfd_write_runtime_assign(w) && hfd_write_admit_mutate(w, store_admitted))
+            hfd_write_class_assign(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 
