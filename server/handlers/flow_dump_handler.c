@@ -51,7 +51,7 @@ static bool append_table(const struct hfd_flow_dump_handler *handler,
 static void handle_dump(void *ctx, struct hfd_http_request *request) {
         struct hf__strbuf body = {.max = BODY_MAX};
 
-        if (hfd_read_endpoint_accepts(request)) {
+        if (hfd_read_endpoint_accepts(request, true)) {
                 if (append_table(ctx, request, &body))
                         hfd_read_endpoint_reply(request, "text/plain; charset=utf-8", &body);
                 else

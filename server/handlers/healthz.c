@@ -268,7 +268,7 @@ static void handle_probe(void *ctx, struct hfd_http_request *request) {
         size_t n_prefix = 1 + strlen(probe->name);
 
         assert(strlen(path) >= n_prefix); /* the router matched the prefix */
-        if (hfd_read_endpoint_accepts(request)) {
+        if (hfd_read_endpoint_accepts(request, true)) {
                 const char *rest = path + n_prefix; /* "", "/" or "/NAME" */
                 if (rest[0] == '/' && rest[1])
                         handle_one_check(probe, request, rest + 1);

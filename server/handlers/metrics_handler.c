@@ -58,7 +58,7 @@ void hfd_metrics_handle(void *ctx, struct hfd_http_request *request) {
         struct hf__strbuf body = {.max = BODY_MAX};
 
         assert(handler);
-        if (hfd_read_endpoint_accepts(request)) {
+        if (hfd_read_endpoint_accepts(request, true)) {
                 if (handler->metrics)
                         hf_metrics_write(handler->metrics, append_text, &body);
                 if (handler->levels)

@@ -85,7 +85,7 @@ void hfd_openid_handle(void *ctx, struct hfd_http_request *request) {
         if (!known || !keys ||
             strncmp(hfd_service_accounts_issuer(openid->accounts), "https://", 8) != 0) {
                 hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
-        } else if (hfd_read_endpoint_accepts(request)) {
+        } else if (hfd_read_endpoint_accepts(request, false)) {
                 if (is_jwks)
                         hfd_jwt_key_set_put(keys, &body);
                 else

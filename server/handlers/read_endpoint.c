@@ -12,10 +12,10 @@
 #include "base/strbuf.h"
 #include "server/filters/status_response.h"
 
-bool hfd_read_endpoint_accepts(struct hfd_http_request *request) {
+bool hfd_read_endpoint_accepts(struct hfd_http_request *request, bool may_be_head) {
         const char *method = hfd_http_request_method(request);
 
-        if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
+        if (strcmp(method, "GET") == 0 || (may_be_head && strcmp(method, "HEAD") == 0))
                 return true;
         hfd_status_response_code(request, 405, 0,
                                  "the server does not allow this method on the requested resource");

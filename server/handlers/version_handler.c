@@ -33,7 +33,7 @@ void hfd_version_handle(void *ctx, struct hfd_http_request *request) {
 
         if (strcmp(path, "/version") != 0 && strcmp(path, "/version/") != 0) {
                 hfd_status_response_text(request, 404, "404 page not found\n", 0, false);
-        } else if (hfd_read_endpoint_accepts(request)) {
+        } else if (hfd_read_endpoint_accepts(request, false)) {
                 hf__strbuf_puts(&body, body_text);
                 hfd_read_endpoint_reply(request, "application/json", &body);
         }

@@ -9,6 +9,8 @@
  *      $setElementOrder/<list>: [...]           the order of a merged list
  *      $deleteFromPrimitiveList/<list>: [...]   elements to remove from a list of scalars
  *
+ * An object with HFD_FIELD_REPLACE is not merged, but replaced.
+ *
  * A merged list has the order of $setElementOrder, or else of the patch. Elements that only the
  * document has keep their old order, and stay before the elements that followed them, as in
  * Kubernetes. list_merge.c merges the lists.
@@ -46,6 +48,7 @@ struct spot {
         const char *path;                /* for messages; "" = the document, or a list's element */
         const struct hfd_schema *schema; /* of the value; NULL = unknown */
         const struct hfd_schema_field *list; /* of the value if it is a merged list; else NULL */
+        bool is_replaced;                    /* it is replaced as a whole */
 };
 
 static int merge_object(struct merging *p, const struct spot *at, struct hf__json *target,
@@ -60,7 +63,8 @@ static struct spot spot_of_member(const struct spot *object, const char *key,
         bool merged = field && (field->flags & HFD_FIELD_MERGE) != 0;
 
         (void)snprintf(path, PATH_MAX_BYTES, "%s%s%s", object->path, *object->path ? "." : "", key);
-        return (struct spot){path, hfd_schema_of_member(schema, key), merged ? field : NULL};
+        return (struct spot){path, hfd_schema_of_member(schema, key), merged ? field : NULL,
+                             field && (field->flags & HFD_FIELD_REPLACE) != 0};
 }
 
 static void remove_members(struct hf__json *container) {
@@ -173,7 +177,7 @@ static int merge_value(struct merging *p, const struct spot *at, struct hfd_memb
                 return hfd_members_drop(members, key);
         if (at->list && hf__json_is_array(m) && has_order(patch, key))
                 return 0; /* merge_ordered merges it */
-        if (hf__json_is_object(m) && hf__json_is_object(target))
+        if (hf__json_is_object(m) && hf__json_is_object(target) && !at->is_replaced)
                 return merge_object(p, at, target, m);
         if (at->list && hf__json_is_array(m) && hf__json_is_array(target))
                 return merge_list(p, at, target, m, NULL);

@@ -8,7 +8,8 @@
  *    to the size of the body.
  *  - The recursion is as deep as the value is nested, which the JSON parser limits.
  *  - The walk stops at the first wrong value. The message is that of Go's decoder, because clients
- *    show it, and some search it for the field.
+ *    show it, and some search it for the field. Kubernetes turns the result of a strategic merge
+ *    patch into an object without JSON; its messages then name no field.
  */
 #include "server/schema/decode.h"
 
@@ -32,6 +33,7 @@ struct decoder {
         char *reason;
         size_t max_reason;
         bool keeps_empty; /* lists and maps */
+        bool patched;     /* the object is the result of a strategic merge patch */
 };
 
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
@@ -43,7 +45,8 @@ static int decode_member(struct decoder *d, const struct hfd_schema *schema,
 /* How Go's decoder names a JSON value: "string", "object", "number 1.5". */
 static void put_value_name(struct hf__strbuf *out, const struct hfd_schema *schema,
                            const struct hf__json *value) {
-        bool is_integer = schema->type == HFD_SCHEMA_INT32 || schema->type == HFD_SCHEMA_INT64;
+        bool is_integer = schema->type == HFD_SCHEMA_INT32 || schema->type == HFD_SCHEMA_INT64 ||
+                          schema->type == HFD_SCHEMA_INT_OR_STRING;
 
         if (hf__json_is_object(value))
                 hf__strbuf_puts(out, "object");
@@ -62,19 +65,75 @@ static void put_value_name(struct hf__strbuf *out, const struct hfd_schema *sche
         }
 }
 
-/* Writes the message for a value of the wrong type. HF_E_INVALID or -ENOMEM. */
-static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
-                      const struct hf__json *value, const struct hfd_place *place) {
-        const struct hfd_schema *in = hfd_place_struct(place);
-        struct hf__strbuf text = {0};
+/* How Go names the kind of a value in a map that was read from JSON. */
+static const char *kind_name(const struct hf__json *value) {
+        int64_t number;
+
+        if (hf__json_is_object(value))
+                return "map";
+        if (hf__json_is_array(value))
+                return "slice";
+        if (hf__json_is_string(value))
+                return "string";
+        if (hf__json_is_bool(value))
+                return "bool";
+        return hf__json_integer(value, &number) ? "int64" : "float64";
+}
+
+/* The message for a value in a map that is not converted to the Go type of its field: numbers have
+ * one if their field is another number, and a whole number if its field is a text. */
+static void put_not_converted(struct hf__strbuf *out, const struct hfd_schema *schema,
+                              const struct hf__json *value) {
+        static const char *const containers[] = {[HFD_SCHEMA_STRUCT] = "struct from:",
+                                                 [HFD_SCHEMA_MAP] = "map from",
+                                                 [HFD_SCHEMA_LIST] = "slice from",
+                                                 [HFD_SCHEMA_BYTES] = "slice from"},
+                                 *const scalars[] = {[HFD_SCHEMA_TEXT] = "string",
+                                                     [HFD_SCHEMA_BOOLEAN] = "bool",
+                                                     [HFD_SCHEMA_INT32] = "int32",
+                                                     [HFD_SCHEMA_INT64] = "int64",
+                                                     [HFD_SCHEMA_NUMBER] = "float64"};
+        bool is_integer = schema->type == HFD_SCHEMA_INT32 || schema->type == HFD_SCHEMA_INT64;
+        const char *kind = kind_name(value);
         char type[HFD_GO_TYPE_MAX];
 
         hfd_schema_go_type(schema, type);
-        hf__strbuf_puts(&text, "json: cannot unmarshal ");
-        put_value_name(&text, schema, value);
-        hf__strbuf_printf(&text, " into Go struct field %s.", in ? hfd_schema_struct_name(in) : "");
-        hfd_place_put_fields(place, &text);
-        hf__strbuf_printf(&text, " of type %s", type);
+        if (schema->type < sizeof containers / sizeof containers[0] && containers[schema->type])
+                hf__strbuf_printf(out, "cannot restore %s %s", containers[schema->type], kind);
+        else if ((is_integer && hf__json_is_number(value)) ||
+                 (schema->type == HFD_SCHEMA_TEXT && strcmp(kind, "int64") == 0))
+                hf__strbuf_printf(out, "cannot convert %s to %s", kind, type);
+        else
+                hf__strbuf_printf(out, "unrecognized type: %s", scalars[schema->type]);
+}
+
+/* The message for a value that Go's decoder of JSON refuses. */
+static void put_not_decoded(struct hf__strbuf *out, const struct hfd_schema *schema,
+                            const struct hf__json *value, const struct hfd_place *place) {
+        const struct hfd_schema *in = hfd_place_struct(place);
+        char type[HFD_GO_TYPE_MAX];
+
+        hfd_schema_go_type(schema, type);
+        hf__strbuf_puts(out, "json: cannot unmarshal ");
+        put_value_name(out, schema, value);
+        if (schema->type == HFD_SCHEMA_INT_OR_STRING) {
+                hf__strbuf_puts(out, " into Go value of type int32");
+                return;
+        }
+        hf__strbuf_printf(out, " into Go struct field %s.", in ? hfd_schema_struct_name(in) : "");
+        hfd_place_put_fields(place, out);
+        hf__strbuf_printf(out, " of type %s", type);
+}
+
+/* Writes the message for a value of the wrong type. HF_E_INVALID or -ENOMEM. */
+static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
+                      const struct hf__json *value, const struct hfd_place *place) {
+        struct hf__strbuf text = {0};
+
+        if (d->patched && schema->type != HFD_SCHEMA_INT_OR_STRING)
+                put_not_converted(&text, schema, value);
+        else
+                put_not_decoded(&text, schema, value, place);
         int r = text.error != 0 ? -ENOMEM : HF_E_INVALID;
         if (r == HF_E_INVALID)
                 (void)snprintf(d->reason, d->max_reason, "%s", text.data);
@@ -103,12 +162,29 @@ static int decode_time(struct decoder *d, const struct hfd_schema *schema, struc
         return strcmp(sent, text) == 0 ? 0 : hf__json_set_text(value, text);
 }
 
-static int decode_bytes(struct decoder *d, const struct hf__json *value) {
+/* Go's decoder ignores line breaks, which are in many manifests, and its encoder writes none. */
+static int drop_line_breaks(struct hf__json *value) {
+        static const char breaks[] = "\r\n";
+        struct hf__strbuf rest = {0};
+
+        for (const char *at = hf__json_text(value); *at; at += strspn(at, breaks)) {
+                size_t n = strcspn(at, breaks);
+                hf__strbuf_add(&rest, at, n);
+                at += n;
+        }
+        const char *text = rest.data ? rest.data : "";
+        int r = rest.error != 0 ? -ENOMEM : hf__json_set_text(value, text);
+        hf__strbuf_done(&rest);
+        return r;
+}
+
+static int decode_bytes(struct decoder *d, struct hf__json *value) {
         size_t at;
 
         if (hf__base64_check(hf__json_text(value), &at))
-                return 0;
-        (void)snprintf(d->reason, d->max_reason, "illegal base64 data at input byte %zu", at);
+                return strpbrk(hf__json_text(value), "\r\n") ? drop_line_breaks(value) : 0;
+        (void)snprintf(d->reason, d->max_reason, "%sillegal base64 data at input byte %zu",
+                       d->patched ? "error decoding from json: " : "", at);
         return HF_E_INVALID;
 }
 
@@ -336,4 +412,14 @@ int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *c
                             .keeps_empty = true};
 
         return decode_object(&d, schema, config);
+}
+
+int hfd_schema_decode_patched(const struct hfd_schema *schema, struct hf__json *object,
+                              struct hfd_strict *strict, char *reason, size_t max_reason) {
+        struct decoder d = {.strict = strict,
+                            .reason = reason,
+                            .max_reason = max_reason,
+                            .patched = true};
+
+        return decode_object(&d, schema, object);
 }

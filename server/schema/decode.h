@@ -34,3 +34,6 @@ int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
  * owns it. */
 int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
                              struct hfd_strict *strict, char *reason, size_t max_reason);
+/* The same for the result of a strategic merge patch, whose messages are others. */
+int hfd_schema_decode_patched(const struct hfd_schema *schema, struct hf__json *object,
+                              struct hfd_strict *strict, char *reason, size_t max_reason);

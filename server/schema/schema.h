@@ -57,7 +57,9 @@ enum {
          * members that stay ($retainKeys). */
         HFD_FIELD_RETAIN_KEYS = 8,
         /* An empty list stays, although the field is not required: Go's type has no omitempty. */
-        HFD_FIELD_KEEPS_EMPTY = 16
+        HFD_FIELD_KEEPS_EMPTY = 16,
+        /* A strategic merge patch replaces the object, and does not merge it. */
+        HFD_FIELD_REPLACE = 32
 };
 
 struct hfd_schema;

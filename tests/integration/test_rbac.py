@@ -165,6 +165,24 @@ def test_an_apply_that_creates_needs_the_right_to_create(pair, ns):
     everywhere(pair, "an apply creates or patches", lambda at: apply(at)[0] in (200, 201))
 
 
+def test_an_update_that_creates_needs_the_right_to_create(pair, ns):
+    """A PUT creates Leases, roles and a few other kinds, as in Kubernetes."""
+    leases, roles = f"/apis/coordination.k8s.io/v1/namespaces/{ns}/leases", f"{RBAC}/namespaces/{ns}/roles"
+    updates = [rule(["get", "update"], ["leases"], groups=["coordination.k8s.io"]), rule(["get", "update"], ["roles"], groups=["rbac.authorization.k8s.io"])]
+    pair.admin("POST", roles, role("updates", *updates))
+    pair.admin("POST", f"{RBAC}/namespaces/{ns}/rolebindings", binding("updates", "updates", user("reader")))
+    everywhere(pair, "the right", lambda at: ask(at, "reader", "GET", f"{leases}/a")[0] == 404)
+    for path, resource, group in ((leases, "leases", "coordination.k8s.io"), (roles, "roles", "rbac.authorization.k8s.io")):
+        for at in pair.both:
+            code, status = ask(at, "reader", "PUT", f"{path}/a", {"metadata": {"name": "a"}})
+            assert (code, status["message"]) == (403, f'{resource}.{group} "a" is forbidden: User "reader" cannot create resource "{resource}" in API group '
+                                                 f'"{group}" in the namespace "{ns}"')
+            assert ask(at, "reader", "GET", f"{path}/a")[0] == 404
+    pair.admin("PUT", f"{roles}/updates", role("updates", *({**it, "verbs": ["*"]} for it in updates)))
+    for path, body in ((leases, {"spec": {}}), (roles, {"rules": []})):
+        everywhere(pair, "a PUT creates", lambda at: ask(at, "reader", "PUT", f"{path}/on-{at.name}", {"metadata": {"name": f"on-{at.name}"}, **body})[0] in (200, 201))
+
+
 def test_the_modes_are_those_of_the_flag(pair, tmp_path):
     for modes, text in (("Node", '"Node"'), ("RBAC,RBAC", '"RBAC,RBAC"'), ("", "needs a value"), ("RBAC,", '"RBAC,"')):
         done = subprocess.run([pair.a.args[0], f"--authorization-mode={modes}", f"--data-dir={tmp_path}", "--check"], capture_output=True, text=True,

@@ -190,6 +190,18 @@ def test_an_ingress_is_made(server):
         assert server.made(INGRESSES, **spec)["status"] == {"loadBalancer": {}}
 
 
+def test_a_new_ingress_names_one_class(server):
+    def make(annotation):
+        metadata = {"name": f"n{next(NUMBERS)}", "annotations": {"kubernetes.io/ingress.class": annotation}}
+        return server.ask("POST", INGRESSES, {"metadata": metadata, "spec": {"defaultBackend": SERVICE, "ingressClassName": "a"}})
+
+    assert causes(make("b")) == [("annotations.kubernetes.io/ingress.class", 'Invalid value: "b": must match `ingressClassName` when both are specified')]
+    code, made = make("a")
+    assert code == 201, made
+    code, answer = server.ask("PATCH", f"{INGRESSES}/{made['metadata']['name']}", {"metadata": {"annotations": {"kubernetes.io/ingress.class": "b"}}}, MERGE)
+    assert code == 200, answer
+
+
 # ---- budgets and autoscalers ----
 
 @pytest.mark.parametrize("spec, field, why", [

@@ -382,7 +382,7 @@ def test_a_job_has_the_labels_of_its_pods(server, ns):
     assert made["spec"]["manualSelector"] is False
     del template["metadata"]
     made = server.do("POST", f"/apis/batch/v1/namespaces/{ns}/jobs", {"metadata": {"name": "k"}, "spec": {"template": template}})
-    assert "labels" not in made["metadata"]
+    assert made["metadata"]["labels"] == made["spec"]["template"]["metadata"]["labels"] and made["metadata"]["labels"]["job-name"] == "k"
 
 
 def test_endpoints_are_deprecated(server, ns):

@@ -64,7 +64,8 @@ METRICS = [
     {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": {"type": "Utilization", "averageUtilization": 30}}},
     {"type": "External", "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "30"}}},
 ]
-BEHAVIOR = {"scaleUp": {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]}, "scaleDown": {"stabilizationWindowSeconds": 300}}
+BEHAVIOR = {"scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]},
+            "scaleDown": {"stabilizationWindowSeconds": 300, "selectPolicy": "Max", "policies": [{"type": "Percent", "value": 100, "periodSeconds": 15}]}}
 
 
 def test_what_v1_does_not_know_is_kept(api):
@@ -87,7 +88,7 @@ def test_what_v1_does_not_know_is_kept(api):
         {"type": "External", "external": {"metricName": "queue", "targetAverageValue": "30"}}]
     assert json.loads(notes[ALPHA + "current-metrics"]) == [
         {"type": "Resource", "resource": {"name": "cpu", "currentAverageUtilization": 55, "currentAverageValue": "250m"}}]
-    assert json.loads(notes[ALPHA + "behavior"])["ScaleUp"] == {"SelectPolicy": "Max", "Policies": [{"Type": "Pods", "Value": 4, "PeriodSeconds": 60}]}
+    assert json.loads(notes[ALPHA + "behavior"])["ScaleUp"] == {"StabilizationWindowSeconds": 0, "SelectPolicy": "Max", "Policies": [{"Type": "Pods", "Value": 4, "PeriodSeconds": 60}]}
     assert json.loads(notes[ALPHA + "conditions"]) == status["conditions"]
     shown["metadata"]["labels"] = {"x": "y"}
     reply = api.ask("PUT", f"{V1}/rich", shown)

@@ -28,6 +28,8 @@ static const struct hfd_schema part = {HFD_STRUCT("io.example.v1.Part", part_fie
 static const struct hfd_schema any_part = {HFD_STRUCT("io.example.v1.AnyPart", part_fields),
                                            .preserve_unknown = true};
 static const struct hfd_schema map_of_parts = {.type = HFD_SCHEMA_MAP, .items = &part};
+static const struct hfd_schema type_text = {.type = HFD_SCHEMA_TEXT,
+                                            .definition = "io.example.v1.ThingType"};
 static const struct hfd_schema_field thing_fields[] = {
         HFD_FIELD_API_VERSION,
         {"big", &hfd_schema_int64},
@@ -44,7 +46,9 @@ static const struct hfd_schema_field thing_fields[] = {
         {"on", &hfd_schema_boolean},
         {"part", &part},
         {"required", &hfd_schema_list_of_texts, .protobuf_tag = 5, .flags = HFD_FIELD_REQUIRED},
+        {"share", &hfd_schema_int_or_string},
         {"texts", &hfd_schema_list_of_texts},
+        {"type", &type_text},
         {"when", &hfd_schema_time},
         {"whenMicro", &hfd_schema_micro_time},
         {"wild", &hfd_schema_any},
@@ -229,6 +233,14 @@ static void test_times_have_one_form(void **state) {
                                     "\"whenMicro\":\"2026-11-22T23:00:00.750000Z\"}");
 }
 
+static void test_bytes_have_no_line_breaks(void **state) {
+        assert_int_equal(decode("{\"list\":[{\"bytes\":\"YWJj\\r\\nZGVm\\n\"},{\"bytes\":\"\\n\"},"
+                                "{\"bytes\":\"YQ==\"},{\"bytes\":\"\"}]}"),
+                         0);
+        assert_string_equal(result, "{\"list\":[{\"bytes\":\"YWJjZGVm\"},{\"bytes\":\"\"},"
+                                    "{\"bytes\":\"YQ==\"},{\"bytes\":\"\"}]}");
+}
+
 struct wrong {
         const char *text, *reason;
 };
@@ -269,9 +281,49 @@ static void test_a_wrong_type_is_named_as_kubernetes_names_it(void **state) {
                  "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of "
                  "type string"},
                 {"{\"part\":{\"bytes\":\"abc\"}}", "illegal base64 data at input byte 3"},
+                {"{\"share\":1.5}",
+                 "json: cannot unmarshal number 1.5 into Go value of type int32"},
         };
 
         expect_reasons(cases, sizeof cases / sizeof cases[0]);
+}
+
+/* Kubernetes makes an object of the patched map without JSON. */
+static void test_a_wrong_type_after_a_strategic_patch_has_other_words(void **state) {
+        static const struct wrong cases[] = {
+                {"{\"on\":\"yes\"}", "unrecognized type: bool"},
+                {"{\"on\":1}", "unrecognized type: bool"},
+                {"{\"big\":\"1\"}", "unrecognized type: int64"},
+                {"{\"part\":{\"count\":\"1\"}}", "unrecognized type: int32"},
+                {"{\"part\":{\"count\":{}}}", "unrecognized type: int32"},
+                {"{\"part\":{\"count\":1.5}}", "cannot convert float64 to int32"},
+                {"{\"part\":{\"name\":1}}", "cannot convert int64 to string"},
+                {"{\"part\":{\"name\":1.5}}", "unrecognized type: string"},
+                {"{\"part\":{\"name\":true}}", "unrecognized type: string"},
+                {"{\"part\":{\"name\":[]}}", "unrecognized type: string"},
+                {"{\"type\":1}", "cannot convert int64 to v1.ThingType"},
+                {"{\"part\":[]}", "cannot restore struct from: slice"},
+                {"{\"part\":\"a\"}", "cannot restore struct from: string"},
+                {"{\"list\":{}}", "cannot restore slice from map"},
+                {"{\"list\":[7]}", "cannot restore struct from: int64"},
+                {"{\"data\":true}", "cannot restore map from bool"},
+                {"{\"data\":{\"a\":1}}", "cannot convert int64 to string"},
+                {"{\"part\":{\"bytes\":1}}", "cannot restore slice from int64"},
+                {"{\"part\":{\"bytes\":\"abc\"}}",
+                 "error decoding from json: illegal base64 data at input byte 3"},
+                {"{\"share\":true}", "json: cannot unmarshal bool into Go value of type int32"},
+                {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                assert_int_equal(decode_by(cases[i].text, hfd_schema_decode_patched), HF_E_INVALID);
+                assert_string_equal(reason, cases[i].reason);
+        }
+        assert_int_equal(decode_by("{\"emptied\":{},\"on\":true,\"x\":1}",
+                                   hfd_schema_decode_patched),
+                         0);
+        assert_string_equal(result, "{\"on\":true}");
+        assert_string_equal(lines, "unknown field \"x\"");
 }
 
 static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
@@ -320,7 +372,9 @@ int main(void) {
                 cmocka_unit_test(test_mistakes_have_the_order_of_the_body),
                 cmocka_unit_test(test_mistakes_that_repeat_others_cost_little),
                 cmocka_unit_test(test_times_have_one_form),
+                cmocka_unit_test(test_bytes_have_no_line_breaks),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
+                cmocka_unit_test(test_a_wrong_type_after_a_strategic_patch_has_other_words),
                 cmocka_unit_test(test_a_wrong_time_is_named_as_kubernetes_names_it),
                 cmocka_unit_test(test_fields_are_found_by_name_and_by_tag),
         };

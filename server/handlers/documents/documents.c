@@ -129,7 +129,7 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
         struct document document =
                 negotiate_document(path, hfd_http_request_header(http_request, "accept"));
 
-        if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
+        if (strcmp(method, "GET") != 0) {
                 hfd_response_not_allowed(&response);
         } else if (document.form == FORM_AGGREGATED) {
                 respond_aggregated(table, http_request, path, document.version);

@@ -124,10 +124,19 @@ static void put_members(const struct writer *w, const struct hfd_schema *schema,
         }
 }
 
+/* How a strategic merge patch changes the object in a field; NULL = it merges it. */
+static const char *object_strategy(const struct hfd_schema_field *field) {
+        if ((field->flags & HFD_FIELD_REPLACE) != 0)
+                return "replace";
+        return (field->flags & HFD_FIELD_RETAIN_KEYS) != 0 ? "retainKeys" : NULL;
+}
+
 /* Appends the members of a schema, each with a comma. field: the field that has it; NULL = none. */
 static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                        const struct hfd_schema_field *field) {
         put_text(w->s, "description", field ? field->description : NULL);
+        if (field && schema->type != HFD_SCHEMA_LIST)
+                put_text(w->s, "x-kubernetes-patch-strategy", object_strategy(field));
         if (hfd_openapi_has_reference(schema))
                 put_reference(w, schema);
         else

@@ -81,7 +81,6 @@ static bool convert_to_protobuf(struct hfd_http_request *http_request,
                         hfd_http_request_header(http_request, "accept"));
         else
                 wanted = request && request->protobuf;
-        /* Only the list of a HEAD is so large: its body is not sent. */
         if (!wanted || !response->body || response->body->n > HFD_REST_PRETTY_MAX ||
             hfd_protobuf_convert(failed ? NULL : request->resource, response->body, &form->body) !=
                     0)

@@ -166,19 +166,30 @@ static bool has_type(const struct hfd_write *w, const struct hf__json *object,
         return true;
 }
 
+typedef int (*decode_fn)(const struct hfd_schema *schema, struct hf__json *object,
+                         struct hfd_strict *strict, char *reason, size_t max_reason);
+
+/* How the body of the request becomes an object. */
+static decode_fn decoder_of(const struct hfd_write *w) {
+        if (w->accepts_config)
+                return hfd_schema_decode_config;
+        return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_STRATEGIC
+                       ? hfd_schema_decode_patched
+                       : hfd_schema_decode;
+}
+
 /*
  * Brings an object into the form of its kind: decodes it, and removes the fields that the kind does
  * not have, which strict gets (NULL = they are not reported). In a custom resource only metadata is
- * decoded here; a wrong type elsewhere is found by validation, as a cause of a 422. is_config: it
- * is the configuration of an apply. 0, -ENOMEM, or HF_E_INVALID with the reason.
+ * decoded here; a wrong type elsewhere is found by validation, as a cause of a 422. 0, -ENOMEM, or
+ * HF_E_INVALID with the reason.
  */
-static int decode_and_prune(const struct hfd_resource *resource, bool is_config,
+static int decode_and_prune(const struct hfd_resource *resource, decode_fn decode,
                             struct hf__json *object, struct hfd_strict *strict,
                             char reason[REASON_MAX]) {
         const struct hfd_schema *schema =
                 resource->custom ? &hfd_custom_meta_schema : resource->schema;
-        int r = is_config ? hfd_schema_decode_config(schema, object, strict, reason, REASON_MAX)
-                          : hfd_schema_decode(schema, object, strict, reason, REASON_MAX);
+        int r = decode(schema, object, strict, reason, REASON_MAX);
 
         if (r == 0 && resource->custom)
                 r = hfd_custom_schema_prune(resource->custom->schema, object, strict);
@@ -198,7 +209,7 @@ bool hfd_write_body_accept(struct hfd_write *w, struct hf__json *object,
                 return false;
         /* Each attempt of a patch decodes another object. */
         hfd_strict_rewind(&o->strict, w->strict_of_body);
-        int r = decode_and_prune(resource, w->accepts_config, object,
+        int r = decode_and_prune(resource, decoder_of(w), object,
                                  w->unknown_reported ? NULL : strict_of(w), reason);
         if (r == HF_E_INVALID)
                 return refuse_object(w, object, reason, response);
@@ -232,7 +243,7 @@ bool hfd_write_body_settle(struct hfd_write *w, struct hf__json *object,
                 return refuse_admitted("the value is not an object after admission", response);
         if (!hfd_meta_accept_type(resource, object, response))
                 return false;
-        int r = decode_and_prune(resource, false, object, NULL, reason);
+        int r = decode_and_prune(resource, hfd_schema_decode, object, NULL, reason);
         if (r == HF_E_INVALID)
                 return refuse_admitted(reason, response);
         if (r == 0 && resource->normalize)

@@ -65,6 +65,7 @@ static const struct hfd_resource rows[] = {
                 .short_name = "limits",
                 .storage = "limitranges",
                 .namespaced = true,
+                .create_on_update = true,
                 .unconditional_update = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Created At", "date", "", "metadata.creationTimestamp"}),
@@ -162,6 +163,7 @@ static const struct hfd_resource rows[] = {
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Age", "string", "", "@age"}),
                 .schema = &hfd_service_account_schema,
+                .prepare = hfd_service_account_prepare,
         },
 };
 const struct hfd_resource_part hfd_core_part = {rows, sizeof rows / sizeof rows[0]};

@@ -89,7 +89,7 @@ int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old) {
 
         if (type && *type)
                 return 0;
-        return hf__json_set_string(object, "type", old_type ? old_type : "Opaque");
+        return hf__json_set_string(object, "type", old_type && *old_type ? old_type : "Opaque");
 }
 
 static void require_key(const struct hf__json *object, const char *key, struct hfd_causes *causes) {

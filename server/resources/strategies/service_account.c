@@ -6,6 +6,9 @@
  * Invariants: names, types and numbers in protobuf (protobuf_tag) are those of k8s.io/api/core/v1
  * and never change. The rows of the table are sorted by name (strcmp), because look-ups bisect it.
  */
+#include <string.h>
+
+#include "base/json.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 
@@ -28,3 +31,19 @@ static const struct hfd_schema_field fields[] = {
 const struct hfd_schema hfd_service_account_schema =
         {HFD_STRUCT(HFD_CORE "ServiceAccount", fields),
          .description = "ServiceAccount is an identity for a program."};
+
+/* A reference to a Secret has a name only, because the Secret is in the account's namespace. */
+static void keep_name(struct hf__json *reference) {
+        for (struct hf__json *m = hf__json_first(reference), *next; m; m = next) {
+                next = hf__json_next(m);
+                if (hf__json_is_object(reference) && strcmp(hf__json_key(m), "name") != 0)
+                        hf__json_free(hf__json_detach(reference, m));
+        }
+}
+
+int hfd_service_account_prepare(struct hf__json *object, const struct hf__json *old) {
+        for (struct hf__json *m = hf__json_first(hf__json_get(object, "secrets")); m;
+             m = hf__json_next(m))
+                keep_name(m);
+        return 0;
+}

@@ -6,7 +6,9 @@
  *
  *  - normalize changes what clients may send in more than one form. The object has the form of its
  *    schema already. 0 or -ENOMEM.
- *  - prepare sets defaults. old is NULL on create. 0 or -ENOMEM.
+ *  - prepare sets defaults. old is NULL on create. An update first calls it with the stored object
+ *    as both arguments, for defaults that are newer than the object; in the store values may have
+ *    wrong types. 0, or -ENOMEM; -EINVAL only of a value of a wrong type.
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
  *    in the version of the row, not in the version that is stored (conversion.h). For a write of
  *    .../status a kind may have validate_status in its place.
@@ -182,6 +184,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
 
 /* service_account.c */
 extern const struct hfd_schema hfd_service_account_schema;
+int hfd_service_account_prepare(struct hf__json *object, const struct hf__json *old);
 
 /* workspace.c */
 extern const struct hfd_schema hfd_workspace_schema;

@@ -46,7 +46,7 @@ static int count_templates(struct hf__json *object, const struct hf__json *old) 
 int hfd_daemon_set_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] =
                 {{"spec", "updateStrategy", "{}", NULL},
-                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL},
+                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL, true},
                  {"spec.updateStrategy", "rollingUpdate", "{}", "RollingUpdate"},
                  {"spec.updateStrategy.rollingUpdate", "maxUnavailable", "1", NULL},
                  {"spec.updateStrategy.rollingUpdate", "maxSurge", "0", NULL},
@@ -65,7 +65,7 @@ int hfd_deployment_prepare(struct hf__json *object, const struct hf__json *old) 
         static const struct hfd_preset presets[] =
                 {{"spec", "replicas", "1", NULL},
                  {"spec", "strategy", "{}", NULL},
-                 {"spec.strategy", "type", "\"RollingUpdate\"", NULL},
+                 {"spec.strategy", "type", "\"RollingUpdate\"", NULL, true},
                  {"spec.strategy", "rollingUpdate", "{}", "RollingUpdate"},
                  {"spec.strategy.rollingUpdate", "maxUnavailable", "\"25%\"", NULL},
                  {"spec.strategy.rollingUpdate", "maxSurge", "\"25%\"", NULL},
@@ -82,28 +82,45 @@ int hfd_replica_set_prepare(struct hf__json *object, const struct hf__json *old)
         return hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
 }
 
+/* Unlike the other kinds, a StatefulSet gets a rolling update only if it names no type. */
+static int set_rolling_update(struct hf__json *object) {
+        static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
+                                                    {"spec", "updateStrategy", "{}", NULL},
+                                                    {"spec.updateStrategy", "rollingUpdate", "{}",
+                                                     NULL}};
+        const char *type = hf__json_string(object, "spec.updateStrategy.type");
+
+        return hfd_presets_set(object, presets, type && *type ? 2 : HFD_N_PRESETS(presets));
+}
+
 int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] =
-                {{"spec", "podManagementPolicy", "\"OrderedReady\"", NULL},
-                 {"spec", "updateStrategy", "{}", NULL},
-                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL},
-                 {"spec.updateStrategy", "rollingUpdate", "{}", "RollingUpdate"},
-                 {"spec.updateStrategy.rollingUpdate", "partition", "0", NULL},
+                {{"spec", "podManagementPolicy", "\"OrderedReady\"", NULL, true},
+                 {"spec.updateStrategy", "type", "\"RollingUpdate\"", NULL, true},
                  {"spec", "persistentVolumeClaimRetentionPolicy", "{}", NULL},
-                 {"spec.persistentVolumeClaimRetentionPolicy", "whenDeleted", "\"Retain\"", NULL},
-                 {"spec.persistentVolumeClaimRetentionPolicy", "whenScaled", "\"Retain\"", NULL},
+                 {"spec.persistentVolumeClaimRetentionPolicy", "whenDeleted", "\"Retain\"", NULL,
+                  true},
+                 {"spec.persistentVolumeClaimRetentionPolicy", "whenScaled", "\"Retain\"", NULL,
+                  true},
                  {"spec", "replicas", "1", NULL},
                  {"spec", "revisionHistoryLimit", "10", NULL},
                  {"spec.volumeClaimTemplates[]", "apiVersion", "\"v1\"", NULL},
                  {"spec.volumeClaimTemplates[]", "kind", "\"PersistentVolumeClaim\"", NULL},
                  {"status", "replicas", "0", NULL},
                  {"status", "availableReplicas", "0", NULL}};
-        int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+        static const struct hfd_preset partition = {"spec.updateStrategy.rollingUpdate",
+                                                    "partition", "0", NULL};
+        int r = set_rolling_update(object);
 
+        if (r == 0)
+                r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
+        if (r == 0 && hf__json_has_text(hf__json_path(object, "spec.updateStrategy"), "type",
+                                        "RollingUpdate"))
+                r = hfd_presets_set(object, &partition, 1);
         for (struct hf__json *m =
                      hf__json_first(hf__json_path(object, "spec.volumeClaimTemplates"));
              m && r == 0; m = hf__json_next(m))
-                r = hfd_persistent_volume_claim_prepare(m, old);
+                r = hfd_claim_template_prepare(m);
         return r;
 }
 
@@ -135,41 +152,64 @@ static int set_job_selector(struct hf__json *object) {
         return r == 0 ? hf__json_put_string(selector, keys[0], uid) : r;
 }
 
+/* The conditions of pods to which a policy of failures refers have the status True. */
+static int set_failure_policy(struct hf__json *spec) {
+        static const struct hfd_preset status = {"onPodConditions[]", "status", "\"True\"", NULL,
+                                                 true};
+        int r = 0;
+
+        for (struct hf__json *m = hf__json_first(hf__json_path(spec, "podFailurePolicy.rules"));
+             m && r == 0; m = hf__json_next(m))
+                r = hfd_presets_set(m, &status, 1);
+        return r;
+}
+
+/* Defaults that depend on other members: indexes have limits of their own for failed pods, and a
+ * policy of failures needs to see each of them. */
+static int set_failure_limits(struct hf__json *spec) {
+        const struct hfd_preset presets[] =
+                {{"", "backoffLimit",
+                  hf__json_get(spec, "backoffLimitPerIndex") ? "2147483647" : "6", NULL},
+                 {"", "podReplacementPolicy",
+                  hf__json_get(spec, "podFailurePolicy") ? "\"Failed\"" : "\"TerminatingOrFailed\"",
+                  NULL}};
+        int r = hfd_presets_set(spec, presets, HFD_N_PRESETS(presets));
+
+        return r == 0 ? set_failure_policy(spec) : r;
+}
+
 int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"spec", "parallelism", "1", NULL},
-                                                    {"spec", "backoffLimit", "6", NULL},
                                                     {"spec", "completionMode", "\"NonIndexed\"",
                                                      NULL},
                                                     {"spec", "suspend", "false", NULL},
-                                                    {"spec", "manualSelector", "false", NULL},
-                                                    {"spec", "podReplacementPolicy",
-                                                     "\"TerminatingOrFailed\"", NULL}};
+                                                    {"spec", "manualSelector", "false", NULL}};
         static const struct hfd_preset completions = {"spec", "completions", "1", NULL};
         /* With only one of the two, the other one means something else than 1: without completions,
          * the success of any pod ends the Job. */
         bool is_plain = !hf__json_path(object, "spec.completions") &&
                         !hf__json_path(object, "spec.parallelism");
         int r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
-        bool has_labels = hf__json_path(object, "spec.template.metadata.labels");
 
+        if (r == 0)
+                r = set_failure_limits(hf__json_get(object, "spec"));
         if (r == 0 && is_plain)
                 r = hfd_presets_set(object, &completions, 1);
         if (r == 0 && !old)
                 r = set_job_selector(object);
-        /* As in Kubernetes, a Job without labels gets the labels of the template, also those that
-         * set_job_selector has added. */
-        return r == 0 && has_labels
-                       ? hfd_presets_copy_labels(object, "metadata.labels",
-                                                 hf__json_path(object,
-                                                               "spec.template.metadata.labels"))
-                       : r;
+        /* A Job without labels gets those of its template, also those that set_job_selector has
+         * added: Kubernetes sets the default again when it reads the Job. */
+        return r == 0 ? hfd_presets_copy_labels(object, "metadata.labels",
+                                                hf__json_path(object,
+                                                              "spec.template.metadata.labels"))
+                      : r;
 }
 
 int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
-                                                    {"spec", "concurrencyPolicy", "\"Allow\"",
-                                                     NULL},
+                                                    {"spec", "concurrencyPolicy", "\"Allow\"", NULL,
+                                                     true},
                                                     {"spec", "suspend", "false", NULL},
                                                     {"spec", "successfulJobsHistoryLimit", "3",
                                                      NULL},
@@ -178,10 +218,11 @@ int hfd_cron_job_prepare(struct hf__json *object, const struct hf__json *old) {
                                                     {"spec.jobTemplate", "spec", "{}", NULL},
                                                     {"spec.jobTemplate", "metadata", "{}", NULL}};
         int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+        struct hf__json *spec = hf__json_path(object, "spec.jobTemplate.spec");
 
-        if (r != 0)
-                return r;
-        return hfd_pod_template_default(hf__json_path(object, "spec.jobTemplate.spec"), "template");
+        if (r == 0)
+                r = set_failure_policy(spec);
+        return r == 0 ? hfd_pod_template_default(spec, "template") : r;
 }
 
 /* ---- other groups ---- */
@@ -194,6 +235,17 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
                   "[{\"type\":\"Resource\",\"resource\":{\"name\":\"cpu\",\"target\":{\"type\":"
                   "\"Utilization\",\"averageUtilization\":80}}}]",
                   NULL},
+                 {"spec.behavior", "scaleUp", "{}", NULL},
+                 {"spec.behavior.scaleUp", "stabilizationWindowSeconds", "0", NULL},
+                 {"spec.behavior.scaleUp", "selectPolicy", "\"Max\"", NULL},
+                 {"spec.behavior.scaleUp", "policies",
+                  "[{\"type\":\"Pods\",\"value\":4,\"periodSeconds\":15},"
+                  "{\"type\":\"Percent\",\"value\":100,\"periodSeconds\":15}]",
+                  NULL},
+                 {"spec.behavior", "scaleDown", "{}", NULL},
+                 {"spec.behavior.scaleDown", "selectPolicy", "\"Max\"", NULL},
+                 {"spec.behavior.scaleDown", "policies",
+                  "[{\"type\":\"Percent\",\"value\":100,\"periodSeconds\":15}]", NULL},
                  {"", "status", "{}", NULL},
                  {"status", "desiredReplicas", "0", NULL}};
 

@@ -325,6 +325,7 @@ static const struct hfd_resource rows[] = {
                 .kind = "IPAddress",
                 .short_name = "ip",
                 .storage = "ipaddresses",
+                .name_is_segment = true, /* IPv6 addresses contain colons */
                 .unconditional_update = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"ParentRef", "string", "", "@parent"}),

@@ -24,9 +24,11 @@
 
 /* parent may be NULL or of any type, because the path of a preset may lead to no object. */
 static int set_preset(struct hf__json *parent, const struct hfd_preset *preset) {
+        const struct hf__json *had = hf__json_get(parent, preset->key);
         struct hf__json *value;
+        bool is_empty = preset->empty_is_absent && hf__json_is_string(had) && !*hf__json_text(had);
 
-        if (!hf__json_is_object(parent) || hf__json_get(parent, preset->key))
+        if (!hf__json_is_object(parent) || (had && !is_empty))
                 return 0;
         if (preset->only_type && !hf__json_has_text(parent, "type", preset->only_type))
                 return 0;
@@ -82,9 +84,9 @@ static int set_requests(struct hf__json *containers) {
                 const struct hf__json *limits = hf__json_path(m, "resources.limits");
                 if (limits && !hf__json_path(m, "resources.requests"))
                         r = hf__json_set(m, "resources.requests", hf__json_object());
-                if (limits && r == 0)
-                        r = hf__json_add_members(hf__json_path(m, "resources.requests"), limits,
-                                                 false);
+                struct hf__json *requests = hf__json_path(m, "resources.requests");
+                if (limits && r == 0 && hf__json_is_object(requests))
+                        r = hf__json_add_members(requests, limits, false);
         }
         return r;
 }
@@ -138,7 +140,7 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
                                                     {"spec", "enableServiceLinks", "true", NULL},
-                                                    {"status", "phase", "\"Pending\"", NULL}};
+                                                    {"status", "phase", "\"Pending\"", NULL, true}};
         static const char *const kept[] = {"spec.priority", "spec.preemptionPolicy"};
         int r = 0;
 
@@ -185,6 +187,9 @@ int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
                 const struct hfd_preset text = {"status.nodeInfo", texts[i], "\"\"", NULL};
                 r = hfd_presets_set(object, &text, 1);
         }
+        const struct hf__json *capacity = hf__json_path(object, "status.capacity");
+        if (r == 0 && capacity && !hf__json_path(object, "status.allocatable"))
+                r = hf__json_set(object, "status.allocatable", hf__json_dup(capacity));
         return r;
 }
 
@@ -196,26 +201,38 @@ int hfd_workload_prepare(struct hf__json *object, const struct hf__json *old) {
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 
+/* Whether a targetPort is set: neither absent nor 0 nor "". */
+static bool names_port(const struct hf__json *port) {
+        int64_t number = 0;
+
+        return hf__json_is_string(port) ? *hf__json_text(port)
+                                        : hf__json_integer(port, &number) && number != 0;
+}
+
 int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] =
                 {{"", "spec", "{}", NULL},
                  {"", "status", "{\"loadBalancer\":{}}", NULL},
-                 {"spec", "sessionAffinity", "\"None\"", NULL},
-                 {"spec", "type", "\"ClusterIP\"", NULL},
+                 {"spec", "sessionAffinity", "\"None\"", NULL, true},
+                 {"spec", "type", "\"ClusterIP\"", NULL, true},
                  {"spec", "internalTrafficPolicy", "\"Cluster\"", "ClusterIP"},
                  {"spec", "internalTrafficPolicy", "\"Cluster\"", "NodePort"},
                  {"spec", "internalTrafficPolicy", "\"Cluster\"", "LoadBalancer"},
-                 {"spec", "externalTrafficPolicy", "\"Cluster\"", "NodePort"},
-                 {"spec", "externalTrafficPolicy", "\"Cluster\"", "LoadBalancer"},
+                 {"spec", "externalTrafficPolicy", "\"Cluster\"", "NodePort", true},
+                 {"spec", "externalTrafficPolicy", "\"Cluster\"", "LoadBalancer", true},
                  {"spec", "allocateLoadBalancerNodePorts", "true", "LoadBalancer"},
-                 {"spec.ports[]", "protocol", "\"TCP\"", NULL}};
+                 {"spec.ports[]", "protocol", "\"TCP\"", NULL, true}};
+        static const struct hfd_preset external = {"spec", "externalTrafficPolicy", "\"Cluster\"",
+                                                   "ClusterIP", true};
         int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 
+        if (r == 0 && hf__json_first(hf__json_path(object, "spec.externalIPs")))
+                r = hfd_presets_set(object, &external, 1);
         /* Without a targetPort, the pods listen on the port of the Service. */
         for (struct hf__json *m = hf__json_first(hf__json_path(object, "spec.ports")); m && r == 0;
              m = hf__json_next(m)) {
                 const struct hf__json *port = hf__json_get(m, "port");
-                if (port && !hf__json_get(m, "targetPort"))
+                if (port && !names_port(hf__json_get(m, "targetPort")))
                         r = hf__json_put(m, "targetPort", hf__json_dup(port));
         }
         return r == 0 ? hfd_service_set_fields(hf__json_get(object, "spec"),
@@ -224,7 +241,7 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
 }
 
 int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old) {
-        static const struct hfd_preset protocol = {"ports[]", "protocol", "\"TCP\"", NULL};
+        static const struct hfd_preset protocol = {"ports[]", "protocol", "\"TCP\"", NULL, true};
         int r = 0;
 
         for (struct hf__json *m = hf__json_first(hf__json_get(object, "subsets")); m && r == 0;
@@ -236,22 +253,40 @@ int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old) {
 int hfd_persistent_volume_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
-                                                    {"status", "phase", "\"Pending\"", NULL},
+                                                    {"status", "phase", "\"Pending\"", NULL, true},
                                                     {"spec", "persistentVolumeReclaimPolicy",
-                                                     "\"Retain\"", NULL},
-                                                    {"spec", "volumeMode", "\"Filesystem\"", NULL},
-                                                    {"spec.hostPath", "type", "\"\"", NULL}};
+                                                     "\"Retain\"", NULL, true},
+                                                    {"spec", "volumeMode", "\"Filesystem\"", NULL}};
+        int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 
-        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+        return r == 0 ? hfd_volume_source_default(hf__json_get(object, "spec")) : r;
 }
 
-int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old) {
+int hfd_claim_template_prepare(struct hf__json *claim) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
-                                                    {"status", "phase", "\"Pending\"", NULL},
+                                                    {"status", "phase", "\"Pending\"", NULL, true},
                                                     {"spec", "volumeMode", "\"Filesystem\"", NULL}};
 
-        return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
+        return hfd_presets_set(claim, presets, HFD_N_PRESETS(presets));
+}
+
+/* dataSource is the older form of dataSourceRef, and knows no namespace. */
+int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old) {
+        int r = hfd_claim_template_prepare(object);
+        struct hf__json *spec = hf__json_get(object, "spec");
+        const struct hf__json *source = hf__json_get(spec, "dataSource"),
+                              *reference = hf__json_get(spec, "dataSourceRef"),
+                              *namespace = hf__json_get(reference, "namespace");
+
+        if (r == 0 && source && !reference)
+                return hf__json_put(spec, "dataSourceRef", hf__json_dup(source));
+        if (r != 0 || !reference || source ||
+            (hf__json_is_string(namespace) && *hf__json_text(namespace)))
+                return r;
+        r = hf__json_put(spec, "dataSource", hf__json_dup(reference));
+        hf__json_remove(spec, "dataSource.namespace");
+        return r;
 }
 
 /* A ReplicationController without a selector or labels gets those of its template. */

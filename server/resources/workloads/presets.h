@@ -7,6 +7,7 @@
  * The order of a table counts: a member can only be set in a parent that exists, so a row that
  * makes the parent comes before it. Pure. Thread: the one that owns the object.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hf__json;
@@ -20,6 +21,8 @@ struct hfd_preset {
         const char *value; /* JSON */
         /* Only if the parent's member `type` has this value; NULL = always. */
         const char *only_type;
+        /* "" counts as absent, because the member is no pointer in Kubernetes' Go type. */
+        bool empty_is_absent;
 };
 
 #define HFD_N_PRESETS(table) (sizeof(table) / sizeof(table)[0])

@@ -91,6 +91,8 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_endpoints_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_persistent_volume_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old);
+/* The defaults of a claim that a StatefulSet makes for each of its pods. 0 or -ENOMEM. */
+int hfd_claim_template_prepare(struct hf__json *claim);
 int hfd_replication_controller_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_daemon_set_prepare(struct hf__json *object, const struct hf__json *old);
 int hfd_deployment_prepare(struct hf__json *object, const struct hf__json *old);

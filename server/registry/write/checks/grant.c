@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the rights that some writes need in addition to their verb: to grant what a role or
- * binding grants (server/authorization/escalation.h), and to create the object that an apply
- * creates.
+ * binding grants (server/authorization/escalation.h), and to create the object that an apply or an
+ * update creates.
  *
  * Invariant: nobody grants a right that they do not have. Requests from inside the process have no
  * requester and may do everything: that is how the controllers keep the default and the aggregated

@@ -12,7 +12,7 @@ struct hf__json;
  */
 bool hfd_write_may_grant(struct hfd_write *w, const struct hf__json *old);
 /*
- * Whether the user may create the object that an apply is about to create: the request was
- * authorized as a patch only. False: the response was sent.
+ * Whether the user may create the object that an apply or an update is about to create: the request
+ * was authorized as a patch or an update only. False: the response was sent.
  */
 bool hfd_write_may_create(struct hfd_write *w);

@@ -3,8 +3,9 @@
  * One attempt of a create, an update or a patch.
  *
  *      create  body -> metadata filled in -> defaults, owners of fields -> admission
- *      update  body, or patched copy of current -> preconditions -> parts that this path must not
- *              change are copied from current -> defaults, owners of fields -> admission
+ *      update  current gets the defaults of today -> body, or patched copy of current ->
+ *              preconditions -> parts that this path must not change are copied from current ->
+ *              defaults, owners of fields -> admission
  *
  *      both    what admission has changed is prepared again -> validation -> admission -> commit
  *
@@ -20,12 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/quota/usage.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
 #include "server/registry/write/checks/custom.h"
+#include "server/registry/write/checks/default_class.h"
 #include "server/registry/write/checks/grant.h"
 #include "server/registry/write/checks/limit_ranges.h"
 #include "server/registry/write/checks/namespace.h"
@@ -272,7 +275,10 @@ void hfd_write_update_create(struct hfd_write *w) {
                 hfd_write_reply_no_memory(w);
                 return;
         }
-        if (is_apply(w) && (!hfd_write_may_create(w) || !hfd_write_apply(w, NULL)))
+        /* The right to update or patch is not the right to create. */
+        if (w->request->verb != HFD_CREATE && !hfd_write_may_create(w))
+                return;
+        if (is_apply(w) && !hfd_write_apply(w, NULL))
                 return;
         w->created = true;
         /* The work of Kubernetes' admission plug-ins, in their order: for a pod LimitRanger,
@@ -280,7 +286,8 @@ void hfd_write_update_create(struct hfd_write *w) {
          * sees what those before it have set, and the first refusal is the response. */
         if (prepare_and_track(w) && hfd_write_limit_ranges_default(w) &&
             hfd_write_account_assign(w) && hfd_write_prioritize(w) && hfd_write_taint(w) &&
-            hfd_write_runtime_assign(w) && hfd_write_admit_mutate(w, store_admitted))
+            hfd_write_class_assign(w) && hfd_write_runtime_assign(w) &&
+            hfd_write_admit_mutate(w, store_admitted))
                 store_object(w);
 }
 
@@ -413,6 +420,33 @@ static void commit_update(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
+/* The object that the update changes, parsed; with_text: what need not be read is text. NULL: it is
+ * no object, or memory is exhausted. */
+static struct hf__json *parse_current(const struct hfd_write *w, bool with_text) {
+        const struct hfd_object *current = w->converted ? w->converted : w->current;
+
+        return with_text ? hfd_conversion_parse_for_update(w->request->resource, current)
+                         : hfd_conversion_parse(w->request->resource, current);
+}
+
+/* Whether the store has the new version already: the same bytes, or the same members in another
+ * order, because some clients sort them. w->old may have defaults that the store lacks. */
+static bool is_stored(const struct hfd_write *w) {
+        static const char managers[] = "metadata.managedFields";
+
+        if (hfd_object_has_bytes(w->current, w->stored))
+                return true;
+        if (w->changed || !hf__json_equal(w->object, w->old))
+                return false;
+        if (!w->request->resource->prepare)
+                return true;
+        HF__CLEANUP(hf__json_cleanup)
+        struct hf__json *stored =
+                parse_current(w, hf__json_raw(hf__json_path(w->object, managers)) != NULL);
+        hf__json_remove(stored, "metadata.resourceVersion");
+        return stored && hf__json_equal(w->object, stored);
+}
+
 /* Decides whether the new version is put, deletes the object or changes nothing; converts and
  * commits it. */
 static void finish_update(struct hfd_write *w) {
@@ -426,10 +460,8 @@ static void finish_update(struct hfd_write *w) {
                 w->last = w->stored;
                 w->stored = NULL;
         } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
-                   (hfd_object_has_bytes(w->current, w->stored) ||
-                    (!w->changed && hf__json_equal(w->object, old)))) {
-                /* The same bytes, or the same members in another order: some clients sort them. A
-                 * stale object is written again, which is how a key is replaced. */
+                   is_stored(w)) {
+                /* A stale object is written again, which is how a key is replaced. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
@@ -489,8 +521,20 @@ static void store_admitted(struct hfd_write *w) {
                 store_object(w);
 }
 
+/*
+ * Gives the stored object the defaults that it would get if it were written now. Kubernetes gives
+ * them to each object that it reads. The object may be older than a default: then a client that
+ * sends the default would change the field, which may be immutable, and would own it. A value of
+ * the wrong type in the store gets no default. 0 or -ENOMEM.
+ */
+static int default_old(struct hfd_write *w) {
+        const struct hfd_resource *resource = w->request->resource;
+        int r = resource->prepare ? resource->prepare(w->old, w->old) : 0;
+
+        return r == -ENOMEM ? r : 0;
+}
+
 void hfd_write_update_attempt(struct hfd_write *w) {
-        const struct hfd_object *current = w->converted ? w->converted : w->current;
         struct hf__json *old;
         const struct hf__json *meta;
         const char *uid, *revision, *old_uid;
@@ -500,14 +544,16 @@ void hfd_write_update_attempt(struct hfd_write *w) {
                                       hf__json_string(w->body, "metadata.resourceVersion"));
                 return;
         }
-        old = w->request->verb == HFD_PATCH && hfd_write_patch_reads_managers(w)
-                      ? hfd_conversion_parse(w->request->resource, current)
-                      : hfd_conversion_parse_for_update(w->request->resource, current);
+        old = parse_current(w, w->request->verb != HFD_PATCH || !hfd_write_patch_reads_managers(w));
         if (!old) {
                 hfd_write_reply_unreadable(w, w->key, w->current->bytes);
                 return;
         }
         w->old = old;
+        if (default_old(w) != 0) {
+                hfd_write_reply_no_memory(w);
+                return;
+        }
         if (w->request->verb != HFD_PATCH)
                 move_body_to_object(w);
         else if (!hfd_write_patch_apply(w, old))

@@ -20,7 +20,8 @@
 /* One member that is set if it is absent. */
 struct member {
         const char *key;
-        const char *text; /* the value; "{}": an empty object; NULL: the value is `number` */
+        /* The value; "{}": an empty object; "false": the boolean; NULL: the value is `number`. */
+        const char *text;
         int64_t number;
         /* The member is not a pointer in Kubernetes' Go type, so 0 or "" counts as absent. */
         bool zero_is_absent;
@@ -47,6 +48,7 @@ static const struct member http_members[] = {{"path", "/", 0, true}, {"scheme", 
 static const struct member grpc_members[] = {{"service", ""}};
 static const struct member field_members[] = {{"apiVersion", "v1", 0, true}};
 static const struct member resource_members[] = {{"divisor", "0"}};
+static const struct member file_members[] = {{"optional", "false"}};
 
 /* ---- members ---- */
 
@@ -72,6 +74,8 @@ static int set_members(struct hf__json *object, const struct member *members, si
                         r = hf__json_set_i64(object, member->key, member->number);
                 else if (strcmp(member->text, "{}") == 0)
                         r = hf__json_put(object, member->key, hf__json_object());
+                else if (strcmp(member->text, "false") == 0)
+                        r = hf__json_set_bool(object, member->key, false);
                 else
                         r = hf__json_put_string(object, member->key, member->text);
         }
@@ -93,6 +97,9 @@ static int set_references(struct hf__json *source) {
         int r = set_members(hf__json_get(source, "fieldRef"), field_members,
                             N_MEMBERS(field_members));
 
+        if (r == 0)
+                r = set_members(hf__json_get(source, "fileKeyRef"), file_members,
+                                N_MEMBERS(file_members));
         return r == 0 ? set_members(hf__json_get(source, "resourceFieldRef"), resource_members,
                                     N_MEMBERS(resource_members))
                       : r;
@@ -195,12 +202,22 @@ static const struct {
         {"azureDisk", {"cachingMode", "ReadWrite"}},
         {"azureDisk", {"kind", "Shared"}},
         {"azureDisk", {"fsType", "ext4"}},
+        {"azureDisk", {"readOnly", "false"}},
         {"scaleIO", {"storageMode", "ThinProvisioned", 0, true}},
         {"scaleIO", {"fsType", "xfs", 0, true}},
         {"ephemeral.volumeClaimTemplate", {"spec", "{}"}},
         {"ephemeral.volumeClaimTemplate.spec", {"resources", "{}"}},
         {"ephemeral.volumeClaimTemplate.spec", {"volumeMode", "Filesystem"}},
 };
+
+int hfd_volume_source_default(struct hf__json *volume) {
+        int r = 0;
+
+        for (size_t i = 0; i < N_MEMBERS(source_members) && r == 0; i++)
+                r = set_members(hf__json_path(volume, source_members[i].source),
+                                &source_members[i].member, 1);
+        return r;
+}
 
 static int set_all_references(struct hf__json *items) {
         int r = 0;
@@ -233,13 +250,7 @@ static int set_volume(struct hf__json *volume) {
                 has_source = has_source || strcmp(hf__json_key(m), "name") != 0;
         if (!has_source)
                 return set_members(volume, &empty, 1);
-        for (size_t i = 0; i < N_MEMBERS(source_members) && r == 0; i++)
-                r = set_members(hf__json_path(volume, source_members[i].source),
-                                &source_members[i].member, 1);
-        /* The one default that is a boolean, which struct member cannot express. */
-        struct hf__json *disk = hf__json_get(volume, "azureDisk");
-        if (r == 0 && disk && !hf__json_get(disk, "readOnly"))
-                r = hf__json_set_bool(disk, "readOnly", false);
+        r = hfd_volume_source_default(volume);
         if (r == 0 && hf__json_get(volume, "image"))
                 r = set_pull_policy(hf__json_get(volume, "image"), "pullPolicy", "reference");
         if (r == 0)

@@ -175,6 +175,19 @@ static void validate_hosts(const struct hf__json *tls, const char *field,
                                        hfd_field_path(path, field, "secretName"), causes);
 }
 
+/* A new Ingress may name its class in the older way, too, if it is the same class. */
+static void validate_class_annotation(const struct hf__json *object, struct hfd_causes *causes) {
+        static const char key[] = "kubernetes.io/ingress.class";
+        const char *class = hf__json_string(object, "spec.ingressClassName"),
+                   *annotation = hf__json_text(
+                           hf__json_get(hf__json_path(object, "metadata.annotations"), key));
+
+        if (class && annotation && strcmp(class, annotation) != 0)
+                hfd_cause_invalid_text(causes, "annotations.kubernetes.io/ingress.class",
+                                       annotation,
+                                       "must match `ingressClassName` when both are specified");
+}
+
 void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),
@@ -199,6 +212,8 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
         if (hf__json_get(spec, "ingressClassName"))
                 hfd_subdomain_validate(hfd_text_of(spec, "ingressClassName"),
                                        "spec.ingressClassName", causes);
+        if (!old)
+                validate_class_annotation(object, causes);
 }
 
 /* ---- classes ---- */

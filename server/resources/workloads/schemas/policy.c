@@ -27,7 +27,8 @@ static const struct hfd_schema_field pod_disruption_budget_spec_fields[] = {
         {"maxUnavailable", &hfd_schema_int_or_string, .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
         {"minAvailable", &hfd_schema_int_or_string, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
-        {"selector", &hfd_schema_label_selector, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
+        {"selector", &hfd_schema_label_selector, .protobuf_tag = 2,
+         .flags = HFD_FIELD_POINTER | HFD_FIELD_REPLACE},
         {"unhealthyPodEvictionPolicy", &unhealthy_pod_eviction_policy_type_text, .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},
 };
