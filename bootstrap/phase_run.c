@@ -10,6 +10,9 @@
  * the same code handles a lost response, a conflict with another writer, and a crash of the
  * previous leader.
  *
+ * A phase that is settled when the term begins reads the ledger a moment later, because to read and
+ * parse it takes as long as a write of a controller that has work.
+ *
  * When the phase is complete, the controllers after it may start, and this one keeps running. If a
  * user then deletes the ledger, the phase is done once more, because instances that start later
  * need the ledger to become ready. Objects that exist keep their content. If a phase fails but some
@@ -41,7 +44,8 @@
 #define RETRY_MIN    (100 * HF_NSEC_PER_MSEC)
 #define RETRY_MAX    (10 * HF_NSEC_PER_SEC)
 #define GIVE_WAY_MAX (600 * HF_NSEC_PER_SEC)
-#define LEDGER_CHECK (5 * HF_NSEC_PER_SEC) /* between two checks that the ledger still exists */
+#define LEDGER_CHECK (5 * HF_NSEC_PER_SEC)    /* between two checks that the ledger still exists */
+#define SETTLED_WAIT (100 * HF_NSEC_PER_MSEC) /* before a settled phase reads the ledger */
 
 static int run_to_completion(struct hf__phase_run *run);
 static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct hf_status *why);
@@ -67,6 +71,9 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
+        /* No controller waits for it, so those that have work come first. */
+        if (hf__phase_is_settled(phase))
+                (void)hf_cancel_wait(hf_term_drain(term), now_of(&run) + SETTLED_WAIT);
         for (;;) {
                 int r = run_to_completion(&run);
                 if (r == 0) {

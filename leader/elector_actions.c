@@ -16,6 +16,7 @@
 
 #include "base/thread.h"
 #include "leader/lease_history.h"
+#include "leader/next_term.h"
 
 #define COMPONENT "elector"
 
@@ -25,8 +26,6 @@ static const struct hf_log *log_of(const struct hf_elector *elector) {
 static double seconds(hf_nsec duration) { return (double)duration / (double)HF_NSEC_PER_SEC; }
 
 /* ---- callbacks on the term's threads ---- */
-
-static void on_joined(void *ctx) { hf__elector_wake(ctx); }
 
 /* The fence refused a write, or the server did not confirm the fence. Only the client of the
  * current term can call this, because a term's end ends its client. Thread: any. */
@@ -77,23 +76,17 @@ static void open_gate(struct hf_elector *elector, const struct hf__core_action *
 
 static int start_controllers(struct hf_elector *elector, const struct hf__core_action *action) {
         char acquired_at[HF__REVISION_MAX];
-        struct hf__term_config config = {
-                .controllers = elector->controllers,
-                .n_controllers = elector->n_controllers,
-                .runs = HF_LEADER_ONLY,
-                .label = elector->label,
-                .client = {.inner = elector->client,
-                           .gate = &elector->gate,
-                           .fence = {.term = action->term},
-                           .unfenced = elector->unfenced,
-                           .is_fenced = elector->writes.is_fenced,
-                           .stale = on_stale,
-                           .settled = on_settled,
-                           .ctx = elector},
-                .acquired_at = acquired_at,
-                .joined = on_joined,
-                .ctx = elector,
-        };
+        struct hf__term_config config = hf__next_term_config(elector);
+
+        config.client = (struct hf__leader_client_config){.inner = elector->client,
+                                                          .gate = &elector->gate,
+                                                          .fence = {.term = action->term},
+                                                          .unfenced = elector->unfenced,
+                                                          .is_fenced = elector->writes.is_fenced,
+                                                          .stale = on_stale,
+                                                          .settled = on_settled,
+                                                          .ctx = elector};
+        config.acquired_at = acquired_at;
         (void)snprintf(config.client.fence.ns, sizeof config.client.fence.ns, "%s", elector->ns);
         (void)snprintf(config.client.fence.name, sizeof config.client.fence.name, "%s",
                        elector->name);
@@ -103,7 +96,7 @@ static int start_controllers(struct hf_elector *elector, const struct hf__core_a
         memcpy(acquired_at, action->record.rv, sizeof acquired_at);
         if (elector->lock->ops->grant)
                 elector->lock->ops->grant(elector->lock, &config.client.fence, acquired_at);
-        return hf__term_new(elector->electors->host, &config, &elector->term);
+        return hf__next_term_begin(elector, &config);
 }
 
 static void start_term(struct hf_elector *elector, const struct hf__core_action *action) {
@@ -121,14 +114,13 @@ static void start_term(struct hf_elector *elector, const struct hf__core_action 
                (unsigned long long)action->term, hf__cause_text(acquire->cause),
                acquire->previous[0] ? " by " : "", acquire->previous,
                (double)acquire->gap_us / 1e6);
-        if (r == 0 && hf__term_is_complete(elector->term))
+        if (r == 0)
                 return;
         /* A term whose controllers cannot run ends like a lost term, with a backoff that grows. */
         shut_gate(elector);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: the controllers of term %llu cannot start, so the term ends: %s",
-               elector->label, (unsigned long long)action->term,
-               r != 0 ? hf_strerror(r) : "a thread could not be created");
+               elector->label, (unsigned long long)action->term, hf_strerror(r));
         atomic_store(&elector->term_is_stale, true);
         hf__elector_wake(elector);
 }

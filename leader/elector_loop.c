@@ -51,6 +51,7 @@
 #include "leader/core_lease.h"
 #include "leader/elector_actions.h"
 #include "leader/holder_watch.h"
+#include "leader/next_term.h"
 
 #define COMPONENT         "elector"
 #define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
@@ -331,6 +332,7 @@ static void iterate_elector(struct hf_elector *elector) {
         }
         if (elector->events)
                 hf__lease_events_iterate(elector->events, hf_now(clock_of(elector)));
+        hf__next_term_prepare(elector);
         set_timer(elector, elector->wake_at); /* take_stepped has removed the timer if it was due */
 }
 

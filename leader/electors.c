@@ -42,6 +42,7 @@
 #include "leader/holder_watch.h"
 #include "leader/leader_health.h"
 #include "leader/lease_watches.h"
+#include "leader/next_term.h"
 
 #define COMPONENT   "elector"
 #define STOP_MARGIN (2 * HF_NSEC_PER_SEC) /* extra time for a stop on a busy machine */
@@ -136,8 +137,8 @@ static void on_instance_joined(void *ctx) {
         pthread_mutex_unlock(&electors->mu);
 }
 
-/* Starts an elector's HF_EVERY_INSTANCE controllers. If one thread cannot be created, the start
- * fails, because the controllers may depend on each other. */
+/* Starts an elector's HF_EVERY_INSTANCE controllers, all or none, because they may depend on each
+ * other. */
 static int start_instance(struct hf_elector *elector) {
         assert(!elector->instance);
         struct hf__term_config config = {
@@ -149,10 +150,7 @@ static int start_instance(struct hf_elector *elector) {
                 .joined = on_instance_joined,
                 .ctx = elector->electors,
         };
-        int r = hf__term_new(elector->electors->host, &config, &elector->instance);
-        if (r == 0 && !hf__term_is_complete(elector->instance))
-                r = -EAGAIN;
-        return r;
+        return hf__term_new(elector->electors->host, &config, &elector->instance);
 }
 
 static bool all_instances_joined(struct hf_electors *electors) {
@@ -377,6 +375,8 @@ int hf_electors_stop(struct hf_electors *electors, struct hf_status *reterr_stat
         stop_instances(electors, until);
         if (loop_over) {
                 (void)hf__thread_join(electors->thread);
+                for (size_t i = 0; i < electors->n; i++)
+                        hf__next_term_dismiss(electors->list[i]);
                 r = collect_result(electors, &status);
         } else {
                 state = HF__ELECTORS_HUNG;

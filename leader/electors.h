@@ -48,7 +48,8 @@ struct hf_electors {
         struct hf__timer_heap timers;
         struct hf_elector *stepped; /* the electors with `stepped` set, linked by next_stepped */
         struct hf__op_queues queues;
-        size_t n_ended; /* this many electors, the first of the list, have ended */
+        size_t n_ended;           /* this many electors, the first of the list, have ended */
+        size_t n_waiting_threads; /* of the next terms; see next_term.h */
 
         /* any thread */
         struct hf__mailbox mailbox;

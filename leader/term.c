@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The running controllers of one term. Each controller has a part of the term (struct hf_term) with
- * a thread and a drain token. The thread waits until the controllers named in `after` have started,
- * then calls run(). If run() fails while the term goes on, it is called again after a growing
- * pause.
+ * a thread and a drain token. The thread waits until the term has begun and the controllers named
+ * in `after` have started, then calls run(). If run() fails while the term goes on, it is called
+ * again after a growing pause.
+ *
+ * A standby prepares its next term, because the start of twenty threads, of which each begins its
+ * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them, all
+ * at once.
  *
  * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
  * is_settled() returns true when the term begins, it counts as started from then on.
  *
- *      WAITING --all before it have started--> RUNNING --returned 0, or drained--> RETURNED
- *         +---------------------drained------------------------------------------>
+ * The states of a term, and of each part in it:
+ *
+ *      PREPARED --hf__term_begin--> BEGUN
+ *         +-------hf__term_free---> DISMISSED: each part returns, and none has run anything
+ *
+ *      WAITING --begun, all before it have started--> RUNNING --returned 0, or drained--> RETURNED
+ *         +------------------drained, or dismissed-------------------------------------->
  *
  * "Before" and "after" are meant in the order that the `after` members define. Each part has two
  * counters:
@@ -25,10 +34,12 @@
  * again, the parts after it go on.
  *
  * Invariants:
- *  - `joined` is reported exactly once, only after a drain or an abort, and only when no thread
- *    runs controller code any more. n_alive is the number of threads, plus one for the term
- *    itself (the hold) until its first drain or abort. The thread that decrements n_alive to zero
- *    reports.
+ *  - No controller code runs before the term has begun, and a term begins with all of its threads
+ *    or not at all.
+ *  - `joined` is reported exactly once, only after a drain or an abort of a term that has begun,
+ *    and only when no thread runs controller code any more. n_alive is the number of threads, plus
+ *    one for the term itself (the hold) until its first drain or abort. The thread that decrements
+ *    n_alive to zero reports.
  *  - An abort reaches all controllers at once, in any order: all drain tokens are children of the
  *    abort token, and each begin token is a child of its part's drain token. A thread that waits
  *    for begin is therefore woken by drain and by abort too.
@@ -36,7 +47,7 @@
  *    their own thread has returned.
  *
  * The owner creates the threads and does not wait for them. It calls hf__term_free only after
- * hf__term_is_joined, so the joins there are short.
+ * hf__term_is_joined, or for a term that never began, so the joins there are short.
  */
 #include "leader/term.h"
 
@@ -47,6 +58,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/thread.h"
 
 #define RESTART_MIN (100 * HF_NSEC_PER_MSEC)
@@ -72,16 +84,23 @@ struct hf_term {
 struct hf__term {
         /* immutable */
         const struct hf_host *host; /* borrowed */
-        struct hf_cancel *abort;    /* owned */
-        struct hf_client *client;   /* owned if there is a gate, else borrowed */
-        struct hf__gate *gate;      /* borrowed; NULL = every instance */
-        char acquired_at[40];
-        const char *label; /* borrowed */
+        struct hf_cancel *abort;    /* owned; NULL = there are no controllers */
+        const char *label;          /* borrowed */
         void (*joined)(void *ctx);
         void *ctx;
         struct hf_term *parts; /* owned; one per controller */
         size_t n_parts;
         struct hf_term **edges; /* owned; each part's `before` points into it */
+
+        /* immutable once the term has begun */
+        struct hf_client *client; /* owned if there is a gate, else borrowed */
+        struct hf__gate *gate;    /* borrowed; NULL = every instance */
+        char acquired_at[40];
+
+        pthread_mutex_t mu; /* initialised if there are controllers, like `changed` */
+        pthread_cond_t changed;
+        /* guarded by mu, except for the owner's thread, which alone writes it */
+        enum { PREPARED, BEGUN, DISMISSED } state;
 
         /* any thread */
         atomic_bool ending;    /* the first drain or abort has dropped the hold */
@@ -155,13 +174,40 @@ static void run_until_drained(struct hf_term *part) {
         }
 }
 
+/* Waits until the owner begins or frees the term. True: it has begun. */
+static bool await_begin(struct hf__term *term) {
+        pthread_mutex_lock(&term->mu);
+        while (term->state == PREPARED)
+                pthread_cond_wait(&term->changed, &term->mu);
+        bool has_begun = term->state == BEGUN;
+        pthread_mutex_unlock(&term->mu);
+        return has_begun;
+}
+
+/* Wakes without the lock: otherwise each thread would wake up only to wait for it. The term lives
+ * longer, because its threads are joined before it is freed. */
+static void set_state(struct hf__term *term, int state) {
+        if (!term->abort) {
+                term->state = state;
+                return;
+        }
+        pthread_mutex_lock(&term->mu);
+        assert(term->state == PREPARED);
+        term->state = state;
+        pthread_mutex_unlock(&term->mu);
+        pthread_cond_broadcast(&term->changed);
+}
+
 /* The thread of one part. drop_alive must come last: after it the loop may join the thread and free
  * the term. */
 static void *part_main(void *ctx) {
         struct hf_term *part = ctx;
-        if (part->n_before)
+        bool has_begun = await_begin(part->term);
+
+        if (has_begun && part->n_before)
                 (void)hf_cancel_wait(part->begin, HF_NSEC_NEVER);
-        run_until_drained(part);
+        if (has_begun)
+                run_until_drained(part);
         part_returned(part);
         drop_alive(part->term);
         return NULL;
@@ -175,6 +221,10 @@ static void destroy_term(struct hf__term *term) {
         for (size_t i = 0; i < term->n_parts; i++) {
                 hf_cancel_unref(term->parts[i].begin);
                 hf_cancel_unref(term->parts[i].drain);
+        }
+        if (term->abort) {
+                pthread_cond_destroy(&term->changed);
+                pthread_mutex_destroy(&term->mu);
         }
         hf_cancel_unref(term->abort);
         free(term->edges);
@@ -238,24 +288,23 @@ static int make_parts(struct hf__term *term, const struct hf__term_config *confi
         return r;
 }
 
-static int prepare_term(struct hf__term *term, const struct hf__term_config *config) {
-        if (config->n_controllers == 0)
-                return 0; /* there may be thousands of such terms: none needs a client or a token */
-        int r = hf_cancel_new(NULL, clock_of(term), &term->abort);
-        r = r != 0 ? r : make_parts(term, config);
+static int prepare_parts(struct hf__term *term, const struct hf__term_config *config) {
+        int r = hf__mutex_cond_init(&term->mu, &term->changed);
+
         if (r != 0)
                 return r;
-        if (!config->client.gate) {
-                term->client = config->client.inner;
-                return 0;
+        r = hf_cancel_new(NULL, clock_of(term), &term->abort);
+        if (r != 0) {
+                pthread_cond_destroy(&term->changed);
+                pthread_mutex_destroy(&term->mu);
+                return r;
         }
-        r = hf__leader_client_new(term->host, &config->client, &term->client);
-        term->gate = r == 0 ? config->client.gate : NULL; /* if set, the client is owned */
-        return r;
+        return make_parts(term, config);
 }
 
-static void start_threads(struct hf__term *term) {
+static int start_threads(struct hf__term *term) {
         int r = 0;
+
         for (size_t i = 0; i < term->n_parts && r == 0; i++) {
                 struct hf_term *part = &term->parts[i];
                 char name[16];
@@ -267,41 +316,78 @@ static void start_threads(struct hf__term *term) {
                                "%s: cannot start the thread of controller %s: %s", term->label,
                                part->controller->name, hf_strerror(r));
         }
-        /* If a thread is missing, the caller aborts the term (hf__term_is_complete). The parts
-         * without a thread count as returned, so that this abort can complete. */
-        for (size_t i = 0; i < term->n_parts; i++)
-                if (!term->parts[i].has_thread) {
-                        part_returned(&term->parts[i]);
-                        atomic_fetch_sub(&term->n_alive, 1); /* not to zero: the hold remains */
-                }
+        return r;
 }
 
-int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
-                 struct hf__term **ret_term) {
-        struct hf__term *term = calloc(1, sizeof *term);
+HF__CLEANUP_DEFINE(term_cleanup, struct hf__term *, hf__term_free)
+
+int hf__term_prepare(const struct hf_host *host, const struct hf__term_config *config,
+                     struct hf__term **ret_term) {
+        HF__CLEANUP(term_cleanup) struct hf__term *term = calloc(1, sizeof *term);
         if (!term)
                 return -ENOMEM;
         term->host = host;
         term->label = config->label;
         term->joined = config->joined;
         term->ctx = config->ctx;
+        /* There may be thousands of terms without controllers: none needs a token or a client. */
+        int r = config->n_controllers > 0 ? prepare_parts(term, config) : 0;
+        if (r != 0)
+                return r;
+        atomic_store(&term->n_alive, term->n_parts + 1);
+        r = start_threads(term);
+        if (r == 0)
+                *ret_term = HF__TAKE(term);
+        return r;
+}
+
+static int set_client(struct hf__term *term, const struct hf__term_config *config) {
+        if (config->n_controllers == 0)
+                return 0;
+        if (!config->client.gate) {
+                term->client = config->client.inner;
+                return 0;
+        }
+        int r = hf__leader_client_new(term->host, &config->client, &term->client);
+        term->gate = r == 0 ? config->client.gate : NULL; /* if set, the client is owned */
+        return r;
+}
+
+int hf__term_begin(struct hf__term *term, const struct hf__term_config *config) {
+        assert(term->state == PREPARED && term->n_parts == hf__term_n_threads(config));
+        int r = set_client(term, config);
+        if (r != 0)
+                return r;
         (void)snprintf(term->acquired_at, sizeof term->acquired_at, "%s",
                        config->acquired_at ? config->acquired_at : "");
-        int r = prepare_term(term, config);
-        if (r != 0) {
-                destroy_term(term);
-                return r;
-        }
-        atomic_store(&term->n_alive, term->n_parts + 1);
-        /* Before the threads start, so that no part waits for a settled one. */
+        /* Before the first part runs, so that no part waits for a settled one. */
         for (size_t i = 0; i < term->n_parts; i++) {
                 const struct hf_controller *controller = term->parts[i].controller;
                 if (controller->is_settled && controller->is_settled(controller->ctx))
                         hf_term_started(&term->parts[i]);
         }
-        start_threads(term);
-        *ret_term = term;
+        set_state(term, BEGUN);
         return 0;
+}
+
+int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
+                 struct hf__term **ret_term) {
+        HF__CLEANUP(term_cleanup) struct hf__term *term = NULL;
+        int r = hf__term_prepare(host, config, &term);
+
+        if (r == 0)
+                r = hf__term_begin(term, config);
+        if (r == 0)
+                *ret_term = HF__TAKE(term);
+        return r;
+}
+
+size_t hf__term_n_threads(const struct hf__term_config *config) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < config->n_controllers; i++)
+                n += config->controllers[i].runs == config->runs;
+        return n;
 }
 
 /* ---- ending ---- */
@@ -328,13 +414,6 @@ void hf__term_fire_abort(struct hf__term *term, enum hf_cancel_reason reason) {
         drop_hold(term);
 }
 
-bool hf__term_is_complete(struct hf__term *term) {
-        for (size_t i = 0; i < term->n_parts; i++)
-                if (!term->parts[i].has_thread)
-                        return false;
-        return true;
-}
-
 bool hf__term_is_joined(struct hf__term *term) { return atomic_load(&term->n_alive) == 0; }
 
 const char *hf__term_stuck_name(struct hf__term *term) {
@@ -356,7 +435,9 @@ struct hf_client *hf__term_take_client(struct hf__term *term) {
 struct hf__term *hf__term_free(struct hf__term *term) {
         if (!term)
                 return NULL;
-        assert(hf__term_is_joined(term));
+        assert(term->state == PREPARED || hf__term_is_joined(term));
+        if (term->state == PREPARED)
+                set_state(term, DISMISSED);
         for (size_t i = 0; i < term->n_parts; i++)
                 if (term->parts[i].has_thread)
                         (void)hf__thread_join(term->parts[i].thread);

@@ -25,26 +25,37 @@ struct hf__term_config {
         size_t n_controllers;
         enum hf_controller_class runs; /* only these are run */
         const char *label;             /* "namespace/name" of the Lease, for the log; borrowed */
+        /* All controllers have returned after a drain or an abort. Called once, on any thread, and
+         * not for a term that never began; must not block. */
+        void (*joined)(void *ctx);
+        void *ctx;
+
+        /* For hf__term_begin. */
         /* client.gate NULL = HF_EVERY_INSTANCE: the controllers use client.inner itself. */
         struct hf__leader_client_config client;
         const char *acquired_at; /* the acquire's resourceVersion; copied; NULL = "" */
-        /* All controllers have returned after a drain or an abort. Called once, on any thread; must
-         * not block. */
-        void (*joined)(void *ctx);
-        void *ctx;
 };
 
 /*
- * Starts the threads and returns at once. On failure nothing runs. If a thread cannot be created,
- * the function still succeeds, but the term is not complete: the caller aborts it, and it joins
- * like any other.
+ * Makes a term whose threads exist and wait for hf__term_begin, so that a standby can begin a term
+ * as soon as it has acquired the Lease. 0 or -errno: then nothing exists. The caller owns the term,
+ * and may free it without having begun it. Takes some 50 us for each controller.
  */
+int hf__term_prepare(const struct hf_host *host, const struct hf__term_config *config,
+                     struct hf__term **ret_term);
+/*
+ * Begins a prepared term, once: all of its controllers may run from now on. config is what it was
+ * prepared with, and has the client. Never blocks. 0 or -errno: then the term has not begun.
+ * Thread: the one that will free it, as for all functions here that do not say `any`.
+ */
+int hf__term_begin(struct hf__term *term, const struct hf__term_config *config);
+/* Prepares a term and begins it. On failure nothing has run, and nothing exists. */
 int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
                  struct hf__term **ret_term);
-/* Whether every controller got its thread. */
-bool hf__term_is_complete(struct hf__term *term);
-/* Planned end: drains each controller when the controllers after it have returned. Idempotent.
- * Thread: any. Never blocks. */
+/* How many threads a term of these controllers has. */
+size_t hf__term_n_threads(const struct hf__term_config *config);
+/* Planned end of a term that has begun: drains each controller when the controllers after it have
+ * returned. Idempotent. Thread: any. Never blocks. */
 void hf__term_fire_drain(struct hf__term *term);
 /* Makes the client refuse all requests, then fires the abort token. Idempotent. Thread: any. Never
  * blocks. */
@@ -57,5 +68,6 @@ const char *hf__term_stuck_name(struct hf__term *term);
 /* Takes the gated client out of a joined term, so that hf__term_free leaves it alone. The caller
  * owns it (hf__leader_client_release). NULL: the term has none. */
 struct hf_client *hf__term_take_client(struct hf__term *term);
-/* Joins the threads and frees the term. Requires hf__term_is_joined. Accepts NULL, returns NULL. */
+/* Joins the threads and frees the term. Requires hf__term_is_joined, or that the term never began:
+ * then its threads only return, so this is short too. Accepts NULL, returns NULL. */
 struct hf__term *hf__term_free(struct hf__term *term);

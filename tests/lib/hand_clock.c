@@ -19,7 +19,7 @@
 
 #include "patience.h"
 
-#define WAITERS_MAX 64
+#define WAITERS_MAX 128
 #define LOOK_PAUSE  (4 * MSEC)
 #define N_LOOKS     3
 #define WAKES_MAX   1000 /* of one move */

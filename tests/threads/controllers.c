@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The controllers of one term, some of which depend on others (`after`), and the end of the term at
- * any moment by a drain, an abort or both.
+ * The controllers of one term, some of which depend on others (`after`) and some of which are
+ * settled. The term is prepared, and then begins or is freed. It ends at any moment by a drain, an
+ * abort or both.
  *
- * Promised: a controller begins when those on which it depends have started. In a drain it is
+ * Promised: no controller runs before the term begins, and none of a term that never does. A
+ * controller begins when those on which it depends have started. In a drain it is
  * drained when those that depend on it have returned. An abort reaches all controllers. `joined` is
  * called once, after a drain or an abort, when no controller runs any more. Then the term can be
  * freed at once.
@@ -25,11 +27,12 @@ static struct {
         struct part {
                 bool after[MAX_PARTS]; /* the parts on which this one depends */
                 const char *names[MAX_PARTS + 1];
-                int n_failures;                     /* further runs that fail */
-                bool reports, has_started, is_over; /* over: it must not run any more */
+                int n_failures; /* further runs that fail */
+                bool is_settled, reports, has_started;
+                bool is_over; /* it must not run any more */
                 int n_running;
         } parts[MAX_PARTS];
-        bool is_draining, is_aborted; /* has been requested */
+        bool has_begun, is_draining, is_aborted; /* has been requested */
         int n_joined;
         pthread_mutex_t mu;
         pthread_cond_t joined; /* n_joined has changed */
@@ -74,11 +77,18 @@ static int run_part(struct hf_term *term, struct part *part) {
 static int run(struct hf_term *term, void *ctx) {
         struct part *part = ctx;
 
-        BATON_CHECK(c.n_joined == 0 && !part->is_over && part->n_running++ == 0);
+        BATON_CHECK(c.has_begun && c.n_joined == 0 && !part->is_over && part->n_running++ == 0);
         check_order(part);
         int r = run_part(term, part);
         part->n_running--;
         return r;
+}
+
+static bool is_settled(void *ctx) {
+        struct part *part = ctx;
+
+        part->has_started = part->is_settled;
+        return part->is_settled;
 }
 
 static void on_joined(void *ctx) {
@@ -112,6 +122,7 @@ static void make_part(size_t i) {
         size_t n_after = 0;
 
         memset(part, 0, sizeof *part);
+        part->is_settled = baton_random(4) == 0;
         part->reports = baton_random(2) == 0;
         part->n_failures = baton_random(3) == 0;
         for (size_t k = 0; k < i; k++)
@@ -123,25 +134,16 @@ static void make_part(size_t i) {
                                                   .name = names[i],
                                                   .runs = HF_EVERY_INSTANCE,
                                                   .run = run,
+                                                  .is_settled = is_settled,
                                                   .ctx = part,
                                                   .after = part->names,
                                                   .n_after = n_after};
 }
 
-void controller_order(void) {
-        c.n = 1 + (size_t)baton_random(MAX_PARTS);
-        c.is_draining = c.is_aborted = false;
-        c.n_joined = 0;
-        for (size_t i = 0; i < c.n; i++)
-                make_part(i);
-        const struct hf__term_config config = {.controllers = c.controllers,
-                                               .n_controllers = c.n,
-                                               .runs = HF_EVERY_INSTANCE,
-                                               .label = "ns/name",
-                                               .joined = on_joined};
-        BATON_CHECK(hf__term_new(&scenario_host, &config, &c.term) == 0);
+static void end_term(void) {
         pthread_t enders[2];
         uint64_t how = baton_random(3);
+
         enders[0] = scenario_thread("ends", how == 0 ? abort_all : drain, NULL);
         enders[1] = scenario_thread("ends-too", how < 2 ? abort_all : drain, NULL);
         pthread_mutex_lock(&c.mu);
@@ -153,5 +155,27 @@ void controller_order(void) {
         (void)hf__thread_join(enders[0]);
         (void)hf__thread_join(enders[1]);
         BATON_CHECK(c.n_joined == 1);
+}
+
+void controller_order(void) {
+        c.n = 1 + (size_t)baton_random(MAX_PARTS);
+        c.has_begun = c.is_draining = c.is_aborted = false;
+        c.n_joined = 0;
+        for (size_t i = 0; i < c.n; i++)
+                make_part(i);
+        const struct hf__term_config config = {.controllers = c.controllers,
+                                               .n_controllers = c.n,
+                                               .runs = HF_EVERY_INSTANCE,
+                                               .label = "ns/name",
+                                               .joined = on_joined};
+        BATON_CHECK(hf__term_prepare(&scenario_host, &config, &c.term) == 0);
+        if (baton_random(2) == 0)
+                scenario_sleep(HF_NSEC_PER_SEC); /* until all threads wait */
+        if (baton_random(8) > 0) {
+                c.has_begun = true;
+                BATON_CHECK(hf__term_begin(c.term, &config) == 0);
+                end_term();
+        }
         hf__term_free(c.term);
+        BATON_CHECK(c.n_joined == c.has_begun);
 }

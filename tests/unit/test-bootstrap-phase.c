@@ -98,6 +98,19 @@ static void test_a_phase_that_is_complete_only_reads(void **state) {
         phase_fixture_free(f);
 }
 
+/* In a later term of the same process nobody waits for the phase. */
+static void test_a_settled_phase_begins_a_moment_later(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->now - PHASE_FIXTURE_BEGIN, 5 * SEC);
+        assert_true(phase_fixture_is_settled(f));
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->now - PHASE_FIXTURE_BEGIN, 5 * SEC + 100 * MSEC);
+        assert_string_equal(f->requests, FIRST_READ CHECK);
+        phase_fixture_free(f);
+}
+
 /* Only a server with one revision for all collections knows which read is not older than a
  * Lease. */
 static void test_the_first_read_is_consistent_unless_the_revision_is_known(void **state) {
@@ -403,6 +416,7 @@ int main(void) {
                 cmocka_unit_test(test_each_step_is_written_then_recorded),
                 cmocka_unit_test(test_the_ledger_says_what_was_done_and_when),
                 cmocka_unit_test(test_a_phase_that_is_complete_only_reads),
+                cmocka_unit_test(test_a_settled_phase_begins_a_moment_later),
                 cmocka_unit_test(test_the_first_read_is_consistent_unless_the_revision_is_known),
                 cmocka_unit_test(test_objects_of_users_are_found_and_left_alone),
                 cmocka_unit_test(test_an_upgrade_replaces_what_nobody_has_edited),

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ struct fixture {
         bool has_run;
         struct hf_elector *elector;
         bool acts_without_controllers; /* only the elector loop's thread writes it */
-        atomic_bool began_too_early;
+        atomic_bool began_too_early, follows;
 };
 
 /* A host that is told that the controllers cannot start must not be able to act. */
@@ -74,6 +75,14 @@ static int run(struct hf_term *term, void *ctx) {
 static int run_instance(struct hf_term *term, void *ctx) {
         (void)hf_cancel_wait(hf_term_drain(term), HF_NSEC_NEVER);
         return 0;
+}
+
+/* The loop prepares the next term before it reads another message. */
+static void on_change(void *ctx, const struct hf_leader_info *info) {
+        struct fixture *f = ctx;
+
+        if (strcmp(info->holder, "b") == 0)
+                atomic_store(&f->follows, true);
 }
 
 /* After "worker", which is never said to have started, so this must not begin. */
@@ -118,6 +127,8 @@ static int elector_begin(struct fixture *f, struct fake_api_client *client,
                 .n_controllers = 3,
                 .labels = (const char *const[]){"a=b"},
                 .n_labels = 1,
+                .on_change = on_change,
+                .ctx = f,
         };
         struct hf_status status = {0};
         int r = hf_electors_new(&f->api->host, ret_electors);
@@ -139,16 +150,35 @@ static void await_run(struct fixture *f) {
                 fail_msg("it never led");
 }
 
-static void elector_life(int n) {
+static void put_lease(struct fake_api *api, const char *holder) {
+        char text[300];
+
+        (void)snprintf(text, sizeof text,
+                       "{\"metadata\":{\"name\":\"lead\"},\"spec\":{\"holderIdentity\":\"%s\","
+                       "\"leaseDurationSeconds\":3600,"
+                       "\"acquireTime\":\"2026-01-01T00:00:00.000000Z\","
+                       "\"renewTime\":\"2026-01-01T00:00:00.000000Z\"}}",
+                       holder);
+        fake_api_put(api, "leases/kube-system/lead", text);
+}
+
+/* is_standby: another process leads at first, so a term is prepared. */
+static void elector_life(int n, bool is_standby) {
         struct fixture f = {.api = fake_api_new()};
         struct fake_api_client *client = fake_api_client_new(f.api);
         struct hf_electors *electors = NULL;
         struct hf_status status = {0};
 
         f.api->host.log = (struct hf_log){.write = on_log, .ctx = &f, .max_level = HF_LOG_ERROR};
+        if (is_standby)
+                put_lease(f.api, "b");
         failing_memory_arm(n);
         int r = elector_begin(&f, client, &electors);
         if (r == 0) {
+                if (is_standby) {
+                        PATIENCE_AWAIT(atomic_load(&f.follows));
+                        put_lease(f.api, "");
+                }
                 await_run(&f);
                 r = hf_electors_stop(electors, &status);
                 failing_memory_disarm();
@@ -169,6 +199,9 @@ static void elector_life(int n) {
         hf_client_free(&client->base);
         fake_api_free(f.api);
 }
+
+static void leader_life(int n) { elector_life(n, false); }
+static void standby_life(int n) { elector_life(n, true); }
 
 static int run_shard(struct hf_term *term, unsigned shard, void *ctx) { return 0; }
 
@@ -323,7 +356,11 @@ static void test_a_migration_is_added_or_the_failure_is_reported(void **state) {
 }
 
 static void test_an_elector_leads_or_reports_the_failure(void **state) {
-        failing_memory_try_all(elector_life, 20);
+        failing_memory_try_all(leader_life, 20);
+}
+
+static void test_a_standby_leads_in_spite_of_the_failure(void **state) {
+        failing_memory_try_all(standby_life, 20);
 }
 
 /* The clock stands still, so nobody else allocates meanwhile. */
@@ -489,6 +526,7 @@ int main(void) {
                 cmocka_unit_test(test_an_operator_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_a_migration_is_added_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_elector_leads_or_reports_the_failure),
+                cmocka_unit_test(test_a_standby_leads_in_spite_of_the_failure),
                 cmocka_unit_test(test_a_request_to_the_loop_is_made_or_refused),
                 cmocka_unit_test(test_a_reconciler_loses_no_key),
         };

@@ -59,7 +59,6 @@ static struct hf__term *start_on(const struct hf_host *on, struct joint *joint,
         *joint = (struct joint){.n_joined = 0};
         assert_int_equal(hf__mutex_cond_init(&joint->mu, &joint->changed), 0);
         assert_int_equal(hf__term_new(on, &config, &work), 0);
-        assert_true(hf__term_is_complete(work));
         return work;
 }
 static struct hf__term *start(struct joint *joint, const struct hf_controller *controllers,
@@ -567,6 +566,66 @@ static void test_a_drain_at_any_point_of_the_start_ends(void **state) {
         }
 }
 
+/* ---- a term that is prepared ---- */
+
+static const struct hf_controller four[] = {
+        {.size = sizeof(struct hf_controller), .name = "d", .run = orderly, .ctx = (void *)"d"},
+        {.size = sizeof(struct hf_controller), .name = "c", .run = orderly, .ctx = (void *)"c"},
+        {.size = sizeof(struct hf_controller),
+         .name = "b",
+         .run = orderly,
+         .ctx = (void *)"b",
+         .after = after_a},
+        {.size = sizeof(struct hf_controller), .name = "a", .run = orderly, .ctx = (void *)"a"},
+};
+
+static struct hf__term_config config_of_four(struct joint *joint) {
+        *joint = (struct joint){.n_joined = 0};
+        assert_int_equal(hf__mutex_cond_init(&joint->mu, &joint->changed), 0);
+        return (struct hf__term_config){.controllers = four,
+                                        .n_controllers = 4,
+                                        .runs = HF_LEADER_ONLY,
+                                        .label = "ns/name",
+                                        .joined = on_joined,
+                                        .ctx = joint};
+}
+
+static void test_a_prepared_term_may_begin(void **state) {
+        struct joint joint;
+        struct hf__term_config config = config_of_four(&joint);
+        struct hf__term *work = NULL;
+
+        forget_history();
+        assert_int_equal(hf__term_prepare(&host, &config, &work), 0);
+        record("begin", "");
+        config.acquired_at = "17";
+        assert_int_equal(hf__term_begin(work, &config), 0);
+        await_words("!a !b !c !d ");
+        hf__term_fire_drain(work);
+        await_joined(&joint);
+        hf__term_free(work);
+        assert_int_equal(place_of("begin"), 0);
+        assert_true(place_of("!a") < place_of("+b") && place_of("-b") < place_of("-a"));
+}
+
+/* In each round the threads have had a little more time when the term is freed. */
+static void test_a_prepared_term_that_never_begins_runs_nothing(void **state) {
+        atomic_int n = 0;
+
+        forget_history();
+        for (int round = 0; round < 100; round++) {
+                struct joint joint;
+                const struct hf__term_config config = config_of_four(&joint);
+                struct hf__term *work = NULL;
+                assert_int_equal(hf__term_prepare(&host, &config, &work), 0);
+                for (int i = 0; i < round * 500; i++)
+                        atomic_load(&n);
+                hf__term_free(work);
+                assert_int_equal(joint.n_joined, 0);
+        }
+        expect_history("");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_joined_is_reported_only_after_a_drain_or_an_abort),
@@ -582,6 +641,8 @@ int main(void) {
                 cmocka_unit_test(test_the_drain_skips_controllers_that_never_began),
                 cmocka_unit_test(test_an_abort_reaches_all_controllers_at_once),
                 cmocka_unit_test(test_a_drain_at_any_point_of_the_start_ends),
+                cmocka_unit_test(test_a_prepared_term_may_begin),
+                cmocka_unit_test(test_a_prepared_term_that_never_begins_runs_nothing),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "base/mailbox.h"
+#include "patience.h"
 #include "server/storage/sqlite/commits.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
@@ -141,6 +143,63 @@ static void test_each_watch_has_the_writes_of_both_stores_in_order(void **state)
         }
 }
 
+/* ---- the threads behind the watches ---- */
+
+enum { N_WATCHES = 8 };
+
+/* A thread to which all watches pass their events. It is woken by count_wake. */
+static struct {
+        pthread_mutex_t mu;
+        pthread_cond_t changed;
+        /* guarded by mu */
+        unsigned n_events, n_wakes, n_ended;
+} owner = {.mu = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void count(unsigned *counter) {
+        pthread_mutex_lock(&owner.mu);
+        ++*counter;
+        pthread_cond_broadcast(&owner.changed);
+        pthread_mutex_unlock(&owner.mu);
+}
+
+static void count_wake(void *ctx) { count(&owner.n_wakes); }
+
+static void pass_on(void *ctx, const struct hfd_watch_event *events, size_t n) {
+        if (hf__mailbox_delay_call(count_wake, &owner) == HF__NOT_DELAYED)
+                count_wake(&owner);
+        count(&owner.n_events);
+}
+
+static void count_end(void *ctx, int error, const struct hf_status *status) {
+        count(&owner.n_ended);
+}
+
+static void await_count(const unsigned *counter, unsigned n) {
+        pthread_mutex_lock(&owner.mu);
+        PATIENCE_AWAIT_LOCKED(&owner.changed, &owner.mu, *counter == n);
+        pthread_mutex_unlock(&owner.mu);
+}
+
+/* The commits of the second store are read from the file. A commit that is made while the watcher
+ * serves the watches one by one reaches some of them then, and the others after that. */
+static void test_a_commit_does_not_wake_for_each_watch(void **state) {
+        static const struct hfd_watch_handler handler = {.event = pass_on, .end = count_end};
+        uint64_t ids[N_WATCHES];
+
+        for (int i = 0; i < N_WATCHES; i++)
+                assert_int_equal(stores[0]->ops->watch(stores[0], "/wake", "/wakf", 2, &handler,
+                                                       NULL, &ids[i]),
+                                 0);
+        for (unsigned i = 0; i < 10; i++) {
+                (void)store_client_put(stores[i % 2], "/wake", "now");
+                await_count(&owner.n_events, (i + 1) * N_WATCHES);
+        }
+        for (int i = 0; i < N_WATCHES; i++)
+                stores[0]->ops->watch_cancel(stores[0], ids[i]);
+        await_count(&owner.n_ended, N_WATCHES);
+        assert_in_range(owner.n_wakes, 1, 2 * 10);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_commits_that_follow_are_kept_together),
@@ -149,6 +208,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(
                         test_each_watch_has_the_writes_of_both_stores_in_order, open_stores,
                         close_stores),
+                cmocka_unit_test_setup_teardown(test_a_commit_does_not_wake_for_each_watch,
+                                                open_stores, close_stores),
         };
 
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

@@ -96,6 +96,7 @@ struct hf_controller {
         /*
          * Required. Called on a separate thread when a term begins (HF_EVERY_INSTANCE: when the
          * electors start) and the controllers in `after` have started, unless the term ends before.
+         * A standby starts the threads of its next term while another process leads.
          * Each term has a new struct hf_term. After drain has fired it must finish its work and
          * return; after abort it must return at once. If it returns earlier: 0 = finished for this
          * term; an error = it is called again in the same term, with backoff.

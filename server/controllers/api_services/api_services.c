@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/time_format.h"
 #include "server/controllers/api_services/api_service_core.h"
+#include "server/controllers/base/defaults_pause.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
@@ -189,6 +190,7 @@ int hfd_api_services_run(struct hf_term *term, void *ctx) {
                 .sources = {{hfd_needed_informer(context->api_services)},
                             {hfd_needed_informer(context->definitions), map_definition}},
         };
+        hfd_defaults_pause(term, context->api_services->informer);
         int r = create_missing_services(context, term);
 
         return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);

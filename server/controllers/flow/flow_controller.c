@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "server/controllers/base/defaults_pause.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/flow/flow_core.h"
@@ -211,6 +212,7 @@ int hfd_flow_controller_run(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile_flow,
                 .ctx = context,
         };
+        hfd_defaults_pause(term, context->flow_schemas->informer);
         int r = create_missing_defaults(term, &context->flow_defaults);
 
         return r != 0 ? r : hf_reconciler_run(&reconciler, term);

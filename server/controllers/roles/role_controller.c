@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "server/controllers/base/defaults_pause.h"
 #include "server/controllers/base/object_client.h"
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
@@ -147,6 +148,7 @@ int hfd_role_controller_run(struct hf_term *term, void *ctx) {
                 .ctx = &run,
                 .sources = {{hfd_needed_informer(context->cluster_roles), map_role}},
         };
+        hfd_defaults_pause(term, context->cluster_roles->informer);
         int r = hfd_role_defaults_apply(term, context->default_role);
 
         return r != 0 ? r : hfd_reconcile_loop_run(&loop, term);

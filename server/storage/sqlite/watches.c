@@ -34,6 +34,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
@@ -325,6 +326,9 @@ static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool
         return was_committed(sqlite, &looks->seen);
 }
 
+/* One commit may concern many watches: when a Lease has a new holder, those of all informers. So
+ * the threads that pass the events on are woken when all watches have been served, and without mu,
+ * because what is done for many events at once may call the store. */
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
         int inotify_fd = open_inotify(sqlite->file_lock.path);
@@ -337,12 +341,18 @@ void *hfd_sqlite_watcher_main(void *ctx) {
 
                 sqlite->commits = (struct hfd_sqlite_commits){0};
                 sqlite->iterations++;
+                hf__mailbox_delay_wakes();
                 bool served = serve_commits_locked(sqlite, &commits);
                 pthread_mutex_unlock(&sqlite->mu);
+                hf__mailbox_wake_delayed();
                 hfd_sqlite_commits_deinit(&commits);
                 bool committed = has_new_commits(sqlite, &looks, served);
                 pthread_mutex_lock(&sqlite->mu);
+                hf__mailbox_delay_wakes();
                 bool more = serve_all_locked(sqlite, committed);
+                pthread_mutex_unlock(&sqlite->mu);
+                hf__mailbox_wake_delayed();
+                pthread_mutex_lock(&sqlite->mu);
                 hf_nsec deadline = hfd_sqlite_expire_locked(sqlite);
 
                 if (more)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The next term of an elector: while another process holds the Lease, its threads exist already and
+ * wait (hf__term_prepare). So the controllers run as soon as this process has acquired the Lease.
+ *
+ * A set of electors keeps at most HF__NEXT_TERM_THREADS_MAX such threads, for the electors that
+ * asked first. The other electors start their threads when they have acquired their Lease.
+ *
+ * Thread: the loop's only, except hf__next_term_dismiss.
+ */
+#include "leader/electors.h"
+
+#define HF__NEXT_TERM_THREADS_MAX 64
+
+/* What the elector's terms have in common; the client and acquired_at are left to the caller. */
+struct hf__term_config hf__next_term_config(struct hf_elector *elector);
+/* Prepares the next term if another process leads and there is none yet. If that is not possible,
+ * none is prepared until a term has begun. Costs nothing to speak of if there is nothing to do. */
+void hf__next_term_prepare(struct hf_elector *elector);
+/* Begins the prepared term, or a new one, and sets elector->term. 0 or -errno: then there is no
+ * term and nothing has run. */
+int hf__next_term_begin(struct hf_elector *elector, const struct hf__term_config *config);
+/* Frees the prepared term, if there is one: its threads return and are joined. Thread: the one that
+ * has joined the loop. */
+void hf__next_term_dismiss(struct hf_elector *elector);
