@@ -515,15 +515,14 @@ static void lock_watch(struct hf__lock *base) {
 
 static void lock_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
 
-static bool lock_process(struct hf__lock *base, const struct hf__record *record, char *process,
-                         size_t max) {
+static bool lock_process(struct hf__lock *base, const char *holder, int64_t acquire_us,
+                         char *process, size_t max) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf__json *last = NULL;
         pthread_mutex_lock(&lock->mu);
         int r = lock->last ? hf__json_parse(lock->last, lock->n_last, &last, NULL) : HF_E_NOT_FOUND;
         pthread_mutex_unlock(&lock->mu);
-        bool known =
-                r == 0 && hf__lease_process(last, record->holder, record->acquire_us, process, max);
+        bool known = r == 0 && hf__lease_process(last, holder, acquire_us, process, max);
         hf__json_free(last);
         return known;
 }

@@ -358,15 +358,15 @@ static void test_a_watch_that_is_being_opened_is_closed(void **state) {
 }
 
 static void test_the_process_of_a_record_is_known(void **state) {
-        const struct hf__record record = {.holder = "x", .acquire_us = 1767225600000000};
+        const int64_t acquire_us = 1767225600000000;
         char process[40];
 
-        assert_false(f.lock->ops->process(f.lock, &record, process, sizeof process));
+        assert_false(f.lock->ops->process(f.lock, "x", acquire_us, process, sizeof process));
         f.lock->ops->read(f.lock, 1, 1000);
         held_respond(0, 0, NULL,
                      "{\"metadata\":{\"annotations\":{\"holdfast.dev/holder-process\":"
                      "\"1767225600000000 x the process\"}},\"spec\":{\"holderIdentity\":\"x\"}}");
-        assert_true(f.lock->ops->process(f.lock, &record, process, sizeof process));
+        assert_true(f.lock->ops->process(f.lock, "x", acquire_us, process, sizeof process));
         assert_string_equal(process, "the process");
 }
 
