@@ -193,7 +193,7 @@ static void test_each_elector_renews_at_a_place_of_its_own(void **state) {
 
 /* A process may have thousands of such electors. The text of the Lease comes on top of this. Under
  * a sanitizer the C library counts nothing. */
-static void test_an_elector_without_controllers_takes_at_most_4_KiB(void **state) {
+static void test_an_elector_without_controllers_takes_at_most_2_KiB(void **state) {
         enum { N = 200, FIXED = 4096 /* of the set */ };
         const struct hf_host host = {.size = sizeof host};
         struct hf_electors *electors;
@@ -212,7 +212,7 @@ static void test_an_elector_without_controllers_takes_at_most_4_KiB(void **state
                 assert_int_equal(hf_electors_add(electors, &config, NULL, NULL), 0);
         }
         size_t taken = mallinfo2().uordblks - before;
-        if (taken > FIXED + N * (size_t)4096)
+        if (taken > FIXED + N * (size_t)2048)
                 fail_msg("%zu bytes for each elector", taken / N);
         hf_electors_free(electors);
 }
@@ -241,7 +241,7 @@ int main(void) {
                 cmocka_unit_test(test_a_forbidden_collection_is_watched_lease_by_lease),
                 cmocka_unit_test(test_a_few_electors_watch_alone),
                 cmocka_unit_test(test_each_elector_renews_at_a_place_of_its_own),
-                cmocka_unit_test(test_an_elector_without_controllers_takes_at_most_4_KiB),
+                cmocka_unit_test(test_an_elector_without_controllers_takes_at_most_2_KiB),
                 cmocka_unit_test(test_a_leading_elector_takes_at_most_3_KiB),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
