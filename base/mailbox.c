@@ -50,18 +50,6 @@ int hf__mailbox_init(struct hf__mailbox *mailbox) {
         return r;
 }
 
-void hf__mailbox_done(struct hf__mailbox *mailbox) {
-        assert(!mailbox->head && mailbox->tail == &mailbox->head && !wakes.on);
-        pthread_mutex_lock(&mailbox->mu);
-        while (mailbox->n_delaying > 0)
-                pthread_cond_wait(&mailbox->forgotten, &mailbox->mu);
-        pthread_mutex_unlock(&mailbox->mu);
-        pthread_cond_destroy(&mailbox->forgotten);
-        pthread_mutex_destroy(&mailbox->mu);
-        close(mailbox->fd);
-        mailbox->fd = -1;
-}
-
 void hf__mailbox_wake(struct hf__mailbox *mailbox) {
         assert(mailbox->fd >= 0); /* not done yet */
         uint64_t one = 1;
@@ -126,6 +114,24 @@ static void wake_owners(void) {
                 pthread_mutex_unlock(&mailbox->mu);
         }
         wakes.n_delayed = wakes.n_posted = 0;
+}
+
+void hf__mailbox_wake_early(void) {
+        if (wakes.on)
+                wake_owners();
+}
+
+void hf__mailbox_done(struct hf__mailbox *mailbox) {
+        assert(!mailbox->head && mailbox->tail == &mailbox->head);
+        hf__mailbox_wake_early();
+        pthread_mutex_lock(&mailbox->mu);
+        while (mailbox->n_delaying > 0)
+                pthread_cond_wait(&mailbox->forgotten, &mailbox->mu);
+        pthread_mutex_unlock(&mailbox->mu);
+        pthread_cond_destroy(&mailbox->forgotten);
+        pthread_mutex_destroy(&mailbox->mu);
+        close(mailbox->fd);
+        mailbox->fd = -1;
 }
 
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message) {

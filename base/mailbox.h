@@ -29,9 +29,9 @@ struct hf__mailbox {
 
 /* 0 or -errno. */
 int hf__mailbox_init(struct hf__mailbox *mailbox);
-/* Destroys the mailbox, which must be empty. Waits for threads that delay a wake of this mailbox,
- * each for at most an iteration of that thread's loop. A thread must not call it between its own
- * hf__mailbox_delay_wakes and hf__mailbox_wake_delayed. */
+/* Destroys the mailbox, which must be empty. Waits for other threads that delay a wake of this
+ * mailbox, each for at most an iteration of that thread's loop. Makes the wakes that the calling
+ * thread has delayed. */
 void hf__mailbox_done(struct hf__mailbox *mailbox);
 /* Appends message. Thread: any. */
 void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
@@ -43,11 +43,14 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
  * also for the messages of others.
  *
- * Between these two calls a thread must not wait for the owner of a mailbox. On a thread that
- * delays no wakes, hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
+ * Between these two calls a thread must not wait for the owner of a mailbox, unless it calls
+ * hf__mailbox_wake_early first: that makes the wakes that the thread has delayed so far. On a
+ * thread that delays no wakes, hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread:
+ * any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);
+void hf__mailbox_wake_early(void);
 void hf__mailbox_wake_delayed(void);
 /*
  * Delays a call of wake(ctx) until hf__mailbox_wake_delayed: for owners that are woken in another

@@ -49,9 +49,9 @@ struct rest_request {
         enum hf_verb verb;
         enum hf_lane lane;
         enum hf_patch patch;
-        hf_nsec deadline;         /* boot time */
-        char fence[HF_FENCE_MAX]; /* as sent; "" = none */
-        const char *path, *body;  /* in the same allocation, after `what` */
+        hf_nsec deadline; /* boot time */
+        /* In the same allocation, after `what`. The fence is as sent; "" = none. */
+        const char *path, *body, *fence;
         size_t n_body;
         /* the engine's thread only, once the request is submitted */
         struct hf__rest_route route;
@@ -144,6 +144,7 @@ static int submit_try(struct rest_request *request, hf_nsec not_before, uint64_t
                 headers[http_request.n_headers++] = fence_line;
         }
         assert(http_request.n_headers <= HF__REST_N_HEADERS);
+        http_request.keeps_body = true; /* until request_ended */
         http_request.deadline = request->deadline;
         http_request.not_before = not_before;
         http_request.connect_timeout =
@@ -252,10 +253,12 @@ static int append_path(const struct hf_request *request, struct hf__strbuf *out)
         return out->error > 0 ? -EINVAL : out->error;
 }
 
-static int copy_fence(struct rest_request *request, const struct hf_fence *fence) {
-        int n = hf_fence_format(fence, request->fence, sizeof request->fence);
-
-        return n < 0 ? -EINVAL : 0; /* an unfenced write would be unsafe, so fail instead */
+/* Prints the fence of a write, or "". An unfenced write would be unsafe, so it fails instead. */
+static int print_fence(const struct hf_request *from, char fence[HF_FENCE_MAX]) {
+        fence[0] = '\0';
+        if (!from->fence || !is_write(from->verb))
+                return 0;
+        return hf_fence_format(from->fence, fence, HF_FENCE_MAX) < 0 ? -EINVAL : 0;
 }
 
 HF__CLEANUP_DEFINE(request_cleanup, struct rest_request *, request_free)
@@ -263,15 +266,20 @@ HF__CLEANUP_DEFINE(request_cleanup, struct rest_request *, request_free)
 static int request_new(struct hf__rest *rest, const struct hf_request *from,
                        struct rest_request **ret_request) {
         HF__CLEANUP(hf__strbuf_done) struct hf__strbuf path = {.max = HF__REST_MAX_URL};
+        char fence[HF_FENCE_MAX];
 
         if (!content_type_of(from->verb, from->patch))
                 return -EINVAL;
         int r = append_path(from, &path);
+        if (r == 0)
+                r = print_fence(from, fence);
         if (r != 0)
                 return r;
+        size_t n_fence = strlen(fence) + 1;
         size_t n_what = strlen(method_of(from->verb)) + 1 + rest->servers.max_url + path.n + 1;
         HF__CLEANUP(request_cleanup)
-        struct rest_request *request = malloc(sizeof *request + n_what + path.n + 1 + from->n_body);
+        struct rest_request *request =
+                malloc(sizeof *request + n_what + path.n + 1 + n_fence + from->n_body);
         if (!request)
                 return -ENOMEM;
         *request = (struct rest_request){.rest = rest,
@@ -282,17 +290,14 @@ static int request_new(struct hf__rest *rest, const struct hf_request *from,
         char *end = request->what + n_what;
         request->path = end;
         end = mempcpy(end, path.data, path.n + 1);
+        request->fence = end;
+        end = mempcpy(end, fence, n_fence);
         if (from->n_body > 0)
                 request->body = memcpy(end, from->body, from->n_body);
         request->deadline = from->deadline;
         if (request->deadline == 0)
                 request->deadline =
                         hf__nsec_after(hf_now(hf_host_clock(rest->base.host)), rest->timeout);
-        if (from->fence && is_write(from->verb)) {
-                r = copy_fence(request, from->fence);
-                if (r != 0)
-                        return r;
-        }
         *ret_request = HF__TAKE(request);
         return 0;
 }

@@ -38,6 +38,8 @@ static bool has_ended(const struct hf__core *core) {
 
 static void on_watched(struct hf__core *core, const struct hf__record *record, hf_nsec now,
                        struct hf__core_actions *actions) {
+        const struct hf__core_seen seen = hf__core_see(record);
+
         if (!core->watching)
                 return;
         core->watch_reported = true;
@@ -47,14 +49,14 @@ static void on_watched(struct hf__core *core, const struct hf__record *record, h
                  * only a read can show the current record. While following, an outdated record
                  * does no harm: an acquire that is based on it conflicts. */
                 core->heard_at = now;
-                if (!hf__core_is_current_term(core, record))
+                if (!hf__core_is_current_term(core, &seen))
                         core->must_read = true;
                 return;
         }
         if (!hf__core_observe(core, record, now))
                 return;
         core->event_since_send = true;
-        if (hf__core_has_valid_term(core) && !hf__core_is_current_term(core, record))
+        if (hf__core_has_valid_term(core) && !hf__core_is_current_term(core, &seen))
                 hf__core_lose_lease(core, now, record->exists, actions);
 }
 
@@ -101,7 +103,7 @@ static void on_hand_over(struct hf__core *core, const char *successor, hf_nsec n
         if (core->state != HF_LEADING || strcmp(successor, core->config.identity) == 0)
                 return;
         core->hand_over_requested = true;
-        strcpy(core->successor, successor);
+        core->successor = hf__core_keep_text(core, core->successor, successor);
         hf__core_drain_term(core, now, successor[0] ? "handed over" : "stepped down", actions);
 }
 
@@ -139,7 +141,7 @@ static void on_stale_term(struct hf__core *core, hf_nsec now, struct hf__core_ac
 }
 
 static void on_holder_dead(struct hf__core *core, const struct hf__record *record) {
-        const struct hf__record *seen = &core->observed;
+        const struct hf__core_seen *seen = &core->observed;
 
         if (seen->exists && seen->holder[0] != '\0' && seen->acquire_us == record->acquire_us &&
             strcmp(seen->holder, record->holder) == 0 &&
@@ -174,7 +176,7 @@ static void apply_record_requests(struct hf__core *core, hf_nsec now,
         if (hf__core_is_other_preferred(core)) {
                 /* Name no successor, because the coordinator chooses the next holder. */
                 core->hand_over_requested = true;
-                core->successor[0] = '\0';
+                core->successor = "";
                 hf__core_drain_term(core, now, "another holder is preferred", actions);
         } else if (core->observed.hand_over_to[0] != '\0') {
                 on_hand_over(core, core->observed.hand_over_to, now, actions);
@@ -264,6 +266,8 @@ void hf__core_init(struct hf__core *core, const struct hf__core_config *config,
         assert(config->renew_phase >= 0 && config->renew_phase <= config->timing.retry_period);
         memset(core, 0, sizeof *core);
         core->config = *config;
+        core->observed.holder = core->observed.successor = core->observed.hand_over_to = "";
+        core->last_holder = core->term_record.previous = core->successor = "";
         core->state = HF_FOLLOWING;
         core->rng = config->seed;
         core->joined = true;
@@ -299,14 +303,13 @@ static void assert_invariants(const struct hf__core *core) {
 void hf__core_step(struct hf__core *core, const struct hf__core_event *event,
                    struct hf__core_time now, struct hf__core_actions *ret_actions) {
         enum hf_leader_state old_state = core->state;
-        char old_holder[HF_IDENTITY_MAX + 1];
+        const char *old_holder = core->observed.holder; /* its owner keeps it during the step */
         hf_nsec due_at;
 
         ret_actions->n = 0;
         ret_actions->wake_at = HF_NSEC_NEVER;
         if (has_ended(core))
                 return;
-        strcpy(old_holder, core->observed.holder);
         if (hf__core_has_valid_term(core) && now.boot >= core->valid_until)
                 hf__core_abort_term(core, now.boot, "the Lease could not be renewed in time",
                                     ret_actions);

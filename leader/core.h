@@ -200,22 +200,44 @@ struct hf__core_actions {
         hf_nsec wake_at; /* call again with HF__EV_TICK at this boot time at the latest */
 };
 
+/*
+ * Has copies of the texts of records: holders and successors. A core keeps pointers to them,
+ * because a process may have thousands of cores, and most records name the same few processes.
+ *
+ * copy returns the copy of a text of the event that the core is handling, and cannot fail: the
+ * owner of the core makes the copies before the step. It keeps each while hf__core_texts lists it.
+ */
+struct hf__core_texts_port {
+        const char *(*copy)(struct hf__core_texts_port *self, const char *text);
+};
+
 struct hf__core_config {
-        struct hf_leader_timing timing; /* checked by hf_leader_timing_check */
-        const char *identity;           /* borrowed for the core's life */
-        bool coordinated;               /* a coordinator names the holder (rule 12) */
-        uint64_t seed;                  /* for the jitter; the same seed gives the same run */
+        struct hf_leader_timing timing;    /* checked by hf_leader_timing_check */
+        const char *identity;              /* borrowed for the core's life */
+        struct hf__core_texts_port *texts; /* borrowed likewise */
+        bool coordinated;                  /* a coordinator names the holder (rule 12) */
+        uint64_t seed;                     /* for the jitter; the same seed gives the same run */
         /* The place of this elector's renewals in each retry period, counted from boot time 0: 1 to
          * retry_period. 0 = none: a renewal follows the last write after a retry period. */
         hf_nsec renew_phase;
+};
+
+/* A record as the core keeps it, without what is only for a record to be written. The members are
+ * those of struct hf__record; the texts are borrowed, and "" = none. */
+struct hf__core_seen {
+        bool exists, preferred, unsettled;
+        const char *holder, *successor, *hand_over_to;
+        int64_t duration_s, acquire_us, renew_us, transitions;
+        char uid[HF__UID_MAX], rv[HF__REVISION_MAX];
+        uint64_t rv_number, change_count;
 };
 
 /* The part of the record that began a term. Another record belongs to this term if it has the same
  * acquire time and duration, and this process as its holder. */
 struct hf__core_term_record {
         int64_t acquire_us, duration_s;
-        enum hf__cause cause;               /* as in struct hf__record */
-        char previous[HF_IDENTITY_MAX + 1]; /* set with each attempt to acquire */
+        enum hf__cause cause; /* as in struct hf__record */
+        const char *previous; /* set with each attempt to acquire; a copy, see the port of texts */
         int64_t gap_us;
 };
 
@@ -234,8 +256,8 @@ struct hf__core {
         struct hf__core_config config; /* immutable */
         enum hf_leader_state state;
         bool stop_requested, hand_over_requested; /* the second is cleared when FOLLOWING again */
-        char successor[HF_IDENTITY_MAX + 1];      /* if hand_over_requested; "" = any standby */
-        uint64_t rng;                             /* state of the jitter's generator */
+        const char *successor; /* a copy; if hand_over_requested; "" = any standby */
+        uint64_t rng;          /* state of the jitter's generator */
 
         /* the watch */
         bool watching;          /* open, as far as the core knows */
@@ -245,16 +267,16 @@ struct hf__core {
 
         /* knowledge of the Lease */
         bool observed_once;
-        bool must_read;             /* `observed` may be wrong: read before the next write */
-        struct hf__record observed; /* the newest record seen */
-        hf_nsec observed_at;        /* boot time at which a field of `observed` last changed */
-        hf_nsec heard_at;           /* boot time of the last read, write or watch event of the
-                                       Lease, even if it showed no change */
-        bool holder_is_dead;        /* the process that wrote `observed` is dead (rule 14) */
-        bool collision;             /* another process holds it under our identity (rule 7) */
+        bool must_read;                /* `observed` may be wrong: read before the next write */
+        struct hf__core_seen observed; /* the newest record seen; its texts are copies */
+        hf_nsec observed_at;           /* boot time at which a field of `observed` last changed */
+        hf_nsec heard_at;              /* boot time of the last read, write or watch event of the
+                                          Lease, even if it showed no change */
+        bool holder_is_dead;           /* the process that wrote `observed` is dead (rule 14) */
+        bool collision;                /* another process holds it under our identity (rule 7) */
         /* Describes the last record that existed. Used only for the history in a new record. */
         bool lease_existed;
-        char last_holder[HF_IDENTITY_MAX + 1]; /* the last holder that was not empty */
+        const char *last_holder; /* a copy; the last holder that was not empty */
         int64_t last_renew_us;
 
         /* the one operation under way */
@@ -302,6 +324,11 @@ struct hf__core {
         int64_t last_acquire_us; /* the newest of them; later ones are always greater */
 };
 
+/* Lists the pointers to texts that the core has: to copies, to its identity, and to "". */
+#define HF__CORE_N_TEXTS 6
+void hf__core_texts(const struct hf__core *core, const char *ret_texts[HF__CORE_N_TEXTS]);
+/* Rebuilds the newest record seen. */
+void hf__core_observed(const struct hf__core *core, struct hf__record *ret_record);
 /* Rebuilds the record of the write under way. Call it in the step that requested the write, because
  * the next event may change `observed`. */
 void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_record);

@@ -18,9 +18,28 @@
 #define DURATION_MAX_S  INT64_C(0x7fffffff)
 #define TRANSITIONS_MAX INT64_C(0x7fffffff)
 
+struct hf__core_seen hf__core_see(const struct hf__record *record) {
+        struct hf__core_seen seen = {.exists = record->exists,
+                                     .preferred = record->preferred,
+                                     .unsettled = record->unsettled,
+                                     .holder = record->holder,
+                                     .successor = record->successor,
+                                     .hand_over_to = record->hand_over_to,
+                                     .duration_s = record->duration_s,
+                                     .acquire_us = record->acquire_us,
+                                     .renew_us = record->renew_us,
+                                     .transitions = record->transitions,
+                                     .rv_number = record->rv_number,
+                                     .change_count = record->change_count};
+
+        memcpy(seen.uid, record->uid, sizeof seen.uid);
+        memcpy(seen.rv, record->rv, sizeof seen.rv);
+        return seen;
+}
+
 /* ---- who wrote a record ---- */
 
-bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record) {
+bool hf__core_is_current_term(const struct hf__core *core, const struct hf__core_seen *record) {
         return record->exists && record->acquire_us == core->term_record.acquire_us &&
                record->duration_s == core->term_record.duration_s &&
                strcmp(record->holder, core->config.identity) == 0;
@@ -36,12 +55,12 @@ static bool is_own_acquire_time(const struct hf__core *core, int64_t acquire_us)
         return false;
 }
 
-bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record) {
+bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__core_seen *record) {
         return record->exists && strcmp(record->holder, core->config.identity) == 0 &&
                is_own_acquire_time(core, record->acquire_us);
 }
 
-bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record) {
+bool hf__core_is_collision(const struct hf__core *core, const struct hf__core_seen *record) {
         /* The coordinator writes our identity into the Lease, so it proves nothing there. */
         if (core->config.coordinated)
                 return false;
@@ -54,7 +73,7 @@ bool hf__core_is_collision(const struct hf__core *core, const struct hf__record 
 /* Whether the record is older than the known one. False if that cannot be decided, because a
  * revision is not a number. */
 static bool is_older(const struct hf__core *core, const struct hf__record *record) {
-        const struct hf__record *known = &core->observed;
+        const struct hf__core_seen *known = &core->observed;
 
         if (!core->observed_once || record->rv_number == 0 || known->rv_number == 0)
                 return false;
@@ -70,11 +89,48 @@ static int64_t next_count(int64_t transitions) {
         return transitions < TRANSITIONS_MAX ? transitions + 1 : TRANSITIONS_MAX;
 }
 
+const char *hf__core_keep_text(const struct hf__core *core, const char *old, const char *text) {
+        if (text[0] == '\0')
+                return "";
+        if (strcmp(text, core->config.identity) == 0)
+                return core->config.identity;
+        return strcmp(text, old) == 0 ? old : core->config.texts->copy(core->config.texts, text);
+}
+
+void hf__core_texts(const struct hf__core *core, const char *ret_texts[HF__CORE_N_TEXTS]) {
+        ret_texts[0] = core->observed.holder;
+        ret_texts[1] = core->observed.successor;
+        ret_texts[2] = core->observed.hand_over_to;
+        ret_texts[3] = core->last_holder;
+        ret_texts[4] = core->term_record.previous;
+        ret_texts[5] = core->successor;
+}
+
+/* Whether the two records agree in every field that a holder changes, as hf__record_same_fields. */
+static bool has_same_fields(const struct hf__core_seen *a, const struct hf__core_seen *b) {
+        return a->exists == b->exists && a->duration_s == b->duration_s &&
+               a->acquire_us == b->acquire_us && a->renew_us == b->renew_us &&
+               a->transitions == b->transitions && a->change_count == b->change_count &&
+               strcmp(a->holder, b->holder) == 0 && strcmp(a->successor, b->successor) == 0;
+}
+
+static void replace_observed(struct hf__core *core, const struct hf__core_seen *record) {
+        const struct hf__core_seen old = core->observed;
+
+        core->observed = *record;
+        core->observed.holder = hf__core_keep_text(core, old.holder, record->holder);
+        core->observed.successor = hf__core_keep_text(core, old.successor, record->successor);
+        core->observed.hand_over_to =
+                hf__core_keep_text(core, old.hand_over_to, record->hand_over_to);
+        if (record->exists && record->holder[0])
+                core->last_holder = core->observed.holder;
+}
+
 /* Replaces the known record by a newer one, or by the fact that the Lease is absent. */
-static void store_observed(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+static void store_observed(struct hf__core *core, const struct hf__core_seen *record, hf_nsec now) {
         int64_t transitions = core->observed.transitions;
 
-        if (!core->observed_once || !hf__record_same_fields(&core->observed, record))
+        if (!core->observed_once || !has_same_fields(&core->observed, record))
                 core->observed_at = now;
         core->heard_at = now;
         if (!record->exists || record->acquire_us != core->observed.acquire_us ||
@@ -87,15 +143,13 @@ static void store_observed(struct hf__core *core, const struct hf__record *recor
         if (record->exists) {
                 core->lease_existed = true;
                 core->last_renew_us = record->renew_us;
-                if (record->holder[0])
-                        strcpy(core->last_holder, record->holder);
         }
         if (!record->exists && core->observed_once && core->observed.exists) {
                 /* If the Lease is created again, its count of transitions continues. */
-                core->observed = *record;
+                replace_observed(core, record);
                 core->observed.transitions = next_count(transitions);
         } else if (record->exists || !core->observed_once) {
-                core->observed = *record;
+                replace_observed(core, record);
         } else if (record->rv_number > core->observed.rv_number) {
                 core->observed.rv_number = record->rv_number;
         }
@@ -104,14 +158,16 @@ static void store_observed(struct hf__core *core, const struct hf__record *recor
 }
 
 bool hf__core_observe(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
+        const struct hf__core_seen seen = hf__core_see(record);
+
         if (is_older(core, record))
                 return false;
-        store_observed(core, record, now);
+        store_observed(core, &seen, now);
         return true;
 }
 
 bool hf__core_observe_read(struct hf__core *core, const struct hf__record *record, hf_nsec now) {
-        struct hf__record absent;
+        struct hf__core_seen seen = {.holder = "", .successor = "", .hand_over_to = ""};
 
         /* The watch reported a change after the read was sent, so the response may be older than
          * what is known. */
@@ -123,14 +179,11 @@ bool hf__core_observe_read(struct hf__core *core, const struct hf__record *recor
                 if (is_older(core, record))
                         return false;
         }
-        if (!record) {
-                memset(&absent, 0, sizeof absent);
-                /* Keep the revision, so that late watch events of the deleted Lease count as
-                 * older. */
-                absent.rv_number = core->observed.rv_number;
-                record = &absent;
-        }
-        store_observed(core, record, now);
+        if (record)
+                seen = hf__core_see(record);
+        else /* late watch events of the deleted Lease count as older */
+                seen.rv_number = core->observed.rv_number;
+        store_observed(core, &seen, now);
         return true;
 }
 
@@ -142,14 +195,14 @@ bool hf__core_may_still_apply(const struct hf__core *core) {
         return core->observed.exists && strcmp(core->observed.rv, core->op_write.rv) == 0;
 }
 
-static hf_nsec recorded_duration(const struct hf__record *record) {
+static hf_nsec recorded_duration(const struct hf__core_seen *record) {
         int64_t seconds = record->duration_s < DURATION_MAX_S ? record->duration_s : DURATION_MAX_S;
 
         return seconds * HF_NSEC_PER_SEC;
 }
 
 bool hf__core_is_named(const struct hf__core *core, hf_nsec now) {
-        const struct hf__record *record = &core->observed;
+        const struct hf__core_seen *record = &core->observed;
 
         return record->exists && !record->preferred &&
                strcmp(record->holder, core->config.identity) == 0 && record->duration_s > 0 &&
@@ -161,7 +214,7 @@ bool hf__core_is_other_preferred(const struct hf__core *core) {
 }
 
 hf_nsec hf__core_free_at(const struct hf__core *core) {
-        const struct hf__record *record = &core->observed;
+        const struct hf__core_seen *record = &core->observed;
 
         if (!record->exists || hf__core_is_written_by_us(core, record))
                 return 0;
@@ -201,7 +254,7 @@ static int64_t next_acquire_time(struct hf__core *core, struct hf__core_time now
 }
 
 static enum hf__cause find_cause(const struct hf__core *core) {
-        const struct hf__record *seen = &core->observed;
+        const struct hf__core_seen *seen = &core->observed;
 
         if (!seen->exists)
                 return core->lease_existed ? HF__CAUSE_DELETED : HF__CAUSE_CREATED;
@@ -225,14 +278,29 @@ static void set_cause(struct hf__core *core, int64_t real_us, struct hf__record 
         if (record->cause != HF__CAUSE_CREATED && core->last_renew_us > 0 &&
             real_us > core->last_renew_us)
                 record->gap_us = real_us - core->last_renew_us;
-        strcpy(core->term_record.previous, core->last_holder);
-        record->previous = core->term_record.previous;
+        core->term_record.previous = core->last_holder;
+        strcpy(record->previous, core->term_record.previous);
 }
 
-static void clear_cause(struct hf__record *record) {
-        record->cause = HF__CAUSE_NONE;
-        record->gap_us = 0;
-        record->previous = "";
+void hf__core_show(const struct hf__core_seen *seen, struct hf__record *ret_record) {
+        *ret_record = (struct hf__record){.exists = seen->exists,
+                                          .preferred = seen->preferred,
+                                          .unsettled = seen->unsettled,
+                                          .duration_s = seen->duration_s,
+                                          .acquire_us = seen->acquire_us,
+                                          .renew_us = seen->renew_us,
+                                          .transitions = seen->transitions,
+                                          .rv_number = seen->rv_number,
+                                          .change_count = seen->change_count};
+        strcpy(ret_record->holder, seen->holder);
+        strcpy(ret_record->successor, seen->successor);
+        strcpy(ret_record->hand_over_to, seen->hand_over_to);
+        memcpy(ret_record->uid, seen->uid, sizeof ret_record->uid);
+        memcpy(ret_record->rv, seen->rv, sizeof ret_record->rv);
+}
+
+void hf__core_observed(const struct hf__core *core, struct hf__record *ret_record) {
+        hf__core_show(&core->observed, ret_record);
 }
 
 void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
@@ -241,7 +309,7 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
         int64_t acquire_us = next_acquire_time(core, now);
 
         assert(core->state == HF_FOLLOWING && core->observed_once);
-        *record = core->observed;
+        hf__core_observed(core, record);
         /* In a coordinated election the coordinator counts the transitions. */
         if (core->observed.exists && !core->config.coordinated)
                 record->transitions = next_count(core->observed.transitions);
@@ -256,9 +324,8 @@ void hf__core_make_acquire(struct hf__core *core, struct hf__core_time now,
 void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record) {
         assert(core->state == HF_LEADING || core->state == HF_DRAINING);
-        *ret_record = core->observed;
+        hf__core_observed(core, ret_record);
         ret_record->hand_over_to[0] = '\0';
-        clear_cause(ret_record);
         /* A changed renew time shows the standbys that the holder is alive. So it must change with
          * every renewal, even if real time is set back. */
         ret_record->renew_us =
@@ -268,9 +335,8 @@ void hf__core_make_renewal(const struct hf__core *core, struct hf__core_time now
 void hf__core_make_release(const struct hf__core *core, struct hf__core_time now,
                            struct hf__record *ret_record) {
         assert(core->state == HF_RELEASING && core->joined);
-        *ret_record = core->observed;
+        hf__core_observed(core, ret_record);
         ret_record->hand_over_to[0] = '\0';
-        clear_cause(ret_record);
         ret_record->holder[0] = '\0';
         ret_record->duration_s = 1; /* the API refuses 0 */
         ret_record->acquire_us = now.real_us;
@@ -296,7 +362,7 @@ void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_reco
         const struct hf__core_write *write = &core->op_write;
 
         assert(core->op_kind > HF__OP_READ && !core->event_since_send);
-        *ret_record = core->observed;
+        hf__core_observed(core, ret_record);
         ret_record->exists = write->exists;
         ret_record->duration_s = write->duration_s;
         ret_record->acquire_us = write->acquire_us;
@@ -306,12 +372,11 @@ void hf__core_op_record(const struct hf__core *core, struct hf__record *ret_reco
         ret_record->cause = write->cause;
         memcpy(ret_record->rv, write->rv, sizeof ret_record->rv);
         ret_record->hand_over_to[0] = '\0';
-        ret_record->previous = "";
         if (core->op_kind != HF__OP_RENEW) /* a renewal leaves both as they are */
                 ret_record->holder[0] = ret_record->successor[0] = '\0';
         if (core->op_kind == HF__OP_ACQUIRE) {
                 strcpy(ret_record->holder, core->config.identity);
-                ret_record->previous = core->term_record.previous;
+                strcpy(ret_record->previous, core->term_record.previous);
         } else if (core->op_kind == HF__OP_RELEASE && core->hand_over_requested) {
                 strcpy(ret_record->successor, core->successor);
         }

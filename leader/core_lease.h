@@ -3,26 +3,35 @@
 /*
  * The part of the elector's core that interprets Lease records: which record is the newest, who
  * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. `now` is a
- * boot time. Only the core (core*.c) uses these functions, except for hf__core_free_at, which
- * elector_loop.c calls too, to report the time and to count the time without a leader.
+ * boot time. Only the core (core*.c) uses these functions, except for hf__core_free_at, with which
+ * elector_loop.c reports the time and counts the time without a leader, and for hf__core_see and
+ * hf__core_show, with which it passes records on.
  */
 #include "leader/core.h"
+
+/* A record as the core sees it: its texts are borrowed from the record. */
+struct hf__core_seen hf__core_see(const struct hf__record *record);
+/* The reverse. What is only for a record to be written, and `term`, are zero. */
+void hf__core_show(const struct hf__core_seen *seen, struct hf__record *ret_record);
 
 /* ---- who wrote a record ---- */
 
 /* Whether the record belongs to this process's current or last term: same holder, acquire time and
  * duration as the write that began the term. */
-bool hf__core_is_current_term(const struct hf__core *core, const struct hf__record *record);
+bool hf__core_is_current_term(const struct hf__core *core, const struct hf__core_seen *record);
 /* Whether this core acquired the Lease with this record or renewed it: in this term, in an earlier
  * one, or by a write whose reply was lost. The core remembers its last HF__CORE_OWN_ACQUIRES
  * acquire times. False for a release, because it names no holder. */
-bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__record *record);
+bool hf__core_is_written_by_us(const struct hf__core *core, const struct hf__core_seen *record);
 /* Whether another process holds the Lease under our identity. Always false in a coordinated
  * election, because there the coordinator writes our identity into the Lease. */
-bool hf__core_is_collision(const struct hf__core *core, const struct hf__record *record);
+bool hf__core_is_collision(const struct hf__core *core, const struct hf__core_seen *record);
 
 /* ---- knowledge of the Lease ---- */
 
+/* Returns a text that the core may keep in place of `old`: its own identity, "", `old` if it is the
+ * same, or a copy. */
+const char *hf__core_keep_text(const struct hf__core *core, const char *old, const char *text);
 /* Stores a record from the watch or from a write. False: a newer record is known. */
 bool hf__core_observe(struct hf__core *core, const struct hf__record *record, hf_nsec now);
 /*

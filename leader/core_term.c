@@ -112,7 +112,7 @@ static void enter_following(struct hf__core *core, hf_nsec contend_at) {
         core->state = HF_FOLLOWING;
         core->contend_at = contend_at;
         core->hand_over_requested = false;
-        core->successor[0] = '\0';
+        core->successor = "";
         core->n_failures = 0;
         core->poll_at = core->heard_at; /* a time in the past: without a watch, poll at once */
 }

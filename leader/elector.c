@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/cleanup.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
 #include "leader/controller_set.h"
@@ -38,6 +39,8 @@ struct hf_elector *hf__elector_free(struct hf_elector *elector) {
                 elector->lock->ops->free(elector->lock);
         hf__lease_events_free(elector->events);
         hf__controller_set_free(elector->controllers, elector->n_controllers);
+        if (elector->metrics != &hf__leader_metrics_none)
+                free((void *)elector->metrics);
         free(elector->announced_record);
         free(elector->failure_text);
         free(elector->texts);
@@ -223,20 +226,23 @@ static uint64_t random_seed(const struct hf_clock *clock) {
 /* Initialises the core and `info`, because hf_elector_info may be called before the first step.
  * heard_at starts at the current time, so that the health check does not fail before the Lease has
  * been read. */
-static void init_core(struct hf_elector *elector, bool coordinated) {
+static void init_core(struct hf_elector *elector, const struct hf_leader_timing *timing,
+                      bool coordinated) {
         const struct hf_clock *clock = hf_host_clock(elector->electors->host);
-        assert(elector->identity && elector->timing.retry_period > 0);
-        struct hf__core_config core = {.timing = elector->timing, .coordinated = coordinated};
+        assert(elector->identity && timing->retry_period > 0);
+        struct hf__core_config core = {.timing = *timing, .coordinated = coordinated};
 
         core.seed = random_seed(clock);
         if (elector->electors->n == 0)
                 elector->electors->first_phase = core.seed;
-        core.renew_phase = renew_phase(elector->electors, elector->timing.retry_period);
+        core.renew_phase = renew_phase(elector->electors, timing->retry_period);
         core.identity = elector->identity;
+        core.texts = &elector->electors->texts.port;
         hf__core_init(&elector->core, &core,
                       (struct hf__core_time){hf_now(clock),
                                              clock->real(clock->ctx) / HF_NSEC_PER_USEC});
         elector->info = (struct hf__elector_info){.state = HF_FOLLOWING,
+                                                  .holder = "",
                                                   .since = hf_now(clock),
                                                   .heard_at = hf_now(clock),
                                                   .last_end = ""};
@@ -247,7 +253,8 @@ static int init_lock(struct hf_elector *elector, const struct hf_elector_config 
         assert(!elector->lock);
 
         if (config->migrate_from)
-                return hf__two_lease_lock_new(host, config, elector->timing.lease_duration,
+                return hf__two_lease_lock_new(host, config,
+                                              elector->core.config.timing.lease_duration,
                                               &elector->lock);
         return hf__lease_lock_new(host, config, elector->electors->watches,
                                   hf__holder_watch_process(elector->electors->holders),
@@ -266,20 +273,25 @@ static int take_names(struct hf_electors *electors, const struct hf_elector *ele
         return hf__taken_names_take(&electors->names, &names, reterr_status);
 }
 
-/* On failure the caller frees the incomplete elector with hf__elector_free. */
-static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
-                        const struct hf_elector_config *config, struct hf_status *reterr_status) {
-        elector->electors = electors;
-        copy_config(elector, config);
-        int r = copy_texts(elector, config);
-        if (r == 0)
-                r = hf__controller_set_copy(config->controllers, config->n_controllers,
-                                            elector->label, &elector->controllers, reterr_status);
-        if (r != 0)
+/* Takes the names last, and only then registers the metrics: none are left of an elector that is
+ * refused. */
+static int init_names(struct hf_electors *electors, struct hf_elector *elector,
+                      struct hf_status *reterr_status) {
+        HF__CLEANUP(hf__free_cleanup) struct hf__leader_metrics *metrics = NULL;
+        if (electors->host->metrics && !(metrics = calloc(1, sizeof *metrics)))
+                return -ENOMEM;
+        int r = take_names(electors, elector, reterr_status);
+        if (r != 0 || !metrics)
                 return r;
-        elector->n_controllers = config->n_controllers;
-        init_core(elector, config->coordinated);
-        r = init_lock(elector, config);
+        hf__leader_metrics_init(metrics, electors->host, elector->cluster, elector->ns,
+                                elector->name);
+        elector->metrics = HF__TAKE(metrics);
+        return 0;
+}
+
+static int init_parts(struct hf_electors *electors, struct hf_elector *elector,
+                      const struct hf_elector_config *config) {
+        int r = init_lock(elector, config);
         if (r == 0 && config->events)
                 r = hf__lease_events_new(electors->host, config->client, elector->ns, elector->name,
                                          elector->identity, &elector->events);
@@ -291,13 +303,26 @@ static int init_elector(struct hf_electors *electors, struct hf_elector *elector
                 elector->queue = hf__op_queues_get(&electors->queues, config->client);
                 r = elector->queue ? 0 : -ENOMEM;
         }
+        return r;
+}
+
+/* On failure the caller frees the incomplete elector with hf__elector_free. */
+static int init_elector(struct hf_electors *electors, struct hf_elector *elector,
+                        const struct hf_elector_config *config,
+                        const struct hf_leader_timing *timing, struct hf_status *reterr_status) {
+        elector->electors = electors;
+        elector->metrics = &hf__leader_metrics_none;
+        copy_config(elector, config);
+        int r = copy_texts(elector, config);
         if (r == 0)
-                r = take_names(electors, elector, reterr_status);
+                r = hf__controller_set_copy(config->controllers, config->n_controllers,
+                                            elector->label, &elector->controllers, reterr_status);
         if (r != 0)
                 return r;
-        hf__leader_metrics_init(&elector->metrics, electors->host, elector->cluster, elector->ns,
-                                elector->name);
-        return 0;
+        elector->n_controllers = config->n_controllers;
+        init_core(elector, timing, config->coordinated);
+        r = init_parts(electors, elector, config);
+        return r != 0 ? r : init_names(electors, elector, reterr_status);
 }
 
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
@@ -312,8 +337,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
         if (!elector)
                 return hf_fail(reterr_status, -ENOMEM, "elector %s/%s: out of memory", config->ns,
                                config->name);
-        elector->timing = timing;
-        r = init_elector(electors, elector, config, &status);
+        r = init_elector(electors, elector, config, &timing, &status);
         if (r == 0) {
                 *ret_elector = elector;
                 return 0;
@@ -333,6 +357,7 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
 static void read_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
         pthread_mutex_lock(&elector->electors->mu);
         const struct hf__elector_info info = elector->info;
+        copy_text(ret_info->holder, sizeof ret_info->holder, info.holder);
         pthread_mutex_unlock(&elector->electors->mu);
         *ret_info = (struct hf_leader_info){.size = sizeof(struct hf_leader_info),
                                             .state = info.state,

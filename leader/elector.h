@@ -25,7 +25,7 @@
  * members. */
 struct hf__elector_info {
         enum hf_leader_state state;
-        char holder[HF_IDENTITY_MAX + 1];
+        const char *holder; /* as the core keeps it */
         uint64_t term, n_terms;
         hf_nsec since, heard_at, free_at;
         const char *last_end;         /* static */
@@ -38,21 +38,20 @@ struct hf_elector {
         struct hf_electors *electors; /* borrowed; the set it belongs to */
         char *texts;                  /* owned; contains the next six strings */
         const char *ns, *name, *identity;
-        const char *cluster;      /* "" = it has no name */
-        const char *label;        /* "namespace/name", or "cluster:namespace/name" */
-        const char *old_label;    /* the Lease that it migrates from; "" = none */
-        struct hf_client *client; /* borrowed */
-        struct hf_leader_timing timing;
+        const char *cluster;               /* "" = it has no name */
+        const char *label;                 /* "namespace/name", or "cluster:namespace/name" */
+        const char *old_label;             /* the Lease that it migrates from; "" = none */
+        struct hf_client *client;          /* borrowed */
         struct hf_controller *controllers; /* owned, with their names */
         size_t n_controllers;
         bool unfenced;
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
-        void *ctx;                       /* passed to on_change; borrowed */
-        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = here */
-        struct hf__loop_task change;     /* calls on_change in host_loop */
-        struct hf__lock *lock;           /* owned */
-        struct hf__lease_events *events; /* owned; NULL = no Events are written */
-        struct hf__leader_metrics metrics;
+        void *ctx;                                /* passed to on_change; borrowed */
+        struct hf_loop *host_loop;                /* where on_change runs; borrowed; NULL = here */
+        struct hf__loop_task change;              /* calls on_change in host_loop */
+        struct hf__lock *lock;                    /* owned */
+        struct hf__lease_events *events;          /* owned; NULL = no Events are written */
+        const struct hf__leader_metrics *metrics; /* owned, unless the host has no metrics */
 
         /* any thread; call hf__elector_wake after setting a flag */
         struct hf__gate gate;
@@ -105,6 +104,15 @@ struct hf_elector {
         char *failure_text; /* owned */
 };
 
+/* Whether it has controllers of this class. */
+static inline bool hf__elector_runs(const struct hf_elector *elector,
+                                    enum hf_controller_class class) {
+        size_t i = 0;
+
+        while (i < elector->n_controllers && elector->controllers[i].runs != class)
+                i++;
+        return i < elector->n_controllers;
+}
 /* Checks config and copies it. The caller owns the elector until it is on the electors' list. */
 int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config *config,
                     struct hf_elector **ret_elector, struct hf_status *reterr_status);

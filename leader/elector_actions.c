@@ -31,7 +31,7 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
  * current term can call this, because a term's end ends its client. Thread: any. */
 static void on_stale(void *ctx, int error) {
         struct hf_elector *elector = ctx;
-        hf_metric_add(elector->metrics.stale_writes, 1);
+        hf_metric_add(elector->metrics->stale_writes, 1);
         atomic_store(&elector->term_is_stale, true);
         hf__elector_wake(elector);
 }
@@ -62,20 +62,25 @@ static void notify_host(struct hf_elector *elector) {
 
 static void shut_gate(struct hf_elector *elector) {
         hf__gate_shut(&elector->gate);
-        hf_metric_set(elector->metrics.master_status, 0);
-        hf_metric_set(elector->metrics.term, 0);
+        hf_metric_set(elector->metrics->master_status, 0);
+        hf_metric_set(elector->metrics->term, 0);
 }
 
 static void open_gate(struct hf_elector *elector, const struct hf__core_action *action) {
         atomic_store(&elector->term_is_stale, false);
         hf__gate_open(&elector->gate, action->valid_until);
-        hf_metric_set(elector->metrics.master_status, 1);
-        hf_metric_set(elector->metrics.term, (double)action->term);
-        hf_metric_set(elector->metrics.gap_seconds, (double)elector->core.term_record.gap_us / 1e6);
+        hf_metric_set(elector->metrics->master_status, 1);
+        hf_metric_set(elector->metrics->term, (double)action->term);
+        hf_metric_set(elector->metrics->gap_seconds,
+                      (double)elector->core.term_record.gap_us / 1e6);
 }
 
+/* Without controllers there is no struct hf__term: a process may have thousands of such electors.
+ */
 static int start_controllers(struct hf_elector *elector, const struct hf__core_action *action) {
         char acquired_at[HF__REVISION_MAX];
+        if (!hf__elector_runs(elector, HF_LEADER_ONLY))
+                return 0;
         struct hf__term_config config = hf__next_term_config(elector);
 
         config.client = (struct hf__leader_client_config){.inner = elector->client,
@@ -150,11 +155,11 @@ static void end_term(struct hf_elector *elector, const struct hf__core_action *a
 
 static void report_stuck(struct hf_elector *elector) {
         const char *name = elector->term ? hf__term_stuck_name(elector->term) : "";
-        hf_metric_set(elector->metrics.is_stuck, 1);
+        hf_metric_set(elector->metrics->is_stuck, 1);
         hf_log(log_of(elector), HF_LOG_ERROR, COMPONENT,
                "%s: controller %s has not returned within the stop grace of %.3f s: the Lease is "
                "not released, and this process does not contend for it any more",
-               elector->label, name, seconds(elector->timing.stop_grace));
+               elector->label, name, seconds(elector->core.config.timing.stop_grace));
 }
 
 static void report_stopped(struct hf_elector *elector, bool released) {
@@ -175,7 +180,7 @@ static void send_op(struct hf_elector *elector, const struct hf__core_action *ac
                 return;
         if (action->type == HF__ACT_READ) {
                 if (elector->core.state == HF_LEADING)
-                        hf_metric_add(elector->metrics.slowpath, 1);
+                        hf_metric_add(elector->metrics->slowpath, 1);
         } else {
                 elector->write_id = action->op_id;
                 elector->write_sent_at = now;
@@ -209,7 +214,7 @@ static void add_events(struct hf_elector *elector, struct hf__core_time now) {
         if (!elector->events || has_term == elector->term_announced)
                 return;
         if (has_term)
-                *elector->announced_record = elector->core.observed;
+                hf__core_observed(&elector->core, elector->announced_record);
         elector->term_announced = has_term;
         hf__lease_events_add(elector->events, has_term, elector->announced_record, now.real_us,
                              now.boot + HF_NSEC_PER_SEC);

@@ -54,6 +54,7 @@
 #include "leader/next_term.h"
 
 #define COMPONENT         "elector"
+#define MANY_ELECTORS     8
 #define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) {
@@ -66,38 +67,67 @@ static double seconds(hf_nsec duration) { return (double)duration / (double)HF_N
 
 /* ---- messages from other threads ---- */
 
-static void post_message(struct hf_elector *elector, const struct hf__elector_message *from) {
-        struct hf__elector_message *message = malloc(sizeof *message);
-        if (message) {
-                *message = *from;
-                message->elector = elector;
-                hf__mailbox_post(&elector->electors->mailbox, &message->message);
+static const char *append_text(char **end, const char *text) {
+        char *at = *end;
+
+        if (!text)
+                return NULL;
+        *end = stpcpy(at, text) + 1;
+        return at;
+}
+
+int hf__elector_loop_post(struct hf_elector *elector, const struct hf__elector_message *from) {
+        const char *const texts[] = {from->record.holder, from->record.successor,
+                                     from->record.hand_over_to, from->successor, from->why};
+        size_t size = 0;
+
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+                size += texts[i] ? strlen(texts[i]) + 1 : 0;
+        struct hf__elector_message *message = malloc(sizeof *message + size);
+        if (!message)
+                return -ENOMEM;
+        char *end = message->texts;
+        *message = *from;
+        message->elector = elector;
+        message->record.holder = append_text(&end, from->record.holder);
+        message->record.successor = append_text(&end, from->record.successor);
+        message->record.hand_over_to = append_text(&end, from->record.hand_over_to);
+        message->successor = append_text(&end, from->successor);
+        message->why = append_text(&end, from->why);
+        hf__mailbox_post_lazily(&elector->electors->mailbox, &message->message);
+        return 0;
+}
+
+/* Out of memory: a dropped reply does no harm, because the core gives the operation up at its
+ * deadline. A dropped event counts as a lost watch, so that the core reads the Lease. */
+static void post_message(struct hf_elector *elector, const struct hf__elector_message *message) {
+        if (hf__elector_loop_post(elector, message) == 0)
                 return;
-        }
-        /* Out of memory. A dropped reply does no harm: the core gives the operation up at its
-         * deadline. A dropped event counts as a lost watch, so that the core reads the Lease. */
-        if (!from->is_reply)
+        if (!message->is_reply)
                 atomic_store(&elector->event_lost, true);
         hf__elector_wake(elector);
 }
 
 void hf__elector_loop_on_reply(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply) {
-        struct hf__elector_message message = {.is_reply = true};
-        message.event.op_id = op_id;
-        message.event.result = reply->result;
-        message.event.retry_after = reply->retry_after;
-        if (reply->result == 0)
-                message.event.record = reply->record;
-        else
-                message.status = reply->status;
+        struct hf__elector_message message = {.is_reply = true,
+                                              .op_id = op_id,
+                                              .result = reply->result,
+                                              .retry_after = reply->retry_after};
+        if (reply->result == 0) {
+                message.record = hf__core_see(&reply->record);
+                message.term = reply->record.term;
+        } else {
+                message.why = reply->status.message;
+        }
         post_message(ctx, &message);
 }
 
 void hf__elector_loop_on_record(void *ctx, const struct hf__record *record) {
-        struct hf__elector_message message = {0};
-        message.event.type = record ? HF__EV_WATCHED : HF__EV_WATCH_LOST;
-        if (record)
-                message.event.record = *record;
+        struct hf__elector_message message = {.type = record ? HF__EV_WATCHED : HF__EV_WATCH_LOST};
+        if (record) {
+                message.record = hf__core_see(record);
+                message.term = record->term;
+        }
         post_message(ctx, &message);
 }
 
@@ -115,7 +145,7 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         if (is_new_holder || info->state != core->state)
                 info->since = now;
         info->state = core->state;
-        memcpy(info->holder, core->observed.holder, sizeof info->holder);
+        info->holder = core->observed.holder;
         info->term = leads ? core->term : 0; /* 0 while aborting: it may not act any more */
         info->n_terms = core->n_terms;
         info->free_at = hf__core_free_at(core);
@@ -129,9 +159,9 @@ static void publish_info(struct hf_elector *elector, hf_nsec now) {
         pthread_mutex_unlock(&elector->electors->mu);
 
         if (is_new_holder && core->observed.holder[0])
-                hf_metric_add(elector->metrics.transitions, 1);
+                hf_metric_add(elector->metrics->transitions, 1);
         if (is_new_collision)
-                hf_metric_add(elector->metrics.collisions, 1);
+                hf_metric_add(elector->metrics->collisions, 1);
 }
 
 /* Returns the boot time until which some process leads, as far as this process knows. */
@@ -152,7 +182,7 @@ static void count_leaderless(struct hf_elector *elector, hf_nsec now) {
         if (from != 0 && until > from)
                 from = until;
         if (from != 0 && now > from)
-                hf_metric_add(elector->metrics.leaderless, seconds(now - from));
+                hf_metric_add(elector->metrics->leaderless, seconds(now - from));
         elector->leaderless_from = now;
 }
 
@@ -178,17 +208,28 @@ static void add_stepped(struct hf_elector *elector) {
 }
 
 static void step_core(struct hf_elector *elector, struct hf__core_event *event) {
+        struct hf__kept_texts *texts = &elector->electors->texts;
+        struct hf__kept_texts_step step;
         struct hf__core_actions actions;
         const struct hf_clock *clock = clock_of(elector);
         struct hf__core_time now = {.boot = hf_now(clock),
                                     .real_us = clock->real(clock->ctx) / HF_NSEC_PER_USEC};
 
         event->op_unsent = hf__op_queue_is_unsent(elector->queue, elector);
+        if (hf__kept_texts_begin(texts, &elector->core, event, &step) != 0) {
+                /* As if the event had been lost (post_message). */
+                *event = (struct hf__core_event){.type = event->type == HF__EV_WATCHED
+                                                                 ? HF__EV_WATCH_LOST
+                                                                 : HF__EV_TICK,
+                                                 .op_unsent = event->op_unsent};
+                (void)hf__kept_texts_begin(texts, &elector->core, event, &step);
+        }
         count_leaderless(elector, now.boot);
         hf__core_step(&elector->core, event, now, &actions);
         set_timer(elector, actions.wake_at);
         add_stepped(elector);
         publish_info(elector, now.boot);
+        hf__kept_texts_end(texts, &elector->core, &step); /* `info` has the new holder already */
         hf__elector_actions_carry_out(elector, &actions, now);
 }
 
@@ -211,29 +252,50 @@ static void keep_failure(struct hf_elector *elector, const char *why, int result
         free(old);
 }
 
-/* Sets the event type of a lock's reply, and reports the outcome to health, metrics and log. */
-static void report_reply(struct hf_elector *elector, struct hf__elector_message *message) {
-        bool write = message->event.op_id == elector->write_id;
-        int result = message->event.result;
+/* Reports the outcome of an operation to health, metrics and log. */
+static void report_reply(struct hf_elector *elector, const struct hf__elector_message *message,
+                         bool write) {
+        int result = message->result;
         bool failed = result != 0 && (write || result != HF_E_NOT_FOUND);
-        const char *why =
-                message->status.message[0] ? message->status.message : hf_strerror(result);
+        const char *why = message->why && *message->why ? message->why : hf_strerror(result);
 
         if (failed || elector->last_failure)
                 keep_failure(elector, failed ? why : NULL, result);
-        message->event.type = write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
         if (result == 0) {
                 if (write)
-                        hf_metric_observe(elector->metrics.renew_seconds,
+                        hf_metric_observe(elector->metrics->renew_seconds,
                                           seconds(hf_now(clock_of(elector)) -
                                                   elector->write_sent_at));
                 elector->n_failed_ops = 0;
         } else if (failed) {
-                hf__leader_metrics_failed(&elector->metrics, result);
+                hf__leader_metrics_failed(elector->metrics, result);
                 hf_log(log_of(elector), elector->n_failed_ops++ ? HF_LOG_DEBUG : HF_LOG_WARNING,
                        COMPONENT, "%s: %s failed: %s", elector->label,
                        write ? "writing the Lease" : "reading the Lease", why);
         }
+}
+
+static void handle_message(struct hf_elector *elector, const struct hf__elector_message *message) {
+        struct hf__core_event event = {.type = message->type,
+                                       .op_id = message->op_id,
+                                       .result = message->result,
+                                       .retry_after = message->retry_after,
+                                       .hold_back = message->hold_back};
+
+        if (message->record.holder) {
+                hf__core_show(&message->record, &event.record);
+                event.record.term = message->term;
+        }
+        if (message->successor)
+                strcpy(event.successor, message->successor);
+        if (message->is_reply) {
+                bool write = message->op_id == elector->write_id;
+                event.type = write ? HF__EV_WRITE_DONE : HF__EV_READ_DONE;
+                hf__op_queue_ended(elector->queue, elector, message->op_id,
+                                   hf_now(clock_of(elector)));
+                report_reply(elector, message, write);
+        }
+        step_core(elector, &event);
 }
 
 static void handle_messages(struct hf_electors *electors) {
@@ -241,13 +303,7 @@ static void handle_messages(struct hf_electors *electors) {
         while (posted) {
                 struct hf__elector_message *message = (struct hf__elector_message *)posted;
                 posted = posted->next;
-                if (message->is_reply) {
-                        hf__op_queue_ended(message->elector->queue, message->elector,
-                                           message->event.op_id,
-                                           hf_now(hf_host_clock(electors->host)));
-                        report_reply(message->elector, message);
-                }
-                step_core(message->elector, &message->event);
+                handle_message(message->elector, message);
                 free(message);
         }
 }
@@ -284,7 +340,7 @@ static void join_term(struct hf_elector *elector) {
                                                        : "its outcome is unknown");
         /* This joins threads. They have returned from all controller code, so it is short. */
         elector->term = hf__term_free(elector->term);
-        hf_metric_observe(elector->metrics.stop_seconds,
+        hf_metric_observe(elector->metrics->stop_seconds,
                           seconds(hf_now(clock_of(elector)) - elector->ending_at));
         elector->ending_at = 0;
         step_core(elector, &event);
@@ -299,7 +355,7 @@ static void look_at_holder(struct hf_elector *elector) {
             !hf__holder_watch_is_dead(elector->electors->holders, elector,
                                       hf_now(clock_of(elector))))
                 return;
-        event.record = elector->core.observed;
+        hf__core_observed(&elector->core, &event.record);
         hf_log(log_of(elector), HF_LOG_NOTICE, COMPONENT,
                "%s: the lock file of %s proves that its process is dead: not waiting for the "
                "expiry of its Lease",
@@ -450,9 +506,21 @@ static void start_elector(struct hf_elector *elector) {
         step_core_simple(elector, HF__EV_TICK);
 }
 
+/* Steps the electors that are due. If there are many, often several of them send something. Then
+ * the client's thread wakes once for all, and sends their requests together. */
+static void step_electors(struct hf_electors *electors, hf_nsec *all_iterated_at) {
+        bool delays = electors->n >= MANY_ELECTORS;
+
+        if (delays)
+                hf__mailbox_delay_wakes();
+        take_turns(electors);
+        iterate_electors(electors, hf_now(hf_host_clock(electors->host)), all_iterated_at);
+        if (delays)
+                hf__mailbox_wake_delayed();
+}
+
 void *hf__elector_loop_run(void *ctx) {
         struct hf_electors *electors = ctx;
-        const struct hf_clock *clock = hf_host_clock(electors->host);
         hf_nsec all_iterated_at = 0;
 
         for (size_t i = 0; i < electors->n; i++)
@@ -470,8 +538,7 @@ void *hf__elector_loop_run(void *ctx) {
                                  hf__holder_watch_on_fd(electors->holders, events[i].data.fd))
                                 atomic_store(&electors->attention, true);
                 handle_messages(electors);
-                take_turns(electors);
-                iterate_electors(electors, hf_now(clock), &all_iterated_at);
+                step_electors(electors, &all_iterated_at);
         }
         write_last_events(electors);
         pthread_mutex_lock(&electors->mu);

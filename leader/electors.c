@@ -86,6 +86,7 @@ int hf_electors_new(const struct hf_host *host, struct hf_electors **ret_elector
         electors->host = host;
         electors->epoll_fd = electors->timer_fd = -1;
         electors->watches = HF__TAKE(watches);
+        hf__kept_texts_init(&electors->texts);
         *ret_electors = HF__TAKE(electors);
         return 0;
 }
@@ -141,6 +142,8 @@ static void on_instance_joined(void *ctx) {
  * other. */
 static int start_instance(struct hf_elector *elector) {
         assert(!elector->instance);
+        if (!hf__elector_runs(elector, HF_EVERY_INSTANCE))
+                return 0;
         struct hf__term_config config = {
                 .controllers = elector->controllers,
                 .n_controllers = elector->n_controllers,
@@ -181,8 +184,8 @@ static void stop_instances(struct hf_electors *electors, hf_nsec until) {
         hf_nsec grace = 0;
         for (size_t i = 0; i < electors->n; i++) {
                 struct hf_elector *elector = electors->list[i];
-                if (elector->timing.stop_grace > grace)
-                        grace = elector->timing.stop_grace;
+                if (elector->core.config.timing.stop_grace > grace)
+                        grace = elector->core.config.timing.stop_grace;
                 if (elector->instance)
                         hf__term_fire_drain(elector->instance);
         }
@@ -219,7 +222,7 @@ static int open_loop(struct hf_electors *electors) {
 /* Logs the worst cases that follow from the timing, so that operators need not compute them. */
 static void log_timing(const struct hf_elector *elector) {
         char lease[32], takeover[32], act[32], overlap[32];
-        const struct hf_leader_timing *timing = &elector->timing;
+        const struct hf_leader_timing *timing = &elector->core.config.timing;
         hf__duration_format(timing->lease_duration, lease);
         hf__duration_format(hf_leader_timing_worst_takeover(timing), takeover);
         hf__duration_format(timing->renew_deadline, act);
@@ -281,7 +284,7 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
-                const struct hf_leader_timing *timing = &electors->list[i]->timing;
+                const struct hf_leader_timing *timing = &electors->list[i]->core.config.timing;
                 hf_nsec bound =
                         timing->drain_deadline + timing->stop_grace + 2 * timing->request_timeout;
                 if (bound > longest)
@@ -423,6 +426,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
         }
         hf__taken_names_done(&electors->names);
         hf__op_queues_done(&electors->queues);
+        hf__kept_texts_done(&electors->texts);
         hf__lease_watches_free(electors->watches);
         hf__holder_watch_free(electors->holders);
         hf__mailbox_done(&electors->mailbox);
@@ -485,14 +489,9 @@ static int request_hand_over(struct hf_elector *elector, const char *successor) 
         hf_elector_info(elector, &info);
         if (info.state != HF_LEADING)
                 return HF_E_NOT_LEADER;
-        struct hf__elector_message *message = calloc(1, sizeof *message);
-        if (!message)
-                return -ENOMEM;
-        message->elector = elector;
-        message->event.type = HF__EV_HAND_OVER;
-        (void)snprintf(message->event.successor, sizeof message->event.successor, "%s", successor);
-        hf__mailbox_post(&elector->electors->mailbox, &message->message);
-        return 0;
+        const struct hf__elector_message message = {.type = HF__EV_HAND_OVER,
+                                                    .successor = successor};
+        return hf__elector_loop_post(elector, &message);
 }
 
 int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
@@ -502,14 +501,9 @@ int hf_elector_hand_over(struct hf_elector *elector, const char *identity) {
 int hf_elector_step_down(struct hf_elector *elector) { return request_hand_over(elector, ""); }
 
 int hf__elector_hold_back(struct hf_elector *elector, hf_nsec hold_back) {
-        struct hf__elector_message *message = calloc(1, sizeof *message);
-        if (!message)
-                return -ENOMEM;
-        message->elector = elector;
-        message->event.type = HF__EV_HOLD_BACK;
-        message->event.hold_back = hold_back;
-        hf__mailbox_post(&elector->electors->mailbox, &message->message);
-        return 0;
+        const struct hf__elector_message message = {.type = HF__EV_HOLD_BACK,
+                                                    .hold_back = hold_back};
+        return hf__elector_loop_post(elector, &message);
 }
 
 void hf_elector_end_term(struct hf_elector *elector) {

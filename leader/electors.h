@@ -9,6 +9,7 @@
 #include "base/mailbox.h"
 #include "base/sized_struct.h"
 #include "leader/elector.h"
+#include "leader/kept_texts.h"
 #include "leader/stop_thread.h"
 #include "leader/taken_names.h"
 
@@ -48,8 +49,9 @@ struct hf_electors {
         struct hf__timer_heap timers;
         struct hf_elector *stepped; /* the electors with `stepped` set, linked by next_stepped */
         struct hf__op_queues queues;
-        size_t n_ended;           /* this many electors, the first of the list, have ended */
-        size_t n_waiting_threads; /* of the next terms; see next_term.h */
+        struct hf__kept_texts texts; /* of the cores */
+        size_t n_ended;              /* this many electors, the first of the list, have ended */
+        size_t n_waiting_threads;    /* of the next terms; see next_term.h */
 
         /* any thread */
         struct hf__mailbox mailbox;
@@ -62,7 +64,7 @@ struct hf_electors {
 
         pthread_mutex_t mu;
         pthread_cond_t changed;
-        /* guarded by mu */
+        /* guarded by mu, and so are the members of electors that say so */
         enum hf__electors_state state;
         bool loop_over;               /* every elector is stopped or stuck; the thread is about to
                                          exit */

@@ -158,14 +158,14 @@ void hf__holder_watch_drop(struct hf__holder_watch *watch, struct hf_elector *el
         elector->holder_ref = NULL;
 }
 
-static bool is_about(const struct hf__holder_ref *ref, const struct hf__record *record) {
+static bool is_about(const struct hf__holder_ref *ref, const struct hf__core_seen *record) {
         return ref && ref->acquire_us == record->acquire_us &&
                strcmp(ref->identity, record->holder) == 0;
 }
 
 /* Looks up the process that holds the Lease. The elector must not have a holder_ref. */
 static void learn_holder(struct hf__holder_watch *watch, struct hf_elector *elector) {
-        const struct hf__record *record = &elector->core.observed;
+        const struct hf__core_seen *record = &elector->core.observed;
         char process[HF__HOLDER_PROCESS_MAX];
         size_t n = strlen(record->holder) + 1;
 
@@ -175,7 +175,8 @@ static void learn_holder(struct hf__holder_watch *watch, struct hf_elector *elec
         ref->acquire_us = record->acquire_us;
         memcpy(ref->identity, record->holder, n);
         if (elector->lock->ops->process &&
-            elector->lock->ops->process(elector->lock, record, process, sizeof process))
+            elector->lock->ops->process(elector->lock, record->holder, record->acquire_us, process,
+                                        sizeof process))
                 ref->holder = ref_holder(watch, process);
         elector->holder_ref = ref;
 }
@@ -183,7 +184,7 @@ static void learn_holder(struct hf__holder_watch *watch, struct hf_elector *elec
 bool hf__holder_watch_is_dead(struct hf__holder_watch *watch, struct hf_elector *elector,
                               hf_nsec now) {
         const struct hf__core *core = &elector->core;
-        const struct hf__record *record = &core->observed;
+        const struct hf__core_seen *record = &core->observed;
         bool is_foreign = core->state == HF_FOLLOWING && record->exists && record->holder[0] &&
                           strcmp(record->holder, elector->identity) != 0;
 

@@ -43,8 +43,8 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
         /* The loop shuts the gate when the validity ends. If it has not done so when the Lease has
          * expired, the loop hangs, or the machine has just resumed. (The text is that of
          * client-go's check.) */
-        hf_nsec lease_end =
-                info.valid_until + elector->timing.lease_duration - elector->timing.renew_deadline;
+        hf_nsec lease_end = info.valid_until + elector->core.config.timing.lease_duration -
+                            elector->core.config.timing.renew_deadline;
         if (info.valid_until && now_of(elector) > lease_end) {
                 (void)snprintf(reason, max_reason,
                                "failed election to renew leadership on lease %s", elector->label);
@@ -56,7 +56,8 @@ static bool is_alive(struct hf_elector *elector, char *reason, size_t max_reason
 /* If nothing is reported about the Lease, the core reads it after half a lease duration. The check
  * fails if that read has timed out too. */
 static hf_nsec silence_allowed(const struct hf_elector *elector) {
-        return elector->timing.lease_duration / 2 + elector->timing.request_timeout;
+        return elector->core.config.timing.lease_duration / 2 +
+               elector->core.config.timing.request_timeout;
 }
 
 static bool can_lead(struct hf_elector *elector, char *reason, size_t max_reason) {
@@ -109,9 +110,9 @@ static void collect_metrics(void *ctx) {
                 struct hf_leader_info info = {.size = sizeof info};
                 hf_nsec now = now_of(elector), left = hf__gate_valid_until(&elector->gate) - now;
                 hf_elector_info(elector, &info);
-                hf_metric_set(elector->metrics.remaining,
+                hf_metric_set(elector->metrics->remaining,
                               left > 0 ? (double)left / (double)HF_NSEC_PER_SEC : 0);
-                hf_metric_set(elector->metrics.silence,
+                hf_metric_set(elector->metrics->silence,
                               (double)(now - info.heard_at) / (double)HF_NSEC_PER_SEC);
         }
 }

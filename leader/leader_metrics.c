@@ -14,6 +14,8 @@
 #include <holdfast/error.h>
 #include <holdfast/leader.h>
 
+const struct hf__leader_metrics hf__leader_metrics_none;
+
 enum reason { CONFLICT, TIMEOUT, UNAVAILABLE, REFUSED, TOO_MANY, OTHER };
 /* The values of the label `reason`, indexed by enum reason. */
 static const char *const reasons[] = {"conflict", "timeout",  "unavailable",
@@ -102,7 +104,7 @@ void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf
 }
 
 /* Few reasons, because each is one series per Lease. An error without its own reason is OTHER. */
-void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error) {
+void hf__leader_metrics_failed(const struct hf__leader_metrics *metrics, int error) {
         enum reason reason = OTHER;
 
         switch (error) {

@@ -29,9 +29,11 @@ struct hf__leader_metrics {
                                             identity */
 };
 
+/* Without handles: for the electors of a host that has no metrics. */
+extern const struct hf__leader_metrics hf__leader_metrics_none;
 /* Registers the metrics of the elector of Lease ns/name in the host's registry. cluster: "" = no
  * label of this name. The texts are copied. */
 void hf__leader_metrics_init(struct hf__leader_metrics *metrics, const struct hf_host *host,
                              const char *cluster, const char *ns, const char *name);
 /* Counts a failed read or write of the Lease under the reason for this error. */
-void hf__leader_metrics_failed(struct hf__leader_metrics *metrics, int error);
+void hf__leader_metrics_failed(const struct hf__leader_metrics *metrics, int error);

@@ -97,7 +97,7 @@ void hf__lease_history_append(const char *text, const struct hf__record *record,
         unsigned n = hf__lease_history_read(text, list);
         unsigned first = n == HF__LEASE_HISTORY_MAX ? 1 : 0; /* drop the oldest entry if full */
         struct hf__lease_history_entry *entry = &list[n];
-        const char *previous = record->previous ? record->previous : "";
+        const char *previous = record->previous;
 
         assert(record->cause != HF__CAUSE_NONE);
         /* A released Lease does not name its previous holder. If this process never saw that

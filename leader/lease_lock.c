@@ -10,11 +10,12 @@
  * functions at this moment (those only post to a mailbox). After that the elector is not called any
  * more. The client may still call back, but finds the lock closed.
  *
- * `last` is the newest Lease object seen, as text: a tree would take several times the memory. An
- * update sends that object with our fields changed, so that the fields of other writers survive. An
- * update whose revision differs from that of `last` fails with HF_E_CONFLICT without a request.
- * Then the elector reads the Lease, so that its record and `last` agree again. After a deletion
- * `last` keeps the deleted object, so that a new Lease continues its list of past terms
+ * `last` is the newest Lease object seen, as text: a tree would take several times the memory. It
+ * has no managedFields, which are as large as the rest: a server keeps its own if an update has
+ * none. An update sends that object with our fields changed, so that the fields of other writers
+ * survive. An update whose revision differs from that of `last` fails with HF_E_CONFLICT without a
+ * request. Then the elector reads the Lease, so that its record and `last` agree again. After a
+ * deletion `last` keeps the deleted object, so that a new Lease continues its list of past terms
  * (lease_history.h). No update is based on it, because `exists` is false.
  *
  * Invariants:
@@ -34,6 +35,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/thread.h"
+#include "leader/lease_edit.h"
 #include "leader/lease_record.h"
 #include "leader/lease_watches.h"
 
@@ -61,7 +63,7 @@ struct lease_lock {
         struct hf_client *client;          /* borrowed */
         struct hf__lease_watches *watches; /* borrowed; NULL = no watch is shared */
         const char *process;               /* describes this process; borrowed; NULL = nothing */
-        char *ns, *name;                   /* owned */
+        const char *ns, *name;             /* in `texts` */
         char **labels;                     /* owned; NULL-terminated; NULL = none */
 
         pthread_mutex_t mu;
@@ -71,13 +73,15 @@ struct lease_lock {
         bool closed;
         unsigned n_in_callback; /* threads inside base.on_reply or base.on_record */
         struct op *ops;         /* under way; owned */
-        char *last;             /* a Lease, as JSON; owned; NULL = none was ever seen */
+        char *last;             /* a Lease, as JSON, cut; owned; NULL = none was ever seen */
         size_t n_last;          /* bytes */
         bool last_is_own;       /* it came in the response to a write of this lock */
         /* These describe `last`. Its whole record is not kept: it is large and rarely needed. */
         bool exists;               /* false: the Lease was deleted; `last` has its past terms */
         char rv[HF__REVISION_MAX]; /* resourceVersion; of a deleted Lease: of the deletion, or "" */
         uint64_t rv_number;
+
+        char texts[]; /* immutable */
 };
 
 static const struct hf_resource leases = {"coordination.k8s.io", "v1", "leases"};
@@ -87,8 +91,6 @@ static void lock_destroy(struct lease_lock *lock) {
         for (size_t i = 0; lock->labels && lock->labels[i]; i++)
                 free(lock->labels[i]);
         free(lock->labels);
-        free(lock->ns);
-        free(lock->name);
         free(lock->last);
         pthread_cond_destroy(&lock->quiet);
         pthread_mutex_destroy(&lock->mu);
@@ -186,11 +188,14 @@ static void forget_last_locked(struct lease_lock *lock) {
         lock->rv_number = 0;
 }
 
-/* Whether the object is, byte for byte, the one in `last`. The watch repeats each write of our own,
- * which the response has shown already. */
-static bool is_last_locked(struct lease_lock *lock, const char *text, size_t n) {
+/* Whether the object is, byte for byte, the one in `last`, apart from what is cut. The watch
+ * repeats each write of our own, which the response has shown already. */
+static bool is_last_locked(struct lease_lock *lock, const char *text, size_t n,
+                           struct hf__lease_cut cut) {
         hf__mutex_assert_held(&lock->mu);
-        return lock->exists && lock->n_last == n && memcmp(lock->last, text, n) == 0;
+        return lock->exists && lock->n_last == n - (cut.to - cut.from) &&
+               memcmp(lock->last, text, cut.from) == 0 &&
+               memcmp(lock->last + cut.from, text + cut.to, n - cut.to) == 0;
 }
 
 /*
@@ -203,7 +208,8 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
         bool watched = origin != OP_READ && origin != OP_WRITE;
         hf__mutex_assert_held(&lock->mu);
         bool older = record->rv_number && lock->rv_number && record->rv_number < lock->rv_number;
-        if ((watched && older) || (record->exists && is_last_locked(lock, text, n))) {
+        const struct hf__lease_cut none = {0};
+        if ((watched && older) || (record->exists && is_last_locked(lock, text, n, none))) {
                 free(text);
                 return;
         }
@@ -221,22 +227,27 @@ static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
  * gets exists = false. */
 static int store_object(struct lease_lock *lock, const char *text, size_t n, enum op_kind origin,
                         bool deleted, struct hf__record *ret_record) {
+        struct hf__lease_cut cut = hf__lease_find_cut(text ? text : "", text ? n : 0);
+        size_t n_kept = text ? n - (cut.to - cut.from) : 0;
+        HF__CLEANUP(hf__free_cleanup) char *kept = malloc(n_kept + 1);
         struct hf__json *lease = NULL;
-        int r = hf__json_parse(text ? text : "", text ? n : 0, &lease, NULL);
+        if (!kept)
+                return -ENOMEM;
+        if (n_kept > 0)
+                memcpy(mempcpy(kept, text, cut.from), text + cut.to, n - cut.to);
+        int r = hf__json_parse(kept, n_kept, &lease, NULL);
         if (r == 0)
                 r = hf__lease_read(lease, ret_record);
         hf__json_free(lease);
-        char *copy = r == 0 ? malloc(n) : NULL;
-        if (r != 0 || !copy)
-                return r != 0 ? r : -ENOMEM;
-        memcpy(copy, text, n);
+        if (r != 0)
+                return r;
         if (deleted) {
                 struct hf__record absent = {.rv_number = ret_record->rv_number};
                 memcpy(absent.rv, ret_record->rv, sizeof absent.rv);
                 *ret_record = absent;
         }
         pthread_mutex_lock(&lock->mu);
-        store_last_locked(lock, copy, n, ret_record, origin);
+        store_last_locked(lock, HF__TAKE(kept), n_kept, ret_record, origin);
         pthread_mutex_unlock(&lock->mu);
         return 0;
 }
@@ -354,14 +365,20 @@ static void lock_read(struct hf__lock *base, uint32_t op_id, hf_nsec deadline) {
 static int print_lease(struct lease_lock *lock, const struct hf__record *record,
                        struct hf__strbuf *out) {
         const char *const *labels = (const char *const *)lock->labels;
+        const struct hf__lease_edit edit = {lock->ns, lock->name, record};
         struct hf__json *last = NULL;
+        bool is_printed = false;
         int r = 0;
         pthread_mutex_lock(&lock->mu);
         if (record->exists && (!lock->exists || strcmp(lock->rv, record->rv) != 0))
                 r = HF_E_CONFLICT;
-        else if (lock->last)
+        else if (lock->last && !labels)
+                is_printed = hf__lease_edit(&edit, lock->last, lock->n_last, out);
+        if (r == 0 && lock->last && !is_printed)
                 r = hf__json_parse(lock->last, lock->n_last, &last, NULL);
         pthread_mutex_unlock(&lock->mu);
+        if (is_printed)
+                return out->error;
         if (r == 0) {
                 hf__lease_write(last, lock->ns, lock->name, record, labels, lock->process, out);
                 r = out->error;
@@ -397,9 +414,10 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
  */
 static bool is_echo(struct op *op, const struct hf_event *event) {
         struct lease_lock *lock = op->lock;
+        struct hf__lease_cut cut = hf__lease_find_cut(event->object, event->n_object);
         pthread_mutex_lock(&lock->mu);
         bool echo = op->reported && event->type != HF_EVENT_DELETED && lock->last_is_own &&
-                    is_last_locked(lock, event->object, event->n_object);
+                    is_last_locked(lock, event->object, event->n_object, cut);
         op->reported = true;
         pthread_mutex_unlock(&lock->mu);
         return echo;
@@ -497,15 +515,14 @@ static void lock_watch(struct hf__lock *base) {
 
 static void lock_unwatch(struct hf__lock *base) { cancel_ops((struct lease_lock *)base, true); }
 
-static bool lock_process(struct hf__lock *base, const struct hf__record *record, char *process,
-                         size_t max) {
+static bool lock_process(struct hf__lock *base, const char *holder, int64_t acquire_us,
+                         char *process, size_t max) {
         struct lease_lock *lock = (struct lease_lock *)base;
         struct hf__json *last = NULL;
         pthread_mutex_lock(&lock->mu);
         int r = lock->last ? hf__json_parse(lock->last, lock->n_last, &last, NULL) : HF_E_NOT_FOUND;
         pthread_mutex_unlock(&lock->mu);
-        bool known =
-                r == 0 && hf__lease_process(last, record->holder, record->acquire_us, process, max);
+        bool known = r == 0 && hf__lease_process(last, holder, acquire_us, process, max);
         hf__json_free(last);
         return known;
 }
@@ -549,7 +566,9 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
                                                 .unwatch = lock_unwatch,
                                                 .free = lock_free,
                                                 .process = lock_process};
-        HF__CLEANUP(hf__free_cleanup) struct lease_lock *memory = calloc(1, sizeof *memory);
+        size_t n_ns = strlen(config->ns) + 1, n_name = strlen(config->name) + 1;
+        HF__CLEANUP(hf__free_cleanup)
+        struct lease_lock *memory = calloc(1, sizeof *memory + n_ns + n_name);
         if (!memory)
                 return -ENOMEM;
         int r = hf__mutex_cond_init(&memory->mu, &memory->quiet);
@@ -561,10 +580,8 @@ int hf__lease_lock_new(const struct hf_host *host, const struct hf_elector_confi
         lock->watches = watches;
         lock->process = process;
         lock->refs = 1;
-        lock->ns = strdup(config->ns);
-        lock->name = strdup(config->name);
-        if (!lock->ns || !lock->name)
-                return -ENOMEM;
+        lock->ns = memcpy(lock->texts, config->ns, n_ns);
+        lock->name = memcpy(lock->texts + n_ns, config->name, n_name);
         r = copy_labels(lock, config->labels, config->n_labels);
         if (r == 0 && watches)
                 r = hf__lease_watches_expect(watches, lock->client, lock->ns);

@@ -20,7 +20,31 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "client/json_span.h"
 #include "leader/lease_history.h"
+
+/* ---- managedFields ---- */
+
+struct hf__lease_cut hf__lease_find_cut(const char *text, size_t n) {
+        static const char name[] = "managedFields";
+        struct hf__lease_cut none = {0};
+        struct hf__span lease = {text, n}, metadata, key, value;
+        size_t at = 0, end = 0; /* of the member before */
+
+        if (!hf__span_member(lease, "metadata", &metadata))
+                return none;
+        while (hf__span_next_member(metadata, &at, &key, &value) > 0) {
+                bool is_found = key.n == sizeof name - 1 && memcmp(key.data, name, key.n) == 0;
+                if (is_found && end > 0) { /* with the comma in front of it */
+                        size_t metadata_at = (size_t)(metadata.data - text);
+                        return (struct hf__lease_cut){metadata_at + end, metadata_at + at};
+                }
+                if (is_found)
+                        return none; /* no server prints it first */
+                end = at;
+        }
+        return none;
+}
 
 /* ---- reading ---- */
 

@@ -12,12 +12,20 @@
 struct hf__json;
 struct hf__strbuf;
 
+/* A piece of a Lease's text that is not kept: [from, to). Empty if from is to. */
+struct hf__lease_cut {
+        size_t from, to;
+};
+
 #define HF__SUCCESSOR_ANNOTATION "holdfast.dev/successor"
 /* "<acquire time> <identity> <process>": describes the process that wrote the record of this holder
  * (holder_lock.h). It counts only for a record with this acquire time and holder. */
 #define HF__PROCESS_ANNOTATION   "holdfast.dev/holder-process"
 #define HF__HAND_OVER_ANNOTATION "holdfast.dev/hand-over-to"
 
+/* Finds metadata.managedFields with its comma. It is the largest part of a Lease, and a server
+ * keeps the one that it has if an update does not name it. */
+struct hf__lease_cut hf__lease_find_cut(const char *text, size_t n);
 /* The spec and each of its fields may be absent. Without a holderIdentity no process holds the
  * Lease. HF_E_INVALID: lease is not a JSON object. */
 int hf__lease_read(const struct hf__json *lease, struct hf__record *ret_record);

@@ -43,10 +43,10 @@ struct hf__lock_ops {
          */
         void (*grant)(struct hf__lock *lock, struct hf_fence *fence,
                       char acquired_at[HF__REVISION_MAX]);
-        /* If not NULL: copies the description of the process that wrote this record
-         * (lease_record.h). False: it is not known. */
-        bool (*process)(struct hf__lock *lock, const struct hf__record *record, char *process,
-                        size_t max);
+        /* If not NULL: copies the description of the process that wrote the record of this holder
+         * and acquire time (lease_record.h). False: it is not known. */
+        bool (*process)(struct hf__lock *lock, const char *holder, int64_t acquire_us,
+                        char *process, size_t max);
 };
 
 struct hf__lock {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A Lease record: the part of a Lease that the election decides on. Plain data, except for the
- * pointer `previous`. lease_record.h converts a record from and to the wire form. Thread: owner
- * only.
+ * A Lease record: the part of a Lease that the election decides on. Plain data. lease_record.h
+ * converts a record from and to the wire form. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +25,7 @@ enum hf__cause {
 };
 
 #define HF__REVISION_MAX 40 /* bytes of a resourceVersion and its NUL; a longer one is cut */
+#define HF__UID_MAX      40 /* likewise of a uid */
 
 struct hf__record {
         bool exists;
@@ -43,7 +43,7 @@ struct hf__record {
         bool preferred; /* spec.preferredHolder is set: a coordinator ends the holder's term */
 
         /* ---- from the Lease's metadata ---- */
-        char uid[40];              /* only for references to the object; "" = unknown */
+        char uid[HF__UID_MAX];     /* only for references to the object; "" = unknown */
         char rv[HF__REVISION_MAX]; /* resourceVersion, opaque; "" = unknown */
         uint64_t rv_number;        /* rv as a number; 0 = rv is not a number */
 
@@ -58,9 +58,8 @@ struct hf__record {
 
         /* ---- only in a record to be written that begins a term; used for the history ---- */
         enum hf__cause cause;
-        const char *previous; /* the last holder seen; "" or NULL = none; borrowed from the core
-                                 until its next attempt to acquire */
-        int64_t gap_us;       /* real time since the last renewal or the release; never negative */
+        char previous[HF_IDENTITY_MAX + 1]; /* the last holder seen; "" = none */
+        int64_t gap_us; /* real time since the last renewal or the release; never negative */
 };
 
 /* Whether the two records agree in every field that a holder changes. A difference shows that the

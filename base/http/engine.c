@@ -69,7 +69,7 @@ static void post_locked(struct hf__http_engine *engine, struct hf__http_command 
         /* The thread may exit after the stop command, and would then miss this one. */
         assert(!engine->closed);
         command->kind = kind;
-        hf__mailbox_post(&engine->mailbox, &command->message);
+        hf__mailbox_post_lazily(&engine->mailbox, &command->message);
 }
 
 /* The newest request with this id; NULL = none. */
@@ -290,12 +290,14 @@ static int prepare_wait(struct hf__http_engine *engine) {
 }
 
 /* One iteration of the loop. The flush is last, so that it sends everything that the iteration
- * wrote. */
+ * wrote. Many responses may arrive together, and their callbacks often post to the same thread, so
+ * its wake is delayed. */
 static void run_iteration(struct hf__http_engine *engine) {
         struct epoll_event events[N_EVENTS];
         int n = epoll_wait(engine->epoll_fd, events, N_EVENTS, prepare_wait(engine));
         bool messages = false;
 
+        hf__mailbox_delay_wakes();
         run_exchange_timers(engine);
         for (int i = 0; i < n; i++) {
                 int fd = events[i].data.fd;
@@ -317,6 +319,7 @@ static void run_iteration(struct hf__http_engine *engine) {
         hf__lanes_run(engine);
         run_scheduled_calls(engine);
         hf__lanes_flush(engine);
+        hf__mailbox_wake_delayed();
 }
 
 static void *run_loop(void *ctx) {
@@ -424,6 +427,7 @@ struct hf__http_engine *hf__http_engine_free(struct hf__http_engine *engine) {
                 return NULL;
         assert(!pthread_equal(engine->thread, pthread_self()));
         hf__http_engine_stop(engine);
+        hf__mailbox_wake_early(); /* the thread must learn of the stop */
         (void)hf__thread_join(engine->thread);
         destroy_engine(engine);
         return NULL;

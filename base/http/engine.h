@@ -66,7 +66,7 @@ struct hf__http_result {
                               it was not, or only its name does not match */
 };
 
-/* All strings and the body are copied before submit returns. */
+/* All strings are copied before submit returns, and so is the body unless keeps_body is set. */
 struct hf__http_request {
         const char *method;         /* "GET", "POST" */
         const char *url;            /* absolute, http or https */
@@ -74,6 +74,7 @@ struct hf__http_request {
         size_t n_headers;
         const void *body;
         size_t n_body;
+        bool keeps_body; /* the caller keeps the body until on_done has been called */
         enum hf__http_version version;
         /* Removes the lane's limit of connections to an origin for this and all later requests. By
          * default a lane opens only a few connections until a response shows that the origin speaks

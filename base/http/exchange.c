@@ -99,7 +99,7 @@ static struct hf__exchange *allocate_exchange(const struct hf__http_request *req
         for (size_t i = 0; i < request->n_headers; i++)
                 n_strings += strlen(request->headers[i]) + 1;
         return malloc(sizeof(struct hf__exchange) + n_headers * sizeof(struct curl_slist) +
-                      n_strings + request->n_body + 1);
+                      n_strings + (request->keeps_body ? 0 : request->n_body) + 1);
 }
 
 /* One block of memory holds the exchange, curl's list of headers, the strings and the body. */
@@ -128,7 +128,7 @@ struct hf__exchange *hf__exchange_new(struct hf__http_engine *engine,
         }
         x->request.headers = NULL;
         x->is_read = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0;
-        if (request->n_body > 0)
+        if (request->n_body > 0 && !request->keeps_body)
                 x->request.body = memcpy(end, request->body, request->n_body);
         x->tls = hf__http_tls_ref(request->tls);
         x->body.max = request->max_body ? request->max_body : DEFAULT_MAX_BODY;

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core_texts.h"
+
 static struct hf__core_time time_of(const struct core_fixture *f) {
         return (struct hf__core_time){.boot = f->now, .real_us = f->now / 1000};
 }
@@ -41,7 +43,7 @@ void core_fixture_step(struct core_fixture *f, enum hf__core_event_type type) {
 }
 
 void core_fixture_start(struct core_fixture *f) {
-        struct hf__core_config config = {.identity = "baz", .seed = 1};
+        struct hf__core_config config = {.identity = "baz", .seed = 1, .texts = core_texts()};
 
         memset(f, 0, sizeof *f);
         f->now = 1000 * SEC;
@@ -90,6 +92,13 @@ void core_fixture_read_done(struct core_fixture *f, int result, const struct hf_
         if (record)
                 f->lease = f->event.record = *record;
         core_fixture_step(f, HF__EV_READ_DONE);
+}
+
+void core_fixture_reads_the_known(struct core_fixture *f) {
+        struct hf__record known;
+
+        hf__core_observed(&f->core, &known);
+        core_fixture_read_done(f, 0, &known);
 }
 
 void core_fixture_write_done(struct core_fixture *f, int result) {

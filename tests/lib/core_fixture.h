@@ -40,6 +40,8 @@ struct hf__record core_fixture_held_by(struct core_fixture *f, const char *holde
 
 /* Feeds the result of the outstanding read. record: the Lease that was read, or NULL. */
 void core_fixture_read_done(struct core_fixture *f, int result, const struct hf__record *record);
+/* Feeds the outstanding read with the Lease that the core knows. */
+void core_fixture_reads_the_known(struct core_fixture *f);
 /*
  * Feeds the result of the outstanding write. With result 0 the written record gets the next
  * revision.

@@ -8,6 +8,7 @@
  *
  * A process gets the watch events of one Lease in the order of the changes.
  */
+#include "core_texts.h"
 #include "two_lease_private.h"
 
 #include <setjmp.h>
@@ -244,6 +245,7 @@ void two_lease_fixture_start(struct two_lease_fixture *f, int process,
         else
                 (void)snprintf(p->identity, sizeof p->identity, "p%d_%u", process, incarnation);
         config.identity = p->identity;
+        config.texts = core_texts();
         hf_leader_timing_defaults(&config.timing);
         hf__two_lease_init(&p->two, p->identity, config.timing.lease_duration);
         hf__core_init(&p->core, &config, time_of(f));

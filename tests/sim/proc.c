@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/core_texts.h"
 #include "tests/sim/sim.h"
 
 bool sim_is_leading(const struct sim_proc *proc) {
@@ -44,6 +45,7 @@ void sim_proc_boot(struct sim *sim, int p) {
         proc->incarnation++;
         snprintf(proc->identity, sizeof proc->identity, "e%d-%u", p, proc->incarnation);
         config.identity = proc->identity;
+        config.texts = core_texts();
         proc->alive = true;
         proc->paused = proc->restarting = false;
         proc->n_queued = 0;

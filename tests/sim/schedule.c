@@ -87,14 +87,14 @@ static struct sim_event pop_event(struct sim *sim) {
 /* A process learns that another one is dead. An identity belongs to one incarnation, so the proof
  * holds for each record that names the dead process. */
 static void prove_death(struct sim *sim, const struct sim_event *event) {
-        const struct hf__record *seen = &sim->procs[event->proc].core.observed;
+        const struct hf__core *core = &sim->procs[event->proc].core;
         char dead[32];
 
         (void)snprintf(dead, sizeof dead, "e%d-%u", (int)event->a, (unsigned)event->b);
-        if (!seen->exists || strcmp(seen->holder, dead) != 0)
+        if (!core->observed.exists || strcmp(core->observed.holder, dead) != 0)
                 return;
         COUNT(sim, proofs_of_death);
-        sim->event.record = *seen;
+        hf__core_observed(core, &sim->event.record);
         sim_proc_event(sim, event->proc, HF__EV_HOLDER_DEAD);
 }
 

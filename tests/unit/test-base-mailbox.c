@@ -110,6 +110,24 @@ static void test_an_owner_that_is_awake_takes_messages_early(void **state) {
         hf__mailbox_done(&mailbox);
 }
 
+/* A callback on a thread that delays its wakes may free the owner, or wait for it. */
+static void test_a_thread_may_wake_early_and_destroy_the_mailbox(void **state) {
+        struct hf__mailbox mailbox;
+
+        hf__mailbox_wake_early(); /* nothing is delayed */
+        assert_int_equal(hf__mailbox_init(&mailbox), 0);
+        hf__mailbox_delay_wakes();
+        hf__mailbox_post_lazily(&mailbox, &messages[0]);
+        assert_false(is_woken(&mailbox));
+        hf__mailbox_wake_early();
+        assert_true(is_woken(&mailbox));
+        assert_int_equal(count(hf__mailbox_take(&mailbox)), 1);
+        hf__mailbox_post_lazily(&mailbox, &messages[0]);
+        assert_int_equal(count(hf__mailbox_take_early(&mailbox)), 1);
+        hf__mailbox_done(&mailbox);
+        hf__mailbox_wake_delayed();
+}
+
 static void count_call(void *ctx) { ++*(unsigned *)ctx; }
 
 static void test_a_delayed_call_is_made_once_at_the_end(void **state) {
@@ -172,6 +190,7 @@ int main(void) {
                 cmocka_unit_test(test_another_thread_wakes_the_owner_at_once),
                 cmocka_unit_test(test_many_messages_wake_the_owner_before_the_end),
                 cmocka_unit_test(test_an_owner_that_is_awake_takes_messages_early),
+                cmocka_unit_test(test_a_thread_may_wake_early_and_destroy_the_mailbox),
                 cmocka_unit_test(test_a_delayed_call_is_made_once_at_the_end),
                 cmocka_unit_test(test_posts_make_no_delayed_call),
                 cmocka_unit_test(test_what_a_delayed_call_posts_shares_the_wake),

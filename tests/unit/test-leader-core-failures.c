@@ -203,7 +203,7 @@ static void test_a_term_of_a_lease_duration_is_long(void **state) {
                 f.now = until;
                 core_fixture_step(&f, HF__EV_STALE_TERM);
                 core_fixture_step(&f, HF__EV_JOINED);
-                core_fixture_read_done(&f, 0, &f.core.observed);
+                core_fixture_reads_the_known(&f);
                 assert_int_equal(core_fixture_find_action(&f, HF__ACT_WRITE) != NULL, is_long);
         }
 }

@@ -285,7 +285,7 @@ static void test_the_backoff_grows_and_resets(void **state) {
         core_fixture_step(&f, HF__EV_JOINED);
         /* The known state of the Lease is in doubt. */
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
-        core_fixture_read_done(&f, 0, &f.core.observed);
+        core_fixture_reads_the_known(&f);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_WRITE));
 }
 
@@ -294,7 +294,7 @@ static hf_nsec pause_after_a_short_term(struct core_fixture *f) {
         core_fixture_step(f, HF__EV_STALE_TERM);
         hf_nsec ended = f->now;
         core_fixture_step(f, HF__EV_JOINED);
-        core_fixture_read_done(f, 0, &f->core.observed);
+        core_fixture_reads_the_known(f);
         assert_non_null(core_fixture_wait_for(f, HF__ACT_WRITE, 30 * SEC));
         hf_nsec pause = f->now - ended;
         core_fixture_write_done(f, 0);

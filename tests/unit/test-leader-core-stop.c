@@ -313,7 +313,8 @@ static void test_a_change_without_a_holder_does_not_end_the_wait(void **state) {
         core_fixture_hand_over(&f, "other");
         core_fixture_step(&f, HF__EV_JOINED);
         core_fixture_write_done(&f, 0);
-        struct hf__record record = f.core.observed;
+        struct hf__record record;
+        hf__core_observed(&f.core, &record);
         core_fixture_set_revision(&f, &record);
         core_fixture_watched(&f, &record);
         assert_null(core_fixture_wait_for(&f, HF__ACT_WRITE, 4 * SEC - 1));
@@ -420,7 +421,7 @@ static void test_a_stop_ends_an_abort_and_a_hand_over(void **state) {
         assert_int_equal(f.core.state, HF_ABORTING);
         core_fixture_step(&f, HF__EV_JOINED);
         assert_non_null(core_fixture_find_action(&f, HF__ACT_READ));
-        core_fixture_read_done(&f, 0, &f.core.observed);
+        core_fixture_reads_the_known(&f);
         assert_string_equal(f.sent.holder, ""); /* the Lease is still mine */
         core_fixture_write_done(&f, 0);
         assert_true(core_fixture_find_action(&f, HF__ACT_STOPPED)->released);

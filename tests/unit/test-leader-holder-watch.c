@@ -33,7 +33,7 @@ static struct fixture {
         struct hf_elector elector;
 } f;
 
-static bool describe(struct hf__lock *lock, const struct hf__record *record, char *process,
+static bool describe(struct hf__lock *lock, const char *holder, int64_t acquire_us, char *process,
                      size_t max) {
         (void)snprintf(process, max, "%s", f.process);
         return true;
@@ -56,8 +56,8 @@ static int set_up(void **state) {
         f.elector.identity = "a";
         f.elector.lock = &f.lock;
         f.elector.core.state = HF_FOLLOWING;
-        f.elector.core.observed = (struct hf__record){.exists = true, .acquire_us = 1};
-        strcpy(f.elector.core.observed.holder, "b");
+        f.elector.core.observed =
+                (struct hf__core_seen){.exists = true, .acquire_us = 1, .holder = "b"};
         return 0;
 }
 
@@ -137,12 +137,12 @@ static void test_another_term_is_looked_at_anew(void **state) {
         kill_holder();
         assert_true(is_dead(2 * SEC));
         f.pid = lock_file_process_start(f.other, false, f.process);
-        strcpy(f.elector.core.observed.holder, "c");
+        f.elector.core.observed.holder = "c";
         assert_false(is_dead(3 * SEC));
 }
 
 static void test_only_a_follower_asks_for_another_holder(void **state) {
-        struct hf__record *record = &f.elector.core.observed;
+        struct hf__core_seen *record = &f.elector.core.observed;
 
         kill_holder();
         f.elector.core.state = HF_LEADING;
@@ -151,11 +151,11 @@ static void test_only_a_follower_asks_for_another_holder(void **state) {
         record->exists = false;
         assert_false(is_dead(2 * SEC));
         record->exists = true;
-        strcpy(record->holder, "a");
+        record->holder = "a";
         assert_false(is_dead(3 * SEC));
-        record->holder[0] = '\0';
+        record->holder = "";
         assert_false(is_dead(4 * SEC));
-        strcpy(record->holder, "b");
+        record->holder = "b";
         assert_true(is_dead(5 * SEC));
 }
 

@@ -29,7 +29,7 @@ static struct hf__record begins(enum hf__cause cause, const char *holder, const 
                                     .gap_us = 12345};
 
         snprintf(record.holder, sizeof record.holder, "%s", holder);
-        record.previous = previous;
+        strcpy(record.previous, previous);
         return record;
 }
 

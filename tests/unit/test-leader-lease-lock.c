@@ -189,6 +189,29 @@ static void test_an_update_is_based_on_the_lease_that_was_seen(void **state) {
         assert_int_equal(held.n_requests, 2);
 }
 
+/* The server keeps its managedFields when an update has none. They are large, so the lock does not
+ * keep them. */
+static void test_managed_fields_are_not_kept(void **state) {
+        static const char text[] =
+                "{\"metadata\":{\"name\":\"lead\",\"resourceVersion\":\"7\",\"managedFields\":["
+                "{\"manager\":\"a\",\"fieldsV1\":{\"f:spec\":{\"f:renewTime\":{}}}}],"
+                "\"annotations\":{\"theirs\":\"managedFields\"}},"
+                "\"spec\":{\"holderIdentity\":\"me\",\"managedFields\":[1]}}";
+
+        f.lock->ops->watch(f.lock);
+        held_event(0, HF_EVENT_ADDED, lease("x", 6));
+        write_as_me(1, "6");
+        held_respond(0, 0, NULL, text);
+        assert_string_equal(f.reply.record.rv, "7");
+        held_event(0, HF_EVENT_MODIFIED, text);
+        assert_int_equal(f.n_records, 1); /* it is known to be an echo nevertheless */
+        write_as_me(2, "7");
+        assert_null(strstr(held.requests[1].body, "f:renewTime"));
+        assert_non_null(strstr(held.requests[1].body, "{\"theirs\":\"managedFields\"}"));
+        assert_non_null(strstr(held.requests[1].body, "\"managedFields\":[1]"));
+        assert_non_null(strstr(held.requests[1].body, "\"resourceVersion\":\"7\""));
+}
+
 static void test_an_update_needs_a_lease_that_was_seen(void **state) {
         write_as_me(1, "");
         assert_int_equal(f.reply.result, HF_E_CONFLICT);
@@ -335,15 +358,15 @@ static void test_a_watch_that_is_being_opened_is_closed(void **state) {
 }
 
 static void test_the_process_of_a_record_is_known(void **state) {
-        const struct hf__record record = {.holder = "x", .acquire_us = 1767225600000000};
+        const int64_t acquire_us = 1767225600000000;
         char process[40];
 
-        assert_false(f.lock->ops->process(f.lock, &record, process, sizeof process));
+        assert_false(f.lock->ops->process(f.lock, "x", acquire_us, process, sizeof process));
         f.lock->ops->read(f.lock, 1, 1000);
         held_respond(0, 0, NULL,
                      "{\"metadata\":{\"annotations\":{\"holdfast.dev/holder-process\":"
                      "\"1767225600000000 x the process\"}},\"spec\":{\"holderIdentity\":\"x\"}}");
-        assert_true(f.lock->ops->process(f.lock, &record, process, sizeof process));
+        assert_true(f.lock->ops->process(f.lock, "x", acquire_us, process, sizeof process));
         assert_string_equal(process, "the process");
 }
 
@@ -357,6 +380,7 @@ int main(void) {
                 TEST(test_only_failures_that_prove_nothing_written_are_passed_on),
                 TEST(test_what_cannot_be_started_is_answered_once),
                 TEST(test_an_update_is_based_on_the_lease_that_was_seen),
+                TEST(test_managed_fields_are_not_kept),
                 TEST(test_an_update_needs_a_lease_that_was_seen),
                 TEST(test_an_old_event_does_not_replace_a_newer_lease),
                 TEST(test_a_deletion_is_told_with_its_revision),

@@ -21,6 +21,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/utf8.h"
+#include "leader/lease_edit.h"
 #include "leader/lease_lock.h"
 #include "leader/lease_record.h"
 
@@ -116,6 +117,39 @@ static void test_a_foreign_revision_is_kept_as_text(void **state) {
         assert_int_equal(record.rv_number, 17);
 }
 
+/* Cuts the text, which the test compares. */
+static const char *cut(const char *text) {
+        static char rest[200];
+        size_t n = strlen(text);
+        struct hf__lease_cut cut = hf__lease_find_cut(text, n);
+
+        assert_true(cut.from <= cut.to && cut.to <= n && n < sizeof rest);
+        memcpy(rest, text, cut.from);
+        memcpy(rest + cut.from, text + cut.to, n - cut.to + 1);
+        return rest;
+}
+
+static void test_managed_fields_are_found(void **state) {
+        static const char *const unchanged[] = {
+                "",
+                "[",
+                "{\"metadata\":[]}",
+                "{\"metadata\":{\"name\":\"a\"}}",
+                "{\"metadata\":{\"name\":\"a\",\"managedFields\":[",
+                "{\"metadata\":{\"managedFields\":[],\"name\":\"a\"}}",
+                "{\"spec\":{\"a\":1,\"managedFields\":[]}}",
+        };
+
+        for (size_t i = 0; i < sizeof unchanged / sizeof *unchanged; i++)
+                assert_string_equal(cut(unchanged[i]), unchanged[i]);
+        assert_string_equal(cut("{\"metadata\":{\"name\":\"a\" , "
+                                "\"managedFields\":[{\"f:a\":\"]\"}] }}"),
+                            "{\"metadata\":{\"name\":\"a\" }}");
+        assert_string_equal(cut("{\"x\":0,\"metadata\":{\"name\":{\"managedFields\":1},"
+                                "\"managedFields\":[],\"u\":1}}"),
+                            "{\"x\":0,\"metadata\":{\"name\":{\"managedFields\":1},\"u\":1}}");
+}
+
 static void test_a_value_that_is_not_an_object_is_invalid(void **state) {
         struct hf__json *json = hf__json_array();
         struct hf__record record;
@@ -190,6 +224,113 @@ static void test_a_release_clears_and_may_name_a_successor(void **state) {
         assert_null(strstr(text, "leaseDurationSeconds")); /* 0 is not a valid duration */
         assert_null(strstr(text, "acquireTime"));
         free(text);
+}
+
+/* A Lease as a server returns it; %s: further members of the annotations and of the spec. */
+static const char whole[] =
+        "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\",\"metadata\":{\"name\":"
+        "\"lead\",\"namespace\":\"kube-system\",\"uid\":\"u\",\"resourceVersion\":\"11\","
+        "\"labels\":"
+        "{\"a\":\"b\"},\"annotations\":{\"holdfast.dev/history\":\"[{\\\"at\\\":1}]\"%s}},\"spec\":"
+        "{\"holderIdentity\":\"me\",\"leaseDurationSeconds\":15,\"acquireTime\":"
+        "\"2026-01-01T00:00:00.000000Z\", \"renewTime\": "
+        "null,\"leaseTransitions\":3,\"x\":[{}]%s}}";
+
+static const char *with(const char *annotation, const char *member) {
+        static char text[1024];
+
+        assert_true(snprintf(text, sizeof text, whole, annotation, member) < (int)sizeof text);
+        return text;
+}
+
+/* Edits the text. NULL: the edit was given up. */
+static char *edit_text(const char *last, const struct hf__record *record) {
+        const struct hf__lease_edit edit = {"kube-system", "lead", record};
+        struct hf__strbuf out = {0};
+        bool is_done = hf__lease_edit(&edit, last, strlen(last), &out);
+
+        assert_int_equal(out.error, 0);
+        assert_true(is_done || out.n == 0);
+        if (is_done)
+                return out.data;
+        hf__strbuf_done(&out);
+        return NULL;
+}
+
+/* The same as by the tree: both are printed from a tree, without spaces. */
+static void assert_edited_like_written(const char *last, const struct hf__record *record) {
+        char *edited = edit_text(last, record), *written = write_text(last, record, NULL);
+        struct hf__json *json = NULL;
+        struct hf__strbuf again = {0};
+
+        assert_non_null(edited);
+        assert_int_equal(hf__json_parse(edited, strlen(edited), &json, NULL), 0);
+        hf__json_print(json, &again);
+        assert_string_equal(again.data, written);
+        hf__json_free(json);
+        hf__strbuf_done(&again);
+        free(edited);
+        free(written);
+}
+
+static const struct hf__record renewal = {.exists = true,
+                                          .holder = "me",
+                                          .duration_s = 15,
+                                          .acquire_us = 1767225600000001,
+                                          .renew_us = 1767225600000002,
+                                          .transitions = 4,
+                                          .rv = "12"};
+
+static void test_a_renewal_and_a_release_edit_the_text(void **state) {
+        struct hf__record release = renewal;
+
+        assert_edited_like_written(with("", ""), &renewal);
+        assert_edited_like_written(with(",\"holdfast.dev/holder-process\":\"1 me p\"", ""),
+                                   &renewal);
+        assert_edited_like_written(with("", ",\"strategy\":\"OldestEmulationVersion\""), &renewal);
+        release.holder[0] = '\0';
+        release.duration_s = 1;
+        assert_edited_like_written(with("", ""), &release);
+}
+
+static void test_what_is_no_plain_renewal_is_not_edited(void **state) {
+        static const char *const parts[][2] = {
+                {",\"holdfast.dev/successor\":\"x\"", ""},
+                {",\"holdfast.dev/hand-over-to\":\"x\"", ""},
+                {",\"holdfast.dev\\/successor\":\"x\"", ""},
+                {"", ",\"renewTime\":null"},
+                {"", ",\"renew\\u0054ime\":null"},
+        };
+        static const char *const others[] = {
+                "",
+                "[]",
+                "{}",
+                "{\"kind\":\"Lease\",\"apiVersion\":\"coordination.k8s.io/v1\"}",
+                "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"holderIdentity\":\"me\"}}",
+        };
+        struct hf__record record = renewal;
+
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                assert_null(edit_text(with(parts[i][0], parts[i][1]), &renewal));
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+                assert_null(edit_text(others[i], &renewal));
+        record.holder[0] = '\0'; /* a release removes the description of the process */
+        assert_null(edit_text(with(",\"holdfast.dev/holder-process\":\"1 me p\"", ""), &record));
+        record = renewal;
+        record.cause = HF__CAUSE_EXPIRED;
+        assert_null(edit_text(with("", ""), &record));
+        record = renewal;
+        strcpy(record.successor, "b");
+        assert_null(edit_text(with("", ""), &record));
+        record = renewal;
+        strcpy(record.holder, "a\"b");
+        assert_null(edit_text(with("", ""), &record));
+        record = renewal;
+        record.duration_s = 0;
+        assert_null(edit_text(with("", ""), &record));
+        record = renewal;
+        record.exists = false;
+        assert_null(edit_text(with("", ""), &record));
 }
 
 static void test_a_creation_has_no_revision(void **state) {
@@ -467,10 +608,13 @@ int main(void) {
                 cmocka_unit_test(test_absent_fields_mean_no_holder),
                 cmocka_unit_test(test_a_long_holder_is_cut_between_characters),
                 cmocka_unit_test(test_a_foreign_revision_is_kept_as_text),
+                cmocka_unit_test(test_managed_fields_are_found),
                 cmocka_unit_test(test_a_value_that_is_not_an_object_is_invalid),
                 cmocka_unit_test(test_a_record_survives_the_round_trip),
                 cmocka_unit_test(test_an_update_keeps_foreign_fields),
                 cmocka_unit_test(test_a_release_clears_and_may_name_a_successor),
+                cmocka_unit_test(test_a_renewal_and_a_release_edit_the_text),
+                cmocka_unit_test(test_what_is_no_plain_renewal_is_not_edited),
                 cmocka_unit_test(test_a_creation_has_no_revision),
                 cmocka_unit_test(test_the_lock_creates_reads_and_updates),
                 cmocka_unit_test(test_an_update_of_a_lease_never_read_is_refused),

@@ -45,6 +45,8 @@ static int set_up(void **state) {
         for (unsigned i = 0; i < N; i++) {
                 locks[i] = (struct counting_lock){{.ops = &ops}, i};
                 f.electors[i].lock = &locks[i].base;
+                f.electors[i].core.observed.holder = f.electors[i].core.observed.successor =
+                        f.electors[i].core.observed.hand_over_to = "";
         }
         return 0;
 }

@@ -159,7 +159,8 @@ static void test_each_shard_has_all_controllers(void **state) {
                 const struct hf_elector *elector = hf_shards_elector(shards, i);
                 assert_int_equal(elector->n_controllers, 2);
                 /* Until the balancer decides, it leaves free Leases to others. */
-                assert_int_equal(elector->core.hold_back, 3 * elector->timing.retry_period);
+                assert_int_equal(elector->core.hold_back,
+                                 3 * elector->core.config.timing.retry_period);
                 for (unsigned k = 0; k < 2; k++) {
                         (void)snprintf(name, sizeof name, "%s-%u", k ? "second" : "first", i);
                         assert_string_equal(elector->controllers[k].name, name);

@@ -15,7 +15,6 @@
 #include "server/http/request/http_request.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"
-#include "server/http/request/request_body.h"
 #include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
@@ -48,7 +47,8 @@ struct hfd_http_request {
         size_t n_headers_bytes, headers_space, n_headers;
         uint64_t
                 header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
-        struct hfd_request_body body;
+        char *body;             /* owned; NUL-terminated; NULL = none */
+        size_t n_body, body_space;
         size_t n_target; /* bytes of target */
         hf_nsec received_at;
 

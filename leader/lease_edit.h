@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The update of a Lease by changing its text. A renewal and a release change a few values, and a
+ * tree for them would cost ten times as much. Pure. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "leader/record.h"
+
+struct hf__strbuf;
+
+/* What to print: as for hf__lease_write, without labels. */
+struct hf__lease_edit {
+        const char *ns, *name;
+        const struct hf__record *record;
+};
+
+/*
+ * Prints the Lease to write. last: the text of the Lease as last seen, which must be JSON. True:
+ * out, which was empty, has what hf__lease_write would print, or its error is set. False: other
+ * values than those that a renewal changes have to change, or a member is missing; out is empty.
+ */
+bool hf__lease_edit(const struct hf__lease_edit *edit, const char *last, size_t n,
+                    struct hf__strbuf *out);
