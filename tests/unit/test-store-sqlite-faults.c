@@ -54,6 +54,11 @@ static int bad_prepare(sqlite3 *db, const char *text, int n, unsigned flags, sql
 static int bad_errcode(sqlite3 *db) {
         return failed_last ? atomic_load(&failure) : real.errcode(db);
 }
+static atomic_int cause; /* errno of the failure; 0 = the real one */
+
+static int errno_of_failure(sqlite3 *db) {
+        return atomic_load(&cause) != 0 ? atomic_load(&cause) : real.system_errno(db);
+}
 
 static void arm(int n, int error) {
         atomic_store(&failure, error);
@@ -76,6 +81,7 @@ static int set_up(void **state) {
         hfd_sqlite.step = bad_step;
         hfd_sqlite.prepare_v3 = bad_prepare;
         hfd_sqlite.errcode = bad_errcode;
+        hfd_sqlite.system_errno = errno_of_failure;
         return 0;
 }
 
@@ -102,6 +108,7 @@ static int put(const char *key, uint64_t *ret_revision) {
         const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
         const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
         int r = store_client_txn(store, &txn, &reply);
+        assert_int_equal(reply.status.error, r);
         *ret_revision = reply.revision;
         hf__buf_unref(value);
         store_reply_deinit(&reply);
@@ -135,6 +142,7 @@ static void read_a(void) {
 
         int r = store_client_get(store, "/a", &reply);
         assert_true(r == 0 || r == -EIO);
+        assert_int_equal(reply.status.error, r);
         assert_int_equal(reply.n_kvs, r == 0 ? 1 : 0);
         if (r == 0) {
                 check_value(&reply, 0);
@@ -174,6 +182,30 @@ static void conflict(void) {
         assert_int_equal(reply.n_kvs, r == HF_E_CONFLICT ? 1 : 0);
         if (r == HF_E_CONFLICT)
                 check_value(&reply, 0);
+        store_reply_deinit(&reply);
+}
+
+/* The compares hold, so a failure must not look like a conflict. */
+static void write_compared(void) {
+        char text[16], old[16];
+        struct store_reply reply;
+
+        (void)snprintf(old, sizeof old, "%d", known);
+        (void)snprintf(text, sizeof text, "%d", ++last_number);
+        struct hf__buf *value = hf__buf_copy(text, strlen(text));
+        const struct hfd_compare compares[] =
+                {{.kind = HFD_MOD_EQUALS, .key = "/a", .revision = known_revision},
+                 {.kind = HFD_VALUE_EQUALS, .key = "/a", .value = old, .n_value = strlen(old)}};
+        const struct hfd_op op = {.kind = HFD_PUT, .key = "/a", .value = value};
+        const struct hfd_txn txn = {.compares = compares, .n_compares = 2, .ops = &op, .n_ops = 1};
+
+        int r = store_client_txn(store, &txn, &reply);
+        assert_true(r == 0 || r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+        if (r == 0) {
+                known = perhaps = last_number;
+                known_revision = reply.revision;
+        }
+        hf__buf_unref(value);
         store_reply_deinit(&reply);
 }
 
@@ -286,6 +318,7 @@ static void test_a_read_that_fails_returns_nothing(void **state) {
 
 static void test_a_write_that_fails_is_not_done(void **state) {
         try_all("writes.db", write_a);
+        try_all("compared.db", write_compared);
         try_all("conflicts.db", conflict);
         try_all("deletes.db", make_and_delete);
 }
@@ -342,6 +375,31 @@ static void test_a_watch_that_cannot_read_ends(void **state) {
         store->ops->free(store);
 }
 
+/* No write follows after which it would look again. */
+static void test_a_watch_of_the_past_that_cannot_read_ends(void **state) {
+        static struct watch_recorder recorder;
+        int n = 0;
+        bool hit;
+
+        start("past.db");
+        do {
+                write_a();
+                uint64_t first = known_revision;
+                write_a();
+                arm(n++, SQLITE_IOERR);
+                assert_int_equal(watch_recorder_start(&recorder, store, "/a", "/b", first), 0);
+                watch_recorder_await(&recorder, 2);
+                hit = disarm();
+                if (recorder.ended)
+                        assert_int_equal(recorder.error, HF_E_UNAVAILABLE);
+                else
+                        assert_int_equal(recorder.events[0].mod_revision, first);
+                watch_recorder_stop(&recorder);
+        } while (hit || n < 20);
+        expect_sound("past.db");
+        store->ops->free(store);
+}
+
 static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
         int n = 0, r;
 
@@ -365,16 +423,18 @@ static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
 /* Different failures have different errors: a full disk, a damaged file, and so on. */
 static void test_the_errors_of_sqlite_are_told_apart(void **state) {
         static const struct {
-                int code, error;
-        } cases[] = {{SQLITE_BUSY, HF_E_UNAVAILABLE}, {SQLITE_LOCKED, HF_E_UNAVAILABLE},
-                     {SQLITE_FULL, -ENOSPC},          {SQLITE_NOMEM, -ENOMEM},
-                     {SQLITE_READONLY, -EROFS},       {SQLITE_NOTADB, -EBADMSG},
-                     {SQLITE_CORRUPT, -EBADMSG},      {SQLITE_IOERR, -EIO},
-                     {SQLITE_IOERR_READ, -EIO},       {SQLITE_ERROR, -EIO}};
+                int code, error, cause;
+        } cases[] = {{SQLITE_BUSY, HF_E_UNAVAILABLE, 0}, {SQLITE_LOCKED, HF_E_UNAVAILABLE, 0},
+                     {SQLITE_FULL, -ENOSPC, 0},          {SQLITE_NOMEM, -ENOMEM, 0},
+                     {SQLITE_READONLY, -EROFS, 0},       {SQLITE_NOTADB, -EBADMSG, 0},
+                     {SQLITE_CORRUPT, -EBADMSG, 0},      {SQLITE_IOERR, -EIO, 0},
+                     {SQLITE_IOERR_READ, -EIO, 0},       {SQLITE_IOERR, -EIO, EIO},
+                     {SQLITE_IOERR, -ENOSPC, ENOSPC},    {SQLITE_ERROR, -EIO, 0}};
         struct store_reply reply;
 
         start("errors.db");
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                atomic_store(&cause, cases[i].cause);
                 do { /* until it is not the watcher that fails */
                         arm(0, cases[i].code);
                         int r = store_client_get(store, "/a", &reply);
@@ -390,6 +450,7 @@ static void test_the_errors_of_sqlite_are_told_apart(void **state) {
                 } while (disarm());
         }
         (void)disarm();
+        atomic_store(&cause, 0);
         expect_sound("errors.db");
         store->ops->free(store);
 }
@@ -400,6 +461,7 @@ int main(void) {
                 cmocka_unit_test(test_a_write_that_fails_is_not_done),
                 cmocka_unit_test(test_a_compaction_that_fails_can_be_repeated),
                 cmocka_unit_test(test_a_watch_that_cannot_read_ends),
+                cmocka_unit_test(test_a_watch_of_the_past_that_cannot_read_ends),
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_not_opened),
                 cmocka_unit_test(test_the_errors_of_sqlite_are_told_apart),
         };
