@@ -49,6 +49,7 @@ static struct {
          * writer. */
         _Atomic(const char *) fails_in, fails_on;
         atomic_int n_logged;         /* rows that the watcher has read from the file */
+        atomic_int n_looked_up;      /* keys whose newest row the writer has read from it */
         _Atomic(const char *) holds; /* the next step of the thread of this name waits */
         atomic_bool is_held, let_go;
         atomic_int n_releases, n_warnings;
@@ -86,6 +87,7 @@ static int step_or_fail(sqlite3_stmt *statement) {
 
         hold_if_wanted();
         atomic_fetch_add(&f.n_transactions, begins_with(text, "BEGIN IMMEDIATE"));
+        atomic_fetch_add(&f.n_looked_up, begins_with(text, "SELECT id, created, value IS NULL"));
         if (fails_in && begins_with(text, fails_in) &&
             is_thread(f.fails_on ? f.fails_on : "hfd-sql-write"))
                 return SQLITE_IOERR;
@@ -876,6 +878,26 @@ static void test_a_batch_that_fails_leaves_no_trace(void **state) {
         assert_int_equal(failing_memory_n_live(), n_live);
 }
 
+/* Clients that renew Leases write the same keys again and again. */
+static void test_a_key_that_a_batch_has_written_is_not_looked_up(void **state) {
+        open_store("remembered.db");
+        hold_writer();
+        start_puts(4);
+        atomic_store(&f.let_go, true);
+        await_done(4);
+        for (int round = 0; round < 3; round++) {
+                uint64_t first = atomic_load(&f.revision) - 3;
+                hold_writer();
+                int n_looked_up = atomic_load(&f.n_looked_up);
+                for (int i = 0; i < 4; i++)
+                        start_put_if(key_of(i), first + (uint64_t)i, count_done, NULL);
+                atomic_store(&f.let_go, true);
+                await_done(8 + 4 * round);
+                assert_int_equal(atomic_load(&f.n_looked_up), n_looked_up);
+        }
+        close_store();
+}
+
 static void start_large(const char *key, char content, size_t n) {
         struct hf__buf *value = hf__buf_new(n);
         const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
@@ -958,6 +980,7 @@ int main(void) {
                 cmocka_unit_test(test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits),
                 cmocka_unit_test(test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled),
                 cmocka_unit_test(test_a_batch_that_fails_leaves_no_trace),
+                cmocka_unit_test(test_a_key_that_a_batch_has_written_is_not_looked_up),
                 cmocka_unit_test(test_a_large_batch_that_fails_is_not_written_later),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);
