@@ -37,19 +37,23 @@ static atomic_int failure;                /* of SQLite: what that one returns */
 static atomic_bool has_failed;
 static _Thread_local bool failed_last; /* this thread's last call was the one */
 
-static bool fails(void) {
-        failed_last = atomic_fetch_sub(&calls_left, 1) == 0;
+static atomic_bool only_prepares; /* are counted, and fail */
+
+static bool fails(bool prepares) {
+        failed_last =
+                (prepares || !atomic_load(&only_prepares)) && atomic_fetch_sub(&calls_left, 1) == 0;
         if (failed_last)
                 atomic_store(&has_failed, true);
         return failed_last;
 }
 
 static int bad_step(sqlite3_stmt *statement) {
-        return fails() ? atomic_load(&failure) : real.step(statement);
+        return fails(false) ? atomic_load(&failure) : real.step(statement);
 }
 static int bad_prepare(sqlite3 *db, const char *text, int n, unsigned flags, sqlite3_stmt **ret,
                        const char **ret_tail) {
-        return fails() ? atomic_load(&failure) : real.prepare_v3(db, text, n, flags, ret, ret_tail);
+        return fails(true) ? atomic_load(&failure)
+                           : real.prepare_v3(db, text, n, flags, ret, ret_tail);
 }
 static int bad_errcode(sqlite3 *db) {
         return failed_last ? atomic_load(&failure) : real.errcode(db);
@@ -316,6 +320,35 @@ static void test_a_read_that_fails_returns_nothing(void **state) {
         store->ops->free(store);
 }
 
+/* A store prepares each statement when it first uses it. */
+static void test_a_statement_that_cannot_be_prepared_is_an_error(void **state) {
+        struct hf_status status = {0};
+        int n = 0;
+        bool hit;
+
+        start("prepared.db");
+        for (int i = 0; i < 8; i++)
+                assert_true(store_client_put(store, "/e", "x") > 0);
+        old_revision = known_revision;
+        old_value = known;
+        store->ops->free(store);
+        atomic_store(&only_prepares, true);
+        do {
+                assert_int_equal(open_store("prepared.db", &status), 0);
+                arm(n++, SQLITE_IOERR);
+                read_everything();
+                conflict();
+                write_compared();
+                make_and_delete();
+                hit = disarm();
+                read_everything(); /* may find a transaction that did not end */
+                expect_sound("prepared.db");
+                store->ops->free(store);
+        } while (hit);
+        atomic_store(&only_prepares, false);
+        assert_true(n > 12);
+}
+
 static void test_a_write_that_fails_is_not_done(void **state) {
         try_all("writes.db", write_a);
         try_all("compared.db", write_compared);
@@ -458,6 +491,7 @@ static void test_the_errors_of_sqlite_are_told_apart(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_read_that_fails_returns_nothing),
+                cmocka_unit_test(test_a_statement_that_cannot_be_prepared_is_an_error),
                 cmocka_unit_test(test_a_write_that_fails_is_not_done),
                 cmocka_unit_test(test_a_compaction_that_fails_can_be_repeated),
                 cmocka_unit_test(test_a_watch_that_cannot_read_ends),

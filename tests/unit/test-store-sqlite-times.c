@@ -34,6 +34,7 @@
 #include "patience.h"
 #include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/file_check.h"
+#include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
@@ -803,6 +804,41 @@ static void test_a_watch_gets_own_writes_from_memory(void **state) {
         close_store();
 }
 
+static void *free_store(void *ctx) {
+        close_store();
+        return NULL;
+}
+
+static bool is_drained(void) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(f.store);
+
+        pthread_mutex_lock(&sqlite->mu);
+        bool drained = sqlite->drained;
+        pthread_mutex_unlock(&sqlite->mu);
+        return drained;
+}
+
+/* The watcher ends without having looked at a commit that came while it was busy. */
+static void test_a_commit_at_the_end_leaves_nothing(void **state) {
+        size_t n_live = failing_memory_n_live();
+        pthread_t thread;
+
+        open_store("end.db");
+        put_one_by_one(1);
+        (void)start_watch();
+        atomic_store(&holds_events, true);
+        put_one_by_one(1);
+        PATIENCE_AWAIT(atomic_load(&f.is_held));
+        put_one_by_one(1);
+        assert_int_equal(pthread_create(&thread, NULL, free_store, NULL), 0);
+        PATIENCE_AWAIT(is_drained());
+        atomic_store(&f.let_go, true);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(atomic_load(&watch_ended));
+        assert_int_equal(atomic_load(&watch_error), HF_E_CANCELED);
+        assert_int_equal(failing_memory_n_live(), n_live);
+}
+
 /* Then it reads the rows to see whether there are any. */
 static void test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits(void **state) {
         struct hfd_store *others = NULL;
@@ -977,6 +1013,7 @@ int main(void) {
                 cmocka_unit_test(test_a_watch_misses_nothing_for_lack_of_memory),
                 cmocka_unit_test(test_a_watch_reads_what_others_have_written_before),
                 cmocka_unit_test(test_a_watch_gets_own_writes_from_memory),
+                cmocka_unit_test(test_a_commit_at_the_end_leaves_nothing),
                 cmocka_unit_test(test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits),
                 cmocka_unit_test(test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled),
                 cmocka_unit_test(test_a_batch_that_fails_leaves_no_trace),

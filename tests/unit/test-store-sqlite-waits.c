@@ -44,7 +44,7 @@ static sqlite3 *other; /* another program's connection */
 static atomic_bool waits_for_ever, has_no_inotify, has_no_notices;
 static atomic_bool dies_at_notice, has_no_room_for_notice;
 static atomic_int shortest_wait, longest_wait; /* of the watcher */
-static atomic_int n_notices;
+static atomic_int n_notices, n_noticed; /* given; and waits of the watcher that one has ended */
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -318,7 +318,9 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
                 atomic_store(&shortest_wait, timeout);
         if (n == 2 && timeout > atomic_load(&longest_wait))
                 atomic_store(&longest_wait, timeout);
-        return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+        int r = __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+        atomic_fetch_add(&n_noticed, n == 2 && r > 0 && fds[1].revents != 0);
+        return r;
 }
 
 static void await_sleep(void) {
@@ -557,6 +559,22 @@ static void test_only_a_write_gives_a_notice(void **state) {
         close_store();
 }
 
+/* Otherwise it would wake again and again. */
+static void test_a_notice_wakes_the_watcher_once(void **state) {
+        open_store("once.db");
+        await_sleep();
+        atomic_store(&n_notices, 0);
+        atomic_store(&n_noticed, 0);
+        for (int i = 0; i < 20; i++) {
+                uint64_t iterations = store->ops->iterations(store);
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                PATIENCE_AWAIT(store->ops->iterations(store) > iterations);
+        }
+        await_sleep();
+        assert_in_range(atomic_load(&n_noticed), 1, 20);
+        close_store();
+}
+
 /* Nor does a stop wait for the watcher's next look. */
 static void test_a_stop_ends_the_watches_at_once(void **state) {
         static struct watch_recorder recorder;
@@ -669,6 +687,7 @@ int main(void) {
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
                 cmocka_unit_test(test_only_a_write_gives_a_notice),
+                cmocka_unit_test(test_a_notice_wakes_the_watcher_once),
                 cmocka_unit_test(test_a_stop_ends_the_watches_at_once),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
                 cmocka_unit_test(test_the_commits_of_others_wake_the_watcher),
