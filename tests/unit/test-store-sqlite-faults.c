@@ -336,6 +336,7 @@ static void test_a_statement_that_cannot_be_prepared_is_an_error(void **state) {
         do {
                 assert_int_equal(open_store("prepared.db", &status), 0);
                 arm(n++, SQLITE_IOERR);
+                list_at(old_revision, old_value); /* the first that searches for a version */
                 read_everything();
                 conflict();
                 write_compared();

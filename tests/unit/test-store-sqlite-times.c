@@ -597,6 +597,7 @@ static void test_the_replies_of_a_batch_wake_another_thread(void **state) {
 
 /* The writer is busy, so the write ends by its deadline alone; not before it, and not after. */
 static void test_an_operation_ends_at_its_deadline(void **state) {
+        size_t n_live = failing_memory_n_live();
         struct hf__buf *value = hf__buf_copy("x", 1);
         const struct hfd_op op = {.kind = HFD_PUT, .key = "/a", .value = value};
         const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
@@ -621,6 +622,7 @@ static void test_an_operation_ends_at_its_deadline(void **state) {
         store_reply_deinit(&reply);
         atomic_store(&f.let_go, true);
         close_store();
+        assert_int_equal(failing_memory_n_live(), n_live);
 }
 
 static void must_not_be_called(void *ctx, const struct hfd_store_reply *reply) { assert(false); }
