@@ -3,7 +3,7 @@
 of a real holdfastd over etcd, or over a file with the STORE "sqlite": its CPU, memory, threads and sockets, the server's CPU, and CPU per
 renewal beside a bare PUT by the same client at the same rate in the same run. Then the release of all at once, beside its bounds in the
 same run: as many bare PUTs by the same client as fast as they go, as many transactions of the store alone (store-burst.c), and the CPU of
-all three processes divided by the processors."""
+all three processes divided by the processors. It fails if a renewal costs the electors more CPU than RATIO_MAX bare PUTs."""
 import json
 import os
 import pathlib
@@ -14,6 +14,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 import holdfastd  # noqa: E402
 
 BENCH = holdfastd.BUILD / "tests" / "bench"
+# The aim is 1, and 0.76 to 1.06 were measured: the two halves of a run do not find the machine equally busy.
+RATIO_MAX = 1.25
 
 
 def run(*argv):
@@ -57,11 +59,14 @@ def main():
           f"{before['rss_kib'] / 1024:.1f} MB before; {leading['threads']} threads, {leading['sockets']} sockets; {r['after']['rss_kib'] / 1024:.1f} MB after")
     print(f"leading: {lead['updates'] / lead['seconds']:.0f} renewals/s of {lead['calls'] / lead['seconds']:.0f} calls/s; CPU per second: "
           f"{lead['own_cpu'] / lead['seconds'] * 1e3:.1f} ms of the electors, {lead['server_cpu'] / lead['seconds'] * 1e3:.1f} ms of the server")
+    ratios = {}
     for who, field in (("electors", "own_cpu"), ("server", "server_cpu")):
         renewal, put = lead[field] / lead["updates"] * 1e6, bare[field] / bare["updates"] * 1e6
-        print(f"CPU of the {who} per renewal {renewal:.0f} us, per bare PUT {put:.0f} us: {renewal / put:.2f}")
+        ratios[who] = renewal / put
+        print(f"CPU of the {who} per renewal {renewal:.0f} us, per bare PUT {put:.0f} us: {ratios[who]:.2f}")
     print(f"bare PUTs: {bare['updates'] / bare['seconds']:.0f}/s, failed {r['failed']}")
     print_release(n, r, alone)
+    assert ratios["electors"] <= RATIO_MAX, f"a renewal costs the electors {ratios['electors']:.2f} bare PUTs, more than {RATIO_MAX}"
 
 
 if __name__ == "__main__":

@@ -229,6 +229,53 @@ def test_errors_of_a_real_server_are_mapped(cluster):
     assert probe(config, "get", "v1/configmaps", "default", "two")[0][0] == NOT_FOUND  # the fence had rejected the write
 
 
+def owners(applied):
+    """Which keys of its data each manager owns."""
+    return {entry["manager"]: sorted(key[2:] for key in entry["fieldsV1"].get("f:data", {}) if key != ".")
+            for entry in applied["metadata"]["managedFields"]}
+
+
+def test_the_library_applies(cluster):
+    """Server-side apply by the client: it creates the object and then changes what is the manager's. What another manager
+    owns is a conflict, unless the request forces it."""
+    config = cluster.instance("server").wait_ready().kubeconfig
+
+    def apply(manager, data, query=""):
+        said, text = probe(config, "apply", "v1/configmaps", "default", "shared", query=f"fieldManager={manager}{query}",
+                           body={**configmap("shared"), "data": data})
+        return said[0], json.loads(text[0]) if said[0] == 0 else (said, text)
+    error, made = apply("one", {"a": "1", "b": "1"})
+    assert (error, made["data"], owners(made)) == (0, {"a": "1", "b": "1"}, {"one": ["a", "b"]})
+    error, same = apply("one", {"a": "1", "b": "1"})
+    assert error == 0 and same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    error, (said, text) = apply("two", {"b": "2", "c": "2"})
+    assert said[:3] == (CONFLICT, 409, "Conflict") and '"one"' in text[0] and ".data.b" in text[0]
+    error, shared = apply("two", {"b": "2", "c": "2"}, "&force=true")
+    assert (error, shared["data"], owners(shared)) == (0, {"a": "1", "b": "2", "c": "2"}, {"one": ["a"], "two": ["b", "c"]})
+    error, less = apply("two", {"c": "2"})
+    assert (error, less["data"], owners(less)) == (0, {"a": "1", "c": "2"}, {"one": ["a"], "two": ["c"]})
+    assert json.loads(probe(config, "get", "v1/configmaps", "default", "shared")[1][0])["data"] == less["data"]
+    body = {**configmap("shared"), "data": {}}
+    said, text = probe(config, "apply", "v1/configmaps", "default", "shared", body=body)
+    assert said[:3] == (INVALID, 422, "Invalid") and "fieldManager" in text[0]
+    said, text = probe(config, "apply", "v1/configmaps", "default", "shared", query="fieldManager=one&force=true", body=body,
+                       fence="default/nobody;7;me")
+    assert said[:3] == (STALE_TERM, 409, "Conflict")
+
+
+def test_the_library_patches(cluster):
+    """Each other kind of patch reaches the server as what it is."""
+    config = cluster.instance("server").wait_ready().kubeconfig
+    assert probe(config, "create", "v1/configmaps", "default", body={**configmap("one"), "data": {"a": "1", "b": "1"}})[0][0] == 0
+    for kind, body, expected in (("merge", {"data": {"a": None, "c": "2"}}, {"b": "1", "c": "2"}),
+                                 ("strategic", {"data": {"$patch": "replace", "d": "3"}}, {"d": "3"}),
+                                 ("json", [{"op": "test", "path": "/data/d", "value": "3"}, {"op": "move", "from": "/data/d", "path": "/data/e"}],
+                                  {"e": "3"})):
+        said, text = probe(config, kind, "v1/configmaps", "default", "one", body=body)
+        assert said[0] == 0 and json.loads(text[0])["data"] == expected, (kind, said, text)
+    assert probe(config, "merge", "v1/configmaps", "default", "none", body={})[0][:2] == (NOT_FOUND, 404)
+
+
 def test_unknown_users_are_unauthorized(cluster):
     server = cluster.instance("server").wait_ready()
     whole = server.config()

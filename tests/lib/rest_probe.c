@@ -2,11 +2,12 @@
 /*
  * Makes one request or watch with the REST client against a real server, and prints its outcome.
  *
- *      rest-probe KUBECONFIG get|list|create|update|delete|watch GROUP/VERSION/PLURAL
- *                 NAMESPACE NAME [--query Q] [--body B] [--fence F] [--from REVISION]
+ *      rest-probe KUBECONFIG VERB GROUP/VERSION/PLURAL NAMESPACE NAME [--query Q] [--body B]
+ *                 [--fence F] [--from REVISION]
  *
- * An empty NAMESPACE or NAME means none. stdout: `<hf_error> <http code> <reason> <fence echoed>`,
- * then a line with the message or the body. A watch prints a line per event before that.
+ * VERB: get, list, create, update, delete, watch, or a kind of patch: merge, json, strategic,
+ * apply. An empty NAMESPACE or NAME means none. stdout: `<hf_error> <http code> <reason> <fence
+ * echoed>`, then a line with the message or the body. A watch prints a line per event before that.
  */
 #include <errno.h>
 #include <signal.h>
@@ -50,11 +51,25 @@ static void on_event(void *ctx, const struct hf_event *event) {
         fflush(stdout);
 }
 
-static int verb_of(const char *word, enum hf_verb *ret_verb) {
-        static const char *const words[] = {"get", "list", "create", "update", "delete"};
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-                if (strcmp(words[i], word) == 0) {
-                        *ret_verb = (enum hf_verb)i;
+static int set_verb(struct hf_request *request, const char *word) {
+        static const struct {
+                const char *word;
+                enum hf_verb verb;
+                enum hf_patch patch;
+        } verbs[] = {{"get", HF_VERB_GET, 0},
+                     {"list", HF_VERB_LIST, 0},
+                     {"create", HF_VERB_CREATE, 0},
+                     {"update", HF_VERB_UPDATE, 0},
+                     {"delete", HF_VERB_DELETE, 0},
+                     {"merge", HF_VERB_PATCH, HF_PATCH_MERGE},
+                     {"json", HF_VERB_PATCH, HF_PATCH_JSON},
+                     {"strategic", HF_VERB_PATCH, HF_PATCH_STRATEGIC},
+                     {"apply", HF_VERB_PATCH, HF_PATCH_APPLY}};
+
+        for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
+                if (strcmp(verbs[i].word, word) == 0) {
+                        request->verb = verbs[i].verb;
+                        request->patch = verbs[i].patch;
                         return 0;
                 }
         return -EINVAL;
@@ -104,7 +119,7 @@ static int start(struct hf_client *client, char **argv, int argc, struct probe *
         }
         if (strcmp(argv[2], "watch") == 0)
                 return hf_client_watch(client, &spec, on_event, on_end, probe, NULL);
-        int r = verb_of(argv[2], &request.verb);
+        int r = set_verb(&request, argv[2]);
         return r != 0 ? r : hf_client_request(client, &request, on_reply, probe, NULL);
 }
 

@@ -12,7 +12,7 @@ static void on_event(void *ctx, const struct hfd_watch_event *events, size_t n) 
         struct watch_recorder *recorder = ctx;
 
         pthread_mutex_lock(&recorder->mu);
-        assert(!recorder->ended);
+        assert(!recorder->ended && n > 0);
         recorder->events =
                 reallocarray(recorder->events, recorder->n + n, sizeof *recorder->events);
         assert(recorder->events);

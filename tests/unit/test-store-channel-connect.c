@@ -274,7 +274,7 @@ static void test_a_socket_sends_at_once_and_probes_its_peer(void **state) {
         assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &n), 0);
         assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, &n), 0);
         assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, &n), 0);
-        assert_true(idle + interval * count <= 120);
+        assert_true(idle + interval * count <= 60);
         int nodelay = 0;
         assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &n), 0);
         assert_int_not_equal(nodelay, 0);

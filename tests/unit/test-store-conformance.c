@@ -220,6 +220,40 @@ static void test_a_transaction_is_atomic(void **state) {
         hf__buf_unref(value);
 }
 
+/* What a write knows of the key that it is compared with is not taken for that of its own key. */
+static void test_a_write_may_depend_on_another_key(void **state) {
+        struct store_fixture *f = *state;
+        char a[128], b[128];
+        struct hf__buf *value = hf__buf_copy("new", 3);
+        struct store_reply list;
+
+        snprintf(a, sizeof a, "%s", store_fixture_key(f, "a"));
+        snprintf(b, sizeof b, "%s", store_fixture_key(f, "b"));
+        uint64_t first = store_client_put(f->store, a, "1");
+        uint64_t created = store_client_put(f->store, b, "1");
+        struct hfd_compare compare = {.kind = HFD_MOD_EQUALS, .key = a, .revision = first};
+        struct hfd_op op = {.kind = HFD_PUT, .key = b, .value = value};
+        struct hfd_txn txn = {.compares = &compare, .n_compares = 1, .ops = &op, .n_ops = 1};
+
+        assert_int_equal(store_client_txn(f->store, &txn, NULL), 0);
+        assert_int_equal(store_client_list(f->store, f->prefix, NULL, 0, 0, false, &list), 0);
+        assert_int_equal(list.n_kvs, 2);
+        assert_int_equal(list.kvs[0].mod_revision, first);
+        assert_int_equal(list.kvs[1].mod_revision, created + 1);
+        assert_int_equal(list.kvs[1].create_revision, created);
+        store_reply_deinit(&list);
+        op.kind = HFD_DELETE;
+        assert_int_equal(store_client_txn(f->store, &txn, NULL), 0);
+        assert_int_equal(store_client_mod_revision(f->store, a), first);
+        assert_int_equal(store_client_mod_revision(f->store, b), 0);
+        op.kind = HFD_PUT;
+        assert_int_equal(store_client_txn(f->store, &txn, NULL), 0);
+        assert_int_equal(store_client_list(f->store, b, NULL, 0, 0, false, &list), 0);
+        assert_int_equal(list.kvs[0].create_revision, created + 3);
+        store_reply_deinit(&list);
+        hf__buf_unref(value);
+}
+
 static void test_a_transaction_without_effect_makes_no_revision(void **state) {
         struct store_fixture *f = *state;
         uint64_t before = store_client_revision(f->store);
@@ -514,6 +548,7 @@ int main(void) {
                 STORE_TEST(test_values_are_compared_by_prefix),
                 STORE_TEST(test_a_fence_compares_term_and_identity),
                 STORE_TEST(test_a_transaction_is_atomic),
+                STORE_TEST(test_a_write_may_depend_on_another_key),
                 STORE_TEST(test_a_transaction_without_effect_makes_no_revision),
                 STORE_TEST(test_misuse_is_refused),
                 STORE_TEST(test_a_transaction_of_maximum_size_succeeds),

@@ -66,6 +66,7 @@ static void use_watch(struct hfd_store *store) {
         if (r != 0)
                 return;
         const struct hfd_grpc_request request = held_etcd_latest()->request;
+        assert(request.body && request.probe);
         send_event(&request);
         held_etcd_fail(HF_E_CANCELED);
         request.on_release(request.ctx);

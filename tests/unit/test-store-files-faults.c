@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "count_descriptors.h"
+#include "server/storage/sqlite/database.h"
 #include "server/storage/sqlite/engine/sqlite_library.h"
 #include "server/storage/sqlite/files/backup.h"
 #include "server/storage/sqlite/files/file_check.h"
@@ -37,9 +38,10 @@ static atomic_int calls_left = INT32_MAX; /* before one fails */
 static atomic_int failure;                /* what that one returns */
 static atomic_bool has_failed;
 static _Thread_local bool failed_last; /* this thread's last call was the one */
+static _Thread_local bool is_tester;   /* the calls of the store's own threads do not fail */
 
 static bool fails(void) {
-        failed_last = atomic_fetch_sub(&calls_left, 1) == 0;
+        failed_last = is_tester && atomic_fetch_sub(&calls_left, 1) == 0;
         if (failed_last)
                 atomic_store(&has_failed, true);
         return failed_last;
@@ -62,8 +64,24 @@ static int bad_prepare(sqlite3 *db, const char *text, int n, sqlite3_stmt **ret,
                        const char **ret_tail) {
         return fails() ? failure : real.prepare_v2(db, text, n, ret, ret_tail);
 }
+static bool other_is_first; /* another process makes the tables of new.db before the store does */
+
+static void let_other_be_first(const char *text) {
+        struct hfd_sqlite_db db;
+        struct hf_status status = {0};
+
+        if (!other_is_first || strcmp(text, "BEGIN IMMEDIATE") != 0)
+                return;
+        const char *path = sqlite_fixture_path("new.db");
+        other_is_first = false;
+        assert_int_equal(hfd_sqlite_db_open(&db, path, true, &status), 0);
+        assert_int_equal(hfd_sqlite_db_fill(&db, path, &status), 0);
+        hfd_sqlite_db_close(&db);
+}
+
 static int bad_exec(sqlite3 *db, const char *text, int (*row)(void *, int, char **, char **),
                     void *ctx, char **reterr_message) {
+        let_other_be_first(text);
         return fails() ? failure : real.exec(db, text, row, ctx, reterr_message);
 }
 static int bad_persistent(sqlite3 *db, const char *text, int n, unsigned flags, sqlite3_stmt **ret,
@@ -90,6 +108,7 @@ static int set_up(void **state) {
 
         if (sqlite_fixture_setup(state) != 0 || hfd_sqlite_load(&status) != 0)
                 return 1;
+        is_tester = true;
         real = hfd_sqlite;
         hfd_sqlite.step = bad_step;
         hfd_sqlite.prepare_v2 = bad_prepare;
@@ -269,8 +288,8 @@ static void fail_each_call_of_start(bool is_new, int code) {
                 r = open_store(&store, &status);
                 disarm();
                 assert_true((r == 0) == (store != NULL));
+                assert_true((r != 0) == atomic_load(&has_failed)); /* no failure is passed over */
                 if (r != 0) {
-                        assert_true(atomic_load(&has_failed));
                         assert_non_null(strstr(status.message, "new.db"));
                         assert_int_equal(count_descriptors(), n_descriptors);
                         assert_int_equal(open_store(&store, &status), 0);
@@ -288,6 +307,30 @@ static void test_a_start_that_fails_can_be_repeated(void **state) {
         fail_each_call_of_start(false, SQLITE_FULL);
 }
 
+static void test_two_processes_make_one_store(void **state) {
+        struct hfd_store *store = NULL;
+        struct hf_status status = {0};
+
+        remove_store("new.db");
+        other_is_first = true;
+        assert_int_equal(open_store(&store, &status), 0);
+        assert_false(other_is_first);
+        assert_true(store_client_put(store, "/registry/a", "x") > 0);
+        store->ops->free(store);
+        expect_sound("new.db");
+}
+
+/* Another process may hold SQLite's lock for a moment. */
+static void test_a_store_waits_for_the_locks_of_others(void **state) {
+        struct hfd_store *store = NULL;
+        struct hf_status status = {0};
+
+        longest_wait = 0;
+        assert_int_equal(open_store(&store, &status), 0);
+        assert_true(longest_wait >= 1000);
+        store->ops->free(store);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_check_that_fails_says_so),
@@ -295,6 +338,8 @@ int main(void) {
                 cmocka_unit_test(test_a_restore_that_fails_leaves_no_file),
                 cmocka_unit_test(test_a_shrink_that_fails_leaves_a_sound_file),
                 cmocka_unit_test(test_a_start_that_fails_can_be_repeated),
+                cmocka_unit_test(test_two_processes_make_one_store),
+                cmocka_unit_test(test_a_store_waits_for_the_locks_of_others),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);
 }

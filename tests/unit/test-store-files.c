@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -37,15 +38,38 @@
 static const struct hf_host host = {.size = sizeof(struct hf_host)};
 static struct hf_status status;
 
-static long file_system; /* the type that the kernel reports; 0 = the real one */
+static long file_system;             /* the type that the kernel reports; 0 = the real one */
+static const char *remote_directory; /* it reports this type for paths with this; NULL = all */
 
 int __real_statfs64(const char *path, struct statfs *ret);
 int __wrap_statfs64(const char *path, struct statfs *ret);
 int __wrap_statfs64(const char *path, struct statfs *ret) {
         int r = __real_statfs64(path, ret);
 
-        if (file_system)
+        if (file_system && (!remote_directory || strstr(path, remote_directory)))
                 ret->f_type = file_system;
+        return r;
+}
+
+/* The answer to the question who holds a lock. NULL: that of the kernel. */
+static const struct flock *lock_of_others;
+static int lock_error; /* errno of that question; 0 = none */
+
+int __real_fcntl64(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, ...);
+int __wrap_fcntl64(int fd, int command, ...) {
+        va_list args;
+
+        va_start(args, command);
+        void *arg = va_arg(args, void *);
+        va_end(args);
+        if (command == F_OFD_GETLK && lock_error != 0) {
+                errno = lock_error;
+                return -1;
+        }
+        int r = __real_fcntl64(fd, command, arg);
+        if (command == F_OFD_GETLK && lock_of_others)
+                *(struct flock *)arg = *lock_of_others;
         return r;
 }
 
@@ -328,6 +352,8 @@ static void test_damage_of_the_file_is_found(void **state) {
         ok(backup("bytes.db", "bytes-3.db"));
         overwrite("bytes.db", 3 * 4096 + 8, 64);
         assert_true(check("bytes.db") > 0);
+        assert_non_null(strstr(reported, "SQLite: "));
+        assert_null(strstr(reported, "*** in database")); /* a heading, which says nothing */
         expect_refused(backup("bytes.db", "never.db"), HF_E_INVALID, "");
         assert_int_equal(truncate(sqlite_fixture_path("bytes-2.db"), 2 * 4096), 0);
         assert_true(check("bytes-2.db") > 0);
@@ -386,6 +412,30 @@ static void test_a_backup_replaces_nothing(void **state) {
         assert_int_equal(symlink("nowhere", sqlite_fixture_path("d.db")), 0);
         expect_refused(backup("a.db", "d.db"), HF_E_EXISTS, "d.db exists");
         store->ops->free(store);
+}
+
+/* SQLite would take the files beside the target for the target's own, so all their names must fit
+ * into a path. The longest one ends in -journal. */
+static void test_a_target_has_room_for_the_names_beside_it(void **state) {
+        const char *directory = sqlite_fixture_path("");
+        struct hfd_store *store = open_store("short.db");
+        char source[128], target[PATH_MAX];
+
+        store->ops->free(store);
+        (void)snprintf(source, sizeof source, "%s", sqlite_fixture_path("short.db"));
+        for (size_t n = PATH_MAX - 9; n <= PATH_MAX - 8; n++) {
+                size_t n_directory = strlen(directory);
+                memcpy(target, directory, n_directory);
+                memset(target + n_directory, '/', n - n_directory);
+                strcpy(target + n - 4, "t.db");
+                int r = hfd_sqlite_backup(source, target, &status);
+                if (n == PATH_MAX - 9)
+                        ok(r);
+                else
+                        expect_refused(r, HF_E_TOO_LARGE, "the path is too long");
+                assert_int_equal(count_files("t.db"), n == PATH_MAX - 9 ? 1 : 0);
+                (void)unlink(target);
+        }
 }
 
 /* ---- restore ---- */
@@ -603,6 +653,39 @@ static void test_a_file_that_is_used_is_not_shrunk(void **state) {
         ok(hfd_sqlite_shrink(sqlite_fixture_path("used.db"), &shrunk, &status));
 }
 
+/* The kernel knows no process if the holder is in another PID namespace. */
+static void test_a_lock_of_an_unknown_process_is_a_use(void **state) {
+        const struct flock lock = {.l_type = F_WRLCK, .l_pid = 0};
+        struct hfd_store *store = open_store("foreign.db");
+        char path[128];
+
+        store->ops->free(store);
+        (void)snprintf(path, sizeof path, "%s", sqlite_fixture_path("foreign.db"));
+        lock_of_others = &lock;
+        int r = hfd_sqlite_check_unused(path, &status);
+        lock_of_others = NULL;
+        expect_refused(r, HF_E_BUSY, "foreign.db is used by another process: ");
+        lock_error = ENOLCK;
+        r = hfd_sqlite_check_unused(path, &status);
+        lock_error = 0;
+        expect_refused(r, -ENOLCK, "cannot ask for the locks of ");
+}
+
+static void test_a_store_without_writes_is_shrunk(void **state) {
+        struct hfd_store *store = open_store("unwritten.db");
+        struct hfd_sqlite_shrunk shrunk;
+
+        store->ops->free(store);
+        ok(hfd_sqlite_shrink(sqlite_fixture_path("unwritten.db"), &shrunk, &status));
+        assert_int_equal(shrunk.revision, 0);
+        assert_int_equal(shrunk.n_removed, 0);
+        expect_no_fault("unwritten.db");
+        (void)sqlite_fixture_sql("unwritten.db",
+                                 "INSERT INTO versions VALUES(-16, 0, -1, '/a', x'')");
+        expect_refused(hfd_sqlite_shrink(sqlite_fixture_path("unwritten.db"), &shrunk, &status),
+                       HF_E_INVALID, "unwritten.db is damaged: a revision in it is negative");
+}
+
 static void test_shrinking_leaves_the_current_versions_and_the_revision(void **state) {
         struct hfd_store *store = open_store("large.db");
         struct hfd_sqlite_shrunk shrunk;
@@ -678,10 +761,35 @@ static void test_a_network_file_system_is_refused(void **state) {
         file_system = 0;
 }
 
+/* SQLite has its log and its locks beside the file, and not beside the link. */
+static void test_a_link_to_a_network_file_system_is_refused(void **state) {
+        struct hfd_store *store = NULL;
+        char target[256];
+
+        assert_int_equal(mkdir(sqlite_fixture_path("remote-dir"), 0700), 0);
+        (void)snprintf(target, sizeof target, "%s", sqlite_fixture_path("remote-dir/a.db"));
+        store = open_store("remote-dir/a.db");
+        store->ops->free(store);
+        assert_int_equal(unlink(sqlite_fixture_path("remote-dir/a.db-notify")), 0);
+        assert_int_equal(symlink(target, sqlite_fixture_path("near.db")), 0);
+        file_system = 0x6969;
+        remote_directory = "remote-dir";
+        int r = hfd_sqlite_store_new(&host, sqlite_fixture_path("near.db"), true, &store, &status);
+        file_system = 0;
+        remote_directory = NULL;
+        expect_refused(r, HF_E_INVALID, "remote-dir/a.db is on a network file system (NFS)");
+        assert_int_equal(access(sqlite_fixture_path("remote-dir/a.db-notify"), F_OK), -1);
+        assert_int_equal(unlink(target), 0);
+        (void)unlink(sqlite_fixture_path("remote-dir/a.db-wal"));
+        (void)unlink(sqlite_fixture_path("remote-dir/a.db-shm"));
+        assert_int_equal(rmdir(sqlite_fixture_path("remote-dir")), 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_first_command_loads_sqlite),
                 cmocka_unit_test(test_a_network_file_system_is_refused),
+                cmocka_unit_test(test_a_link_to_a_network_file_system_is_refused),
                 cmocka_unit_test(test_a_sound_file_has_no_faults),
                 cmocka_unit_test(test_damage_of_the_contents_is_found),
                 cmocka_unit_test(test_what_looks_like_damage_is_none),
@@ -689,6 +797,7 @@ int main(void) {
                 cmocka_unit_test(test_damage_of_the_file_is_found),
                 cmocka_unit_test(test_a_backup_has_the_state_of_its_time),
                 cmocka_unit_test(test_a_backup_replaces_nothing),
+                cmocka_unit_test(test_a_target_has_room_for_the_names_beside_it),
                 cmocka_unit_test(test_a_backup_that_cannot_be_written_names_the_target),
                 cmocka_unit_test(test_a_source_that_is_damaged_is_not_a_full_disk),
                 cmocka_unit_test(test_no_descriptor_is_left),
@@ -698,6 +807,8 @@ int main(void) {
                 cmocka_unit_test(test_the_prefixes_of_a_backup_are_named),
                 cmocka_unit_test(test_a_restore_needs_a_free_name),
                 cmocka_unit_test(test_a_file_that_is_used_is_not_shrunk),
+                cmocka_unit_test(test_a_lock_of_an_unknown_process_is_a_use),
+                cmocka_unit_test(test_a_store_without_writes_is_shrunk),
                 cmocka_unit_test(test_shrinking_leaves_the_current_versions_and_the_revision),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);

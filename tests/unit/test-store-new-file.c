@@ -215,6 +215,18 @@ static void test_a_missing_file_needs_a_directory(void **state) {
         assert_int_equal(hfd_sqlite_check_place(at("missing/none"), &status), 0);
 }
 
+/* A directory is left to SQLite, which names it. */
+static void test_only_a_regular_file_can_be_a_store(void **state) {
+        assert_int_equal(mkfifo(at("pipe"), 0600), 0);
+        expect_message(hfd_sqlite_check_place(at("pipe"), &status), HF_E_INVALID,
+                       "pipe cannot be opened: it is not a regular file");
+        expect_message(hfd_sqlite_check_header(at("pipe"), &status), HF_E_INVALID,
+                       "pipe cannot be opened: it is not a regular file");
+        write_file(at("regular"), "x", 1);
+        assert_int_equal(hfd_sqlite_check_place(at("regular"), &status), 0);
+        assert_int_equal(hfd_sqlite_check_place(at("."), &status), 0);
+}
+
 static void test_numbers_are_compared(void **state) {
         assert_int_equal(hfd_sqlite_check_numbers(HFD_SQLITE_APPLICATION_ID,
                                                   HFD_SQLITE_SCHEMA_VERSION, "f", &status),
@@ -234,6 +246,7 @@ int main(void) {
                 cmocka_unit_test(test_what_cannot_be_made_is_said),
                 cmocka_unit_test(test_a_header_shows_whose_file_it_is),
                 cmocka_unit_test(test_a_missing_file_needs_a_directory),
+                cmocka_unit_test(test_only_a_regular_file_can_be_a_store),
                 cmocka_unit_test(test_numbers_are_compared),
         };
         return cmocka_run_group_tests(tests, pki_dir_make, pki_dir_remove);

@@ -116,12 +116,42 @@ static void test_freeing_ends_all_operations(void **state) {
         hf__buf_unref(value);
 }
 
+static void must_not_be_called(void *ctx, const struct hfd_store_reply *reply) { abort(); }
+static void must_not_be_sent(void *ctx, const struct hfd_watch_event *events, size_t n) { abort(); }
+static void must_not_be_ended(void *ctx, int error, const struct hf_status *status) { abort(); }
+
+static void test_a_stopped_store_refuses_everything(void **state) {
+        static const struct hfd_watch_handler handler = {.event = must_not_be_sent,
+                                                         .end = must_not_be_ended};
+        const struct hfd_op op = {.kind = HFD_DELETE, .key = "/a"};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        struct hfd_store *own = store_fixture_open();
+        const struct hfd_store_ops *ops = own->ops;
+        const hf_nsec until = in_msec(20000);
+
+        for (int i = 0; i < 2; i++) {
+                ops->stop(own);
+                assert_int_equal(ops->get(own, "/a", false, until, must_not_be_called, NULL),
+                                 HF_E_CLOSED);
+                assert_int_equal(ops->list(own, "/", NULL, 0, 0, false, until, must_not_be_called,
+                                           NULL),
+                                 HF_E_CLOSED);
+                assert_int_equal(ops->txn(own, &txn, until, must_not_be_called, NULL), HF_E_CLOSED);
+                assert_int_equal(ops->compact(own, 1, until, must_not_be_called, NULL),
+                                 HF_E_CLOSED);
+                assert_int_equal(ops->revision(own, until, must_not_be_called, NULL), HF_E_CLOSED);
+                assert_int_equal(ops->watch(own, "/", "0", 0, &handler, NULL, NULL), HF_E_CLOSED);
+        }
+        ops->free(own);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 STORE_TEST(test_a_deadline_ends_an_operation),
                 STORE_TEST(test_iterations_and_revision_increase),
                 STORE_TEST(test_callbacks_start_operations),
                 STORE_TEST(test_freeing_ends_all_operations),
+                STORE_TEST(test_a_stopped_store_refuses_everything),
         };
         return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

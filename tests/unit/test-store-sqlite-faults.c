@@ -37,22 +37,31 @@ static atomic_int failure;                /* of SQLite: what that one returns */
 static atomic_bool has_failed;
 static _Thread_local bool failed_last; /* this thread's last call was the one */
 
-static bool fails(void) {
-        failed_last = atomic_fetch_sub(&calls_left, 1) == 0;
+static atomic_bool only_prepares; /* are counted, and fail */
+
+static bool fails(bool prepares) {
+        failed_last =
+                (prepares || !atomic_load(&only_prepares)) && atomic_fetch_sub(&calls_left, 1) == 0;
         if (failed_last)
                 atomic_store(&has_failed, true);
         return failed_last;
 }
 
 static int bad_step(sqlite3_stmt *statement) {
-        return fails() ? atomic_load(&failure) : real.step(statement);
+        return fails(false) ? atomic_load(&failure) : real.step(statement);
 }
 static int bad_prepare(sqlite3 *db, const char *text, int n, unsigned flags, sqlite3_stmt **ret,
                        const char **ret_tail) {
-        return fails() ? atomic_load(&failure) : real.prepare_v3(db, text, n, flags, ret, ret_tail);
+        return fails(true) ? atomic_load(&failure)
+                           : real.prepare_v3(db, text, n, flags, ret, ret_tail);
 }
 static int bad_errcode(sqlite3 *db) {
         return failed_last ? atomic_load(&failure) : real.errcode(db);
+}
+static atomic_int cause; /* errno of the failure; 0 = the real one */
+
+static int errno_of_failure(sqlite3 *db) {
+        return atomic_load(&cause) != 0 ? atomic_load(&cause) : real.system_errno(db);
 }
 
 static void arm(int n, int error) {
@@ -76,6 +85,7 @@ static int set_up(void **state) {
         hfd_sqlite.step = bad_step;
         hfd_sqlite.prepare_v3 = bad_prepare;
         hfd_sqlite.errcode = bad_errcode;
+        hfd_sqlite.system_errno = errno_of_failure;
         return 0;
 }
 
@@ -102,6 +112,7 @@ static int put(const char *key, uint64_t *ret_revision) {
         const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
         const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
         int r = store_client_txn(store, &txn, &reply);
+        assert_int_equal(reply.status.error, r);
         *ret_revision = reply.revision;
         hf__buf_unref(value);
         store_reply_deinit(&reply);
@@ -135,6 +146,7 @@ static void read_a(void) {
 
         int r = store_client_get(store, "/a", &reply);
         assert_true(r == 0 || r == -EIO);
+        assert_int_equal(reply.status.error, r);
         assert_int_equal(reply.n_kvs, r == 0 ? 1 : 0);
         if (r == 0) {
                 check_value(&reply, 0);
@@ -174,6 +186,30 @@ static void conflict(void) {
         assert_int_equal(reply.n_kvs, r == HF_E_CONFLICT ? 1 : 0);
         if (r == HF_E_CONFLICT)
                 check_value(&reply, 0);
+        store_reply_deinit(&reply);
+}
+
+/* The compares hold, so a failure must not look like a conflict. */
+static void write_compared(void) {
+        char text[16], old[16];
+        struct store_reply reply;
+
+        (void)snprintf(old, sizeof old, "%d", known);
+        (void)snprintf(text, sizeof text, "%d", ++last_number);
+        struct hf__buf *value = hf__buf_copy(text, strlen(text));
+        const struct hfd_compare compares[] =
+                {{.kind = HFD_MOD_EQUALS, .key = "/a", .revision = known_revision},
+                 {.kind = HFD_VALUE_EQUALS, .key = "/a", .value = old, .n_value = strlen(old)}};
+        const struct hfd_op op = {.kind = HFD_PUT, .key = "/a", .value = value};
+        const struct hfd_txn txn = {.compares = compares, .n_compares = 2, .ops = &op, .n_ops = 1};
+
+        int r = store_client_txn(store, &txn, &reply);
+        assert_true(r == 0 || r == HF_E_UNAVAILABLE || r == HF_E_TIMEOUT);
+        if (r == 0) {
+                known = perhaps = last_number;
+                known_revision = reply.revision;
+        }
+        hf__buf_unref(value);
         store_reply_deinit(&reply);
 }
 
@@ -284,8 +320,39 @@ static void test_a_read_that_fails_returns_nothing(void **state) {
         store->ops->free(store);
 }
 
+/* A store prepares each statement when it first uses it. */
+static void test_a_statement_that_cannot_be_prepared_is_an_error(void **state) {
+        struct hf_status status = {0};
+        int n = 0;
+        bool hit;
+
+        start("prepared.db");
+        for (int i = 0; i < 8; i++)
+                assert_true(store_client_put(store, "/e", "x") > 0);
+        old_revision = known_revision;
+        old_value = known;
+        store->ops->free(store);
+        atomic_store(&only_prepares, true);
+        do {
+                assert_int_equal(open_store("prepared.db", &status), 0);
+                arm(n++, SQLITE_IOERR);
+                list_at(old_revision, old_value); /* the first that searches for a version */
+                read_everything();
+                conflict();
+                write_compared();
+                make_and_delete();
+                hit = disarm();
+                read_everything(); /* may find a transaction that did not end */
+                expect_sound("prepared.db");
+                store->ops->free(store);
+        } while (hit);
+        atomic_store(&only_prepares, false);
+        assert_true(n > 12);
+}
+
 static void test_a_write_that_fails_is_not_done(void **state) {
         try_all("writes.db", write_a);
+        try_all("compared.db", write_compared);
         try_all("conflicts.db", conflict);
         try_all("deletes.db", make_and_delete);
 }
@@ -342,6 +409,31 @@ static void test_a_watch_that_cannot_read_ends(void **state) {
         store->ops->free(store);
 }
 
+/* No write follows after which it would look again. */
+static void test_a_watch_of_the_past_that_cannot_read_ends(void **state) {
+        static struct watch_recorder recorder;
+        int n = 0;
+        bool hit;
+
+        start("past.db");
+        do {
+                write_a();
+                uint64_t first = known_revision;
+                write_a();
+                arm(n++, SQLITE_IOERR);
+                assert_int_equal(watch_recorder_start(&recorder, store, "/a", "/b", first), 0);
+                watch_recorder_await(&recorder, 2);
+                hit = disarm();
+                if (recorder.ended)
+                        assert_int_equal(recorder.error, HF_E_UNAVAILABLE);
+                else
+                        assert_int_equal(recorder.events[0].mod_revision, first);
+                watch_recorder_stop(&recorder);
+        } while (hit || n < 20);
+        expect_sound("past.db");
+        store->ops->free(store);
+}
+
 static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
         int n = 0, r;
 
@@ -365,16 +457,18 @@ static void test_a_file_that_cannot_be_read_is_not_opened(void **state) {
 /* Different failures have different errors: a full disk, a damaged file, and so on. */
 static void test_the_errors_of_sqlite_are_told_apart(void **state) {
         static const struct {
-                int code, error;
-        } cases[] = {{SQLITE_BUSY, HF_E_UNAVAILABLE}, {SQLITE_LOCKED, HF_E_UNAVAILABLE},
-                     {SQLITE_FULL, -ENOSPC},          {SQLITE_NOMEM, -ENOMEM},
-                     {SQLITE_READONLY, -EROFS},       {SQLITE_NOTADB, -EBADMSG},
-                     {SQLITE_CORRUPT, -EBADMSG},      {SQLITE_IOERR, -EIO},
-                     {SQLITE_IOERR_READ, -EIO},       {SQLITE_ERROR, -EIO}};
+                int code, error, cause;
+        } cases[] = {{SQLITE_BUSY, HF_E_UNAVAILABLE, 0}, {SQLITE_LOCKED, HF_E_UNAVAILABLE, 0},
+                     {SQLITE_FULL, -ENOSPC, 0},          {SQLITE_NOMEM, -ENOMEM, 0},
+                     {SQLITE_READONLY, -EROFS, 0},       {SQLITE_NOTADB, -EBADMSG, 0},
+                     {SQLITE_CORRUPT, -EBADMSG, 0},      {SQLITE_IOERR, -EIO, 0},
+                     {SQLITE_IOERR_READ, -EIO, 0},       {SQLITE_IOERR, -EIO, EIO},
+                     {SQLITE_IOERR, -ENOSPC, ENOSPC},    {SQLITE_ERROR, -EIO, 0}};
         struct store_reply reply;
 
         start("errors.db");
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                atomic_store(&cause, cases[i].cause);
                 do { /* until it is not the watcher that fails */
                         arm(0, cases[i].code);
                         int r = store_client_get(store, "/a", &reply);
@@ -390,6 +484,7 @@ static void test_the_errors_of_sqlite_are_told_apart(void **state) {
                 } while (disarm());
         }
         (void)disarm();
+        atomic_store(&cause, 0);
         expect_sound("errors.db");
         store->ops->free(store);
 }
@@ -397,9 +492,11 @@ static void test_the_errors_of_sqlite_are_told_apart(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_read_that_fails_returns_nothing),
+                cmocka_unit_test(test_a_statement_that_cannot_be_prepared_is_an_error),
                 cmocka_unit_test(test_a_write_that_fails_is_not_done),
                 cmocka_unit_test(test_a_compaction_that_fails_can_be_repeated),
                 cmocka_unit_test(test_a_watch_that_cannot_read_ends),
+                cmocka_unit_test(test_a_watch_of_the_past_that_cannot_read_ends),
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_not_opened),
                 cmocka_unit_test(test_the_errors_of_sqlite_are_told_apart),
         };

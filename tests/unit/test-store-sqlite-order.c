@@ -202,6 +202,89 @@ static void test_large_writes_that_wait_keep_their_order(void **state) {
         close_store();
 }
 
+/* A batch ends with the write with which it has 1 MiB, so that the next write, of a Lease perhaps,
+ * waits for no more. Two of these have just so much. */
+static void test_large_writes_that_wait_are_committed_in_pieces(void **state) {
+        const struct hfd_op put = {.kind = HFD_PUT, .key = "/k/a", .value = hf__buf_new(1)};
+        const struct hfd_txn small = {.ops = &put, .n_ops = 1};
+        size_t n = 512 * 1024 + 1 - hfd_txn_bytes(&small);
+
+        hf__buf_unref(put.value);
+        open_store("pieces.db");
+        start_put('z', false, 1, hold);
+        await_hold();
+        int before = commits_in_log("pieces.db-wal");
+        for (char c = 'a'; c <= 'f'; c++)
+                start_put(c, false, n, note);
+        let_go_and_await("abcdef");
+        assert_int_equal(commits_in_log("pieces.db-wal"), before + 3);
+        close_store();
+}
+
+/* The arguments are copied, so that the caller may change them when the call has returned. */
+static void test_arguments_are_copied(void **state) {
+        char key[] = "/k/a", compared[] = "x", absent[] = "/k/b", prefix[] = "/k/",
+             start[] = "/k/a";
+        const char *gets[] = {key, absent};
+        struct hfd_compare compares[] =
+                {{.kind = HFD_VALUE_EQUALS, .key = key, .value = compared, .n_value = 1},
+                 {.kind = HFD_MOD_EQUALS, .key = absent, .revision = 7}};
+        struct hfd_op ops[] = {{.kind = HFD_DELETE, .key = key}};
+        struct hfd_txn txn = {.compares = compares,
+                              .n_compares = 2,
+                              .ops = ops,
+                              .n_ops = 1,
+                              .get_on_failure = gets,
+                              .n_get_on_failure = 2};
+        struct store_reply conflict, done;
+
+        open_store("copied.db");
+        assert_true(store_client_put(f.store, key, "x") > 0);
+        start_put('z', false, 1, hold);
+        await_hold();
+        store_reply_init(&conflict);
+        store_reply_init(&done);
+        assert_int_equal(f.store->ops->txn(f.store, &txn, in_msec(PATIENCE_MSEC), store_reply_fill,
+                                           &conflict),
+                         0);
+        compares[1].revision = 0;
+        assert_int_equal(f.store->ops->txn(f.store, &txn, in_msec(PATIENCE_MSEC), store_reply_fill,
+                                           &done),
+                         0);
+        memset(key, '#', sizeof key - 1);
+        memset(compared, '#', sizeof compared - 1);
+        memset(absent, '#', sizeof absent - 1);
+        memset(compares, 0, sizeof compares);
+        memset(ops, 0, sizeof ops);
+        memset(gets, 0, sizeof gets);
+        let_go_and_await("");
+        assert_int_equal(store_reply_wait(&conflict), HF_E_CONFLICT);
+        assert_int_equal(conflict.n_kvs, 1);
+        assert_string_equal(conflict.kvs[0].key, "/k/a");
+        assert_int_equal(store_reply_wait(&done), 0);
+        assert_int_equal(store_client_mod_revision(f.store, "/k/a"), 0);
+        store_reply_deinit(&conflict);
+        store_reply_deinit(&done);
+        /* The same with a list. */
+        f.is_held = f.let_go = false;
+        assert_int_equal(f.store->ops->list(f.store, "/k/", NULL, 0, 0, false,
+                                            in_msec(PATIENCE_MSEC), hold, NULL),
+                         0);
+        await_hold();
+        store_reply_init(&done);
+        assert_int_equal(f.store->ops->list(f.store, prefix, start, 0, 0, false,
+                                            in_msec(PATIENCE_MSEC), store_reply_fill, &done),
+                         0);
+        memset(prefix, '#', sizeof prefix - 1);
+        memset(start, '#', sizeof start - 1);
+        let_go_and_await("");
+        assert_int_equal(store_reply_wait(&done), 0);
+        assert_int_equal(done.n_kvs, 1);
+        assert_string_equal(done.kvs[0].key, "/k/z");
+        store_reply_deinit(&done);
+        close_store();
+}
+
 /* A list does not keep reads and writes waiting, nor do they each other. */
 static void test_reads_writes_and_lists_do_not_wait_for_each_other(void **state) {
         open_store("threads.db");
@@ -262,6 +345,8 @@ int main(void) {
                 cmocka_unit_test(test_urgent_writes_are_begun_first),
                 cmocka_unit_test(test_writes_that_wait_are_committed_together),
                 cmocka_unit_test(test_large_writes_that_wait_keep_their_order),
+                cmocka_unit_test(test_large_writes_that_wait_are_committed_in_pieces),
+                cmocka_unit_test(test_arguments_are_copied),
                 cmocka_unit_test(test_reads_writes_and_lists_do_not_wait_for_each_other),
                 cmocka_unit_test(test_an_operation_that_waits_ends_at_its_deadline),
                 cmocka_unit_test(test_a_stop_answers_what_waits),

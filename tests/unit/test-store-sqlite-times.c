@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,50 +27,74 @@
 #include <sqlite3.h>
 
 #include "base/buf.h"
+#include "base/mailbox.h"
 #include "count_descriptors.h"
 #include "failing_memory.h"
 #include "hand_clock.h"
 #include "patience.h"
 #include "server/storage/sqlite/engine/sqlite_library.h"
+#include "server/storage/sqlite/files/file_check.h"
+#include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
 
-#define SWEEP "SELECT id, previous, value IS NULL" /* reads what a compaction leaves to remove */
+#define LOG "SELECT id, created, key, value FROM versions WHERE id >=" /* what watches read */
 
 static struct hfd_sqlite_library real;
 
 static struct {
         struct hfd_store *store;
-        atomic_bool fails;              /* steps of SQLite do */
-        _Atomic(const char *) fails_in; /* those do whose text begins with this; NULL = none */
-        _Atomic(const char *) holds;    /* the next step of the thread of this name waits */
+        atomic_bool fails; /* steps of SQLite do */
+        /* Those do whose text begins with this, on the thread of this name. NULL: none; the
+         * writer. */
+        _Atomic(const char *) fails_in, fails_on;
+        atomic_int n_logged;         /* rows that the watcher has read from the file */
+        atomic_int n_looked_up;      /* keys whose newest row the writer has read from it */
+        _Atomic(const char *) holds; /* the next step of the thread of this name waits */
         atomic_bool is_held, let_go;
         atomic_int n_releases, n_warnings;
+        atomic_int n_transactions;     /* of the writer, also those that remove old versions */
         atomic_int n_done, n_written;  /* operations; and those that succeeded */
+        atomic_int last_error;         /* of one that did not */
         atomic_uint_fast64_t revision; /* of the last one */
 } f;
 
 /* ---- SQLite and the host ---- */
 
-static void hold_if_wanted(void) {
-        const char *wanted = atomic_load(&f.holds);
+static bool is_thread(const char *wanted) {
         char name[16] = "";
 
         (void)pthread_getname_np(pthread_self(), name, sizeof name);
-        if (!wanted || strcmp(name, wanted) != 0)
+        return strcmp(name, wanted) == 0;
+}
+
+static void hold_if_wanted(void) {
+        const char *wanted = atomic_load(&f.holds);
+
+        if (!wanted || !is_thread(wanted))
                 return;
         atomic_store(&f.holds, NULL);
         atomic_store(&f.is_held, true);
         PATIENCE_AWAIT(atomic_load(&f.let_go));
 }
 
+static bool begins_with(const char *text, const char *beginning) {
+        return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 static int step_or_fail(sqlite3_stmt *statement) {
+        const char *text = sqlite3_sql(statement), *fails_in = atomic_load(&f.fails_in);
+
         hold_if_wanted();
-        const char *fails_in = atomic_load(&f.fails_in);
-        if (fails_in && strncmp(sqlite3_sql(statement), fails_in, strlen(fails_in)) == 0)
+        atomic_fetch_add(&f.n_transactions, begins_with(text, "BEGIN IMMEDIATE"));
+        atomic_fetch_add(&f.n_looked_up, begins_with(text, "SELECT id, created, value IS NULL"));
+        if (fails_in && begins_with(text, fails_in) &&
+            is_thread(f.fails_on ? f.fails_on : "hfd-sql-write"))
                 return SQLITE_IOERR;
-        return atomic_load(&f.fails) ? SQLITE_IOERR : real.step(statement);
+        int r = atomic_load(&f.fails) ? SQLITE_IOERR : real.step(statement);
+        atomic_fetch_add(&f.n_logged, r == SQLITE_ROW && begins_with(text, LOG));
+        return r;
 }
 
 static int errcode_of_failure(sqlite3 *db) {
@@ -122,6 +147,8 @@ static void close_store(void) { f.store->ops->free(f.store); }
 
 static void count_any(void *ctx, const struct hfd_store_reply *reply) {
         atomic_store(&f.revision, reply->revision);
+        if (reply->error != 0)
+                atomic_store(&f.last_error, reply->error);
         atomic_fetch_add(&f.n_written, reply->error == 0);
         atomic_fetch_add(&f.n_done, 1);
 }
@@ -288,20 +315,86 @@ static void test_a_removal_that_fails_is_tried_again(void **state) {
         close_store();
 }
 
-/* The rows cannot be read, but they are not taken for removed. */
-static void test_a_removal_that_cannot_read_leaves_nothing_out(void **state) {
+/* ctx: the text of a statement */
+static void fail_in_it_from_now_on(void *ctx, const struct hfd_store_reply *reply) {
+        atomic_store(&f.fails_in, ctx);
+        count_done(NULL, reply);
+}
+
+/* Whichever statement of a removal fails, nothing is taken for removed, and nothing is left. */
+static void test_each_step_of_a_removal_may_fail(void **state) {
+        static const char *const steps[] = {"SELECT id, previous, value IS NULL",
+                                            "DELETE FROM versions",
+                                            "INSERT INTO meta",
+                                            "PRAGMA freelist_count",
+                                            "PRAGMA incremental_vacuum",
+                                            "COMMIT"};
+
         open_store("retries.db");
-        put_one_by_one(10);
-        hand_clock_move(SEC);
-        atomic_store(&f.fails_in, SWEEP);
+        for (int i = 0; i < (int)(sizeof steps / sizeof steps[0]); i++) {
+                put_one_by_one(10);
+                hand_clock_move(SEC);
+                int n_done = atomic_load(&f.n_done);
+                int64_t n_versions = count_versions();
+                assert_int_equal(f.store->ops->compact(f.store, atomic_load(&f.revision),
+                                                       HF_NSEC_NEVER, fail_in_it_from_now_on,
+                                                       (void *)steps[i]),
+                                 0);
+                await_done(n_done + 1);
+                hand_clock_await_deadline(1 * SEC, 1 * SEC);
+                assert_int_equal(atomic_load(&f.n_warnings), i + 1);
+                assert_int_equal(count_versions(), n_versions);
+                atomic_store(&f.fails_in, NULL);
+                hand_clock_move(1 * SEC);
+                PATIENCE_AWAIT(count_versions() == 1);
+                hand_clock_move(SEC); /* the last step, which finds nothing more */
+        }
+        close_store();
+}
+
+static int count_transactions_in(int seconds) {
+        int before = atomic_load(&f.n_transactions);
+
+        for (int i = 0; i < seconds; i++) {
+                hand_clock_move(SEC);
+                hand_clock_await_waiter();
+        }
+        return atomic_load(&f.n_transactions) - before;
+}
+
+/* Each removal takes the lock of the file, so a writer that has nothing to remove does not try. */
+static void expect_no_removals(void) {
+        PATIENCE_AWAIT(count_transactions_in(3) == 0);
+        assert_int_equal(count_transactions_in(5), 0);
+        assert_int_equal(atomic_load(&f.n_warnings), 0);
+}
+
+static void compact_and_await(int64_t n_left) {
+        int n_done = atomic_load(&f.n_done);
+
         assert_int_equal(f.store->ops->compact(f.store, atomic_load(&f.revision), HF_NSEC_NEVER,
                                                count_done, NULL),
                          0);
-        await_done(11);
-        hand_clock_await_deadline(1 * SEC, 1 * SEC);
-        atomic_store(&f.fails_in, NULL);
-        hand_clock_move(1 * SEC);
-        PATIENCE_AWAIT(count_versions() == 1);
+        await_done(n_done + 1);
+        while (count_versions() != n_left)
+                (void)count_transactions_in(1);
+}
+
+/* Nor does it when SQLite cannot give pages back, in a file that was made by another program. */
+static void test_a_writer_with_nothing_to_remove_waits(void **state) {
+        open_store("retries.db");
+        expect_no_removals();
+        put_one_by_one(300);
+        expect_no_removals();
+        compact_and_await(1);
+        expect_no_removals();
+        close_store();
+        (void)sqlite_fixture_sql("retries.db", "PRAGMA auto_vacuum=0; VACUUM");
+        open_store("retries.db");
+        put_one_by_one(300);
+        compact_and_await(1);
+        assert_true(sqlite_fixture_sql("retries.db", "PRAGMA freelist_count") > 0);
+        expect_no_removals();
         close_store();
 }
 
@@ -462,6 +555,76 @@ static void test_a_store_without_descriptors_is_refused(void **state) {
         assert_true(n_refused >= 4);
 }
 
+/* ---- the replies of a batch ---- */
+
+static struct hf__mailbox mailbox;
+
+static bool is_woken(void) {
+        struct pollfd poll_fd = {.fd = mailbox.fd, .events = POLLIN};
+
+        return poll(&poll_fd, 1, 0) == 1;
+}
+
+static atomic_bool was_woken_early;
+
+static void post_to_another_thread(void *ctx, const struct hfd_store_reply *reply) {
+        atomic_store(&was_woken_early, is_woken());
+        hf__mailbox_post_lazily(&mailbox, ctx);
+        count_done(NULL, reply);
+}
+
+/* It is woken once, after the last reply of the batch. */
+static void test_the_replies_of_a_batch_wake_another_thread(void **state) {
+        struct hf__message first = {0}, second = {0};
+
+        assert_int_equal(hf__mailbox_init(&mailbox), 0);
+        open_store("batch.db");
+        hold_writer();
+        start_put("/a", post_to_another_thread, &first);
+        start_put("/b", post_to_another_thread, &second);
+        atomic_store(&f.let_go, true);
+        await_done(2);
+        PATIENCE_AWAIT(is_woken());
+        assert_false(atomic_load(&was_woken_early));
+        close_store();
+        struct hf__message *taken = hf__mailbox_take(&mailbox);
+        assert_ptr_equal(taken, &first);
+        assert_ptr_equal(taken->next, &second);
+        hf__mailbox_done(&mailbox);
+}
+
+/* ---- deadlines ---- */
+
+/* The writer is busy, so the write ends by its deadline alone; not before it, and not after. */
+static void test_an_operation_ends_at_its_deadline(void **state) {
+        size_t n_live = failing_memory_n_live();
+        struct hf__buf *value = hf__buf_copy("x", 1);
+        const struct hfd_op op = {.kind = HFD_PUT, .key = "/a", .value = value};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+        struct store_reply reply;
+
+        open_store("exact.db");
+        hold_writer();
+        store_reply_init(&reply);
+        assert_int_equal(f.store->ops->txn(f.store, &txn, hand_clock_now() + SEC / 2,
+                                           store_reply_fill, &reply),
+                         0);
+        hf__buf_unref(value);
+        hand_clock_move(SEC / 2 - 1);
+        uint64_t iterations = f.store->ops->iterations(f.store);
+        PATIENCE_AWAIT(f.store->ops->iterations(f.store) > iterations + 1);
+        pthread_mutex_lock(&reply.mu);
+        assert_false(reply.done);
+        pthread_mutex_unlock(&reply.mu);
+        hand_clock_move(1);
+        assert_int_equal(store_reply_wait(&reply), HF_E_UNAVAILABLE);
+        assert_int_equal(reply.status.error, HF_E_UNAVAILABLE);
+        store_reply_deinit(&reply);
+        atomic_store(&f.let_go, true);
+        close_store();
+        assert_int_equal(failing_memory_n_live(), n_live);
+}
+
 static void must_not_be_called(void *ctx, const struct hfd_store_reply *reply) { assert(false); }
 
 static int start_without_memory(int kind) {
@@ -510,6 +673,7 @@ static void count_events(void *ctx, const struct hfd_watch_event *events, size_t
 }
 
 static void note_end(void *ctx, int error, const struct hf_status *status) {
+        assert(status->error == error && status->message[0] != '\0');
         atomic_store(&watch_error, error);
         atomic_store(&watch_ended, true);
 }
@@ -614,6 +778,93 @@ static void test_a_watch_reads_what_others_have_written_before(void **state) {
         close_store();
 }
 
+static bool is_delivered_from_memory(void) {
+        int n_logged = atomic_load(&f.n_logged), n = atomic_load(&n_events);
+
+        put_one_by_one(1);
+        PATIENCE_AWAIT(atomic_load(&n_events) == n + 1);
+        return atomic_load(&f.n_logged) == n_logged;
+}
+
+/* The store's own writes need not be read from the file, except if the watcher looks at the file
+ * just after a commit, before the writer has handed it over. */
+static void test_a_watch_gets_own_writes_from_memory(void **state) {
+        open_store("own.db");
+        put_one_by_one(1);
+        uint64_t id = start_watch();
+        put_one_by_one(1);
+        PATIENCE_AWAIT(atomic_load(&n_events) == 1);
+        PATIENCE_AWAIT(is_delivered_from_memory());
+        int n = atomic_load(&n_events), n_done = atomic_load(&f.n_done);
+        start_put("~", count_done, NULL); /* outside of its range */
+        await_done(n_done + 1);
+        put_one_by_one(1);
+        PATIENCE_AWAIT(atomic_load(&n_events) > n);
+        f.store->ops->watch_cancel(f.store, id);
+        PATIENCE_AWAIT(atomic_load(&watch_ended));
+        assert_int_equal(atomic_load(&n_events), n + 1);
+        close_store();
+}
+
+static void *free_store(void *ctx) {
+        close_store();
+        return NULL;
+}
+
+static bool is_drained(void) {
+        struct hfd_sqlite *sqlite = hfd_sqlite_of(f.store);
+
+        pthread_mutex_lock(&sqlite->mu);
+        bool drained = sqlite->drained;
+        pthread_mutex_unlock(&sqlite->mu);
+        return drained;
+}
+
+/* The watcher ends without having looked at a commit that came while it was busy. */
+static void test_a_commit_at_the_end_leaves_nothing(void **state) {
+        size_t n_live = failing_memory_n_live();
+        pthread_t thread;
+
+        open_store("end.db");
+        put_one_by_one(1);
+        (void)start_watch();
+        atomic_store(&holds_events, true);
+        put_one_by_one(1);
+        PATIENCE_AWAIT(atomic_load(&f.is_held));
+        put_one_by_one(1);
+        assert_int_equal(pthread_create(&thread, NULL, free_store, NULL), 0);
+        PATIENCE_AWAIT(is_drained());
+        atomic_store(&f.let_go, true);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_true(atomic_load(&watch_ended));
+        assert_int_equal(atomic_load(&watch_error), HF_E_CANCELED);
+        assert_int_equal(failing_memory_n_live(), n_live);
+}
+
+/* Then it reads the rows to see whether there are any. */
+static void test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits(void **state) {
+        struct hfd_store *others = NULL;
+        struct hf_status status = {0};
+
+        open_store("blind.db");
+        put_one_by_one(1);
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("blind.db"), false,
+                                              &others, &status),
+                         0);
+        uint64_t id = start_watch();
+        atomic_store(&f.fails_on, "hfd-sql-watch");
+        atomic_store(&f.fails_in, "PRAGMA data_version");
+        for (int i = 1; i <= 3; i++) {
+                assert_true(store_client_put(others, "/a", "x") > 0);
+                PATIENCE_AWAIT(atomic_load(&n_events) == i);
+        }
+        atomic_store(&f.fails_in, NULL);
+        f.store->ops->watch_cancel(f.store, id);
+        PATIENCE_AWAIT(atomic_load(&watch_ended));
+        others->ops->free(others);
+        close_store();
+}
+
 /* Its read fails as well, but that no longer matters. */
 static void test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled(void **state) {
         open_store("canceled-watch.db");
@@ -630,8 +881,10 @@ static void test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled(void *
         close_store();
 }
 
-/* What a batch has remembered of its rows is forgotten when it fails. */
+/* What a batch has remembered of its rows, and what it has kept for watches, is forgotten when it
+ * fails. Nobody knows whether a commit that failed is on the disk. */
 static void test_a_batch_that_fails_leaves_no_trace(void **state) {
+        size_t n_live = failing_memory_n_live();
         uint64_t revision;
 
         open_store("failed.db");
@@ -640,6 +893,7 @@ static void test_a_batch_that_fails_leaves_no_trace(void **state) {
         atomic_store(&f.let_go, true);
         await_done(4);
         revision = atomic_load(&f.revision) - 3; /* of the first */
+        uint64_t id = start_watch();
         hold_writer();
         for (int i = 0; i < 4; i++)
                 start_put(key_of(i), count_any, NULL);
@@ -648,11 +902,95 @@ static void test_a_batch_that_fails_leaves_no_trace(void **state) {
         await_done(8);
         atomic_store(&f.fails_in, NULL);
         assert_int_equal(atomic_load(&f.n_written), 4);
+        assert_int_equal(atomic_load(&f.last_error), HF_E_TIMEOUT);
         hold_writer();
         for (int i = 0; i < 4; i++)
                 start_put_if(key_of(i), revision + (uint64_t)i, count_done, NULL);
         atomic_store(&f.let_go, true);
         await_done(12);
+        PATIENCE_AWAIT(atomic_load(&n_events) >= 2 + 4); /* /held twice */
+        f.store->ops->watch_cancel(f.store, id);
+        PATIENCE_AWAIT(atomic_load(&watch_ended));
+        assert_int_equal(atomic_load(&n_events), 2 + 4);
+        close_store();
+        assert_int_equal(failing_memory_n_live(), n_live);
+}
+
+/* Clients that renew Leases write the same keys again and again. */
+static void test_a_key_that_a_batch_has_written_is_not_looked_up(void **state) {
+        open_store("remembered.db");
+        hold_writer();
+        start_puts(4);
+        atomic_store(&f.let_go, true);
+        await_done(4);
+        for (int round = 0; round < 3; round++) {
+                uint64_t first = atomic_load(&f.revision) - 3;
+                hold_writer();
+                int n_looked_up = atomic_load(&f.n_looked_up);
+                for (int i = 0; i < 4; i++)
+                        start_put_if(key_of(i), first + (uint64_t)i, count_done, NULL);
+                atomic_store(&f.let_go, true);
+                await_done(8 + 4 * round);
+                assert_int_equal(atomic_load(&f.n_looked_up), n_looked_up);
+        }
+        close_store();
+}
+
+static void start_large(const char *key, char content, size_t n) {
+        struct hf__buf *value = hf__buf_new(n);
+        const struct hfd_op op = {.kind = HFD_PUT, .key = key, .value = value};
+        const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+
+        assert_non_null(value);
+        memset(value->data, content, n);
+        assert_int_equal(f.store->ops->txn(f.store, &txn, HF_NSEC_NEVER, count_any, NULL), 0);
+        hf__buf_unref(value);
+}
+
+static void expect_large(struct hfd_store *store, const char *key, char content, size_t n) {
+        struct store_reply reply;
+
+        assert_int_equal(store_client_get(store, key, &reply), 0);
+        assert_int_equal(reply.n_kvs, 1);
+        assert_int_equal(reply.kvs[0].value->n, n);
+        for (size_t i = 0; i < n; i++)
+                assert_true(reply.kvs[0].value->data[i] == content);
+        store_reply_deinit(&reply);
+}
+
+/* Pages of a batch that is larger than SQLite's memory go to its log before the commit. After the
+ * batch has failed, another store writes at the same place of the log. */
+static void test_a_large_batch_that_fails_is_not_written_later(void **state) {
+        enum { N = 400 * 1024, N_OTHERS = 1024 * 1024 };
+        struct hfd_sqlite_faults faults = {0};
+        struct hfd_store *others = NULL, *own;
+        struct hf_status status = {0};
+
+        open_store("spilled.db");
+        put_one_by_one(1);
+        assert_int_equal(hfd_sqlite_store_new(&host, sqlite_fixture_path("spilled.db"), false,
+                                              &others, &status),
+                         0);
+        hold_writer();
+        for (int i = 0; i < 3; i++)
+                start_large(key_of(i), 'a', N);
+        atomic_store(&f.fails_in, "COMMIT");
+        atomic_store(&f.let_go, true);
+        await_done(1 + 3);
+        atomic_store(&f.fails_in, NULL);
+        assert_int_equal(atomic_load(&f.n_written), 1);
+        own = f.store;
+        f.store = others;
+        start_large("/others", 'b', N_OTHERS);
+        await_done(1 + 3 + 1);
+        f.store = own;
+        put_one_by_one(1);
+        assert_int_equal(store_client_mod_revision(own, key_of(0)), 0);
+        expect_large(own, "/others", 'b', N_OTHERS);
+        expect_large(others, "/others", 'b', N_OTHERS);
+        assert_int_equal(hfd_sqlite_check(sqlite_fixture_path("spilled.db"), &faults, &status), 0);
+        assert_int_equal(faults.n, 0);
+        others->ops->free(others);
         close_store();
 }
 
@@ -661,20 +999,28 @@ int main(void) {
                 cmocka_unit_test(test_a_batch_waits_for_the_writes_that_follow_a_large_one),
                 cmocka_unit_test(test_a_stop_does_not_wait_for_more_writes),
                 cmocka_unit_test(test_a_removal_that_fails_is_tried_again),
-                cmocka_unit_test(test_a_removal_that_cannot_read_leaves_nothing_out),
+                cmocka_unit_test(test_each_step_of_a_removal_may_fail),
+                cmocka_unit_test(test_a_writer_with_nothing_to_remove_waits),
                 cmocka_unit_test(test_what_is_kept_for_writes_is_freed_when_none_comes),
                 cmocka_unit_test(test_the_pages_of_a_list_are_freed),
                 cmocka_unit_test(test_a_thread_that_works_for_ten_seconds_hangs),
                 cmocka_unit_test(test_a_list_ends_when_the_store_is_stopped),
                 cmocka_unit_test(test_only_the_holder_of_the_lock_removes_the_log),
                 cmocka_unit_test(test_a_store_without_descriptors_is_refused),
+                cmocka_unit_test(test_the_replies_of_a_batch_wake_another_thread),
+                cmocka_unit_test(test_an_operation_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_without_memory_is_refused),
                 cmocka_unit_test(test_a_watch_may_begin_now),
                 cmocka_unit_test(test_a_watch_without_memory_is_refused),
                 cmocka_unit_test(test_a_watch_misses_nothing_for_lack_of_memory),
                 cmocka_unit_test(test_a_watch_reads_what_others_have_written_before),
+                cmocka_unit_test(test_a_watch_gets_own_writes_from_memory),
+                cmocka_unit_test(test_a_commit_at_the_end_leaves_nothing),
+                cmocka_unit_test(test_a_watch_goes_on_while_sqlite_cannot_tell_of_commits),
                 cmocka_unit_test(test_a_watch_that_is_canceled_while_it_reads_ends_as_canceled),
                 cmocka_unit_test(test_a_batch_that_fails_leaves_no_trace),
+                cmocka_unit_test(test_a_key_that_a_batch_has_written_is_not_looked_up),
+                cmocka_unit_test(test_a_large_batch_that_fails_is_not_written_later),
         };
         return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -21,6 +21,7 @@
 
 #include "patience.h"
 #include "server/storage/sqlite/file_lock.h"
+#include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 
 /* As long as a commit on a slow disk: much longer than the moment between two commits. */
@@ -155,12 +156,29 @@ static void test_an_error_of_the_lock_is_named(void **state) {
         hfd_sqlite_file_lock_deinit(&lock);
 }
 
+/* Two processes that start together must not both make the tables of a new file. */
+static void test_a_store_is_not_made_without_the_lock(void **state) {
+        static const struct hf_host host = {.size = sizeof host};
+        const char *path = sqlite_fixture_path("made.db");
+        struct hfd_store *store = NULL;
+        struct hf_status status = {0};
+
+        atomic_store(&flock_error, ENOLCK);
+        assert_int_equal(hfd_sqlite_store_new(&host, path, true, &store, &status), -ENOLCK);
+        assert_non_null(strstr(status.message, "made.db-notify cannot be locked: "));
+        assert_null(store);
+        assert_int_equal(sqlite_fixture_sql("made.db", "SELECT count(*) FROM sqlite_schema"), 0);
+        assert_int_equal(hfd_sqlite_store_new(&host, path, true, &store, &status), 0);
+        store->ops->free(store);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_busy_store_lets_the_others_write),
                 cmocka_unit_test(test_a_stopped_waiter_keeps_nobody_out),
                 cmocka_unit_test(test_a_wait_for_a_stopped_holder_ends),
                 cmocka_unit_test(test_an_error_of_the_lock_is_named),
+                cmocka_unit_test(test_a_store_is_not_made_without_the_lock),
         };
         return cmocka_run_group_tests(tests, sqlite_fixture_setup, sqlite_fixture_teardown);
 }

@@ -44,6 +44,7 @@ static sqlite3 *other; /* another program's connection */
 static atomic_bool waits_for_ever, has_no_inotify, has_no_notices;
 static atomic_bool dies_at_notice, has_no_room_for_notice;
 static atomic_int shortest_wait, longest_wait; /* of the watcher */
+static atomic_int n_notices, n_noticed; /* given; and waits of the watcher that one has ended */
 
 static void open_store(const char *name) {
         struct hf_status status = {0};
@@ -187,11 +188,16 @@ static void test_compacted_versions_are_removed_in_steps(void **state) {
 static void use_everything(void) {
         static struct watch_recorder recorder, late;
         const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const struct hfd_compare same = {.kind = HFD_VALUE_EQUALS,
+                                         .key = "/a",
+                                         .value = "one",
+                                         .n_value = 3};
         const char *const keys[] = {"/a", "/none"};
         const struct hfd_txn conflict = {.compares = &wrong,
                                          .n_compares = 1,
                                          .get_on_failure = keys,
                                          .n_get_on_failure = 2};
+        const struct hfd_txn compared = {.compares = &same, .n_compares = 1};
         struct store_reply reply;
 
         uint64_t before = store_client_revision(store);
@@ -208,6 +214,7 @@ static void use_everything(void) {
         assert_int_equal(store_client_txn(store, &conflict, &reply), HF_E_CONFLICT);
         assert_int_equal(reply.n_kvs, 1);
         store_reply_deinit(&reply);
+        assert_int_equal(store_client_txn(store, &compared, NULL), 0);
         last = store_client_delete(store, "/b");
         watch_recorder_await(&recorder, 3);
         watch_recorder_stop(&recorder);
@@ -287,6 +294,12 @@ static void test_a_process_without_standard_input_opens_a_store(void **state) {
                                              &ignored);
                 if (r == 0)
                         opened->ops->free(opened);
+                close(STDIN_FILENO);
+                if (r == 0) /* the new file is made as descriptor 0 */
+                        r = hfd_sqlite_store_new(&host, sqlite_fixture_path("stdin-2.db"), true,
+                                                 &opened, &ignored);
+                if (r == 0)
+                        opened->ops->free(opened);
                 _exit(r == 0 ? 0 : 1);
         }
         assert_int_equal(waitpid(child, &status, 0), child);
@@ -305,7 +318,9 @@ int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout) {
                 atomic_store(&shortest_wait, timeout);
         if (n == 2 && timeout > atomic_load(&longest_wait))
                 atomic_store(&longest_wait, timeout);
-        return __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+        int r = __real_poll(fds, n, n == 2 && atomic_load(&waits_for_ever) ? -1 : timeout);
+        atomic_fetch_add(&n_noticed, n == 2 && r > 0 && fds[1].revents != 0);
+        return r;
 }
 
 static void await_sleep(void) {
@@ -453,6 +468,7 @@ ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off64_t at);
 
 /* The product's only call of pwrite is the notice. */
 ssize_t __wrap_pwrite64(int fd, const void *data, size_t n, off64_t at) {
+        atomic_fetch_add(&n_notices, 1);
         if (atomic_load(&dies_at_notice))
                 (void)kill(getpid(), SIGKILL);
         if (!atomic_load(&has_no_room_for_notice))
@@ -515,6 +531,60 @@ static void test_a_commit_is_seen_although_its_notice_could_not_be_written(void 
         assert_true(store_client_put(store, "/a", "x") > 0);
         watch_recorder_await(&recorder, 1);
         atomic_store(&has_no_room_for_notice, false);
+        watch_recorder_stop(&recorder);
+        close_store();
+        atomic_store(&waits_for_ever, false);
+}
+
+/* A notice wakes the watchers of all processes, so there is one for each commit, and none for an
+ * operation that writes nothing. */
+static void test_only_a_write_gives_a_notice(void **state) {
+        const struct hfd_compare wrong = {.kind = HFD_MOD_EQUALS, .key = "/a", .revision = 1};
+        const struct hfd_op put = {.kind = HFD_DELETE, .key = "/a"};
+        const struct hfd_txn conflict = {.compares = &wrong,
+                                         .n_compares = 1,
+                                         .ops = &put,
+                                         .n_ops = 1};
+
+        open_store("silent.db");
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        int n = atomic_load(&n_notices);
+        uint64_t revision = store_client_put(store, "/a", "x");
+        assert_int_equal(atomic_load(&n_notices), n + 1);
+        assert_int_equal(store_client_txn(store, &conflict, NULL), HF_E_CONFLICT);
+        assert_int_equal(store_client_delete(store, "/none"), revision);
+        assert_int_equal(store_client_compact(store, revision), 0);
+        assert_int_equal(store_client_compact(store, revision), HF_E_GONE);
+        assert_int_equal(atomic_load(&n_notices), n + 1);
+        close_store();
+}
+
+/* Otherwise it would wake again and again. */
+static void test_a_notice_wakes_the_watcher_once(void **state) {
+        open_store("once.db");
+        await_sleep();
+        atomic_store(&n_notices, 0);
+        atomic_store(&n_noticed, 0);
+        for (int i = 0; i < 20; i++) {
+                uint64_t iterations = store->ops->iterations(store);
+                assert_true(store_client_put(store, "/a", "x") > 0);
+                PATIENCE_AWAIT(store->ops->iterations(store) > iterations);
+        }
+        await_sleep();
+        assert_in_range(atomic_load(&n_noticed), 1, 20);
+        close_store();
+}
+
+/* Nor does a stop wait for the watcher's next look. */
+static void test_a_stop_ends_the_watches_at_once(void **state) {
+        static struct watch_recorder recorder;
+
+        atomic_store(&waits_for_ever, true);
+        open_store("stopped.db");
+        assert_int_equal(watch_recorder_start(&recorder, store, "/", "0", 1), 0);
+        await_sleep();
+        store->ops->stop(store);
+        assert_int_equal(watch_recorder_await_end(&recorder), HF_E_CANCELED);
         watch_recorder_stop(&recorder);
         close_store();
         atomic_store(&waits_for_ever, false);
@@ -616,6 +686,9 @@ int main(void) {
                 cmocka_unit_test(test_a_process_without_standard_input_opens_a_store),
                 cmocka_unit_test(test_the_watcher_wakes_at_a_deadline),
                 cmocka_unit_test(test_the_watcher_is_woken),
+                cmocka_unit_test(test_only_a_write_gives_a_notice),
+                cmocka_unit_test(test_a_notice_wakes_the_watcher_once),
+                cmocka_unit_test(test_a_stop_ends_the_watches_at_once),
                 cmocka_unit_test(test_a_write_wakes_the_watcher_without_notices),
                 cmocka_unit_test(test_the_commits_of_others_wake_the_watcher),
                 cmocka_unit_test(test_watches_that_are_far_behind_catch_up),

@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "server/storage/keys.h"
+#include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 #include "store_client.h"
@@ -51,6 +52,26 @@ static void expect_refused(const char *name, bool create, const char *why) {
                 fail_msg("\"%s\" does not say \"%s\" and the file", status.message, why);
 }
 
+/* What one row says of another is true. */
+static void expect_sound(const char *name) {
+        struct hfd_sqlite_faults faults = {0};
+        struct hf_status status = {0};
+
+        assert_int_equal(hfd_sqlite_check(sqlite_fixture_path(name), &faults, &status), 0);
+        if (faults.n != 0)
+                fail_msg("%s", faults.first);
+}
+
+/* Waits until the sweep has removed everything but n rows. */
+static void await_rows(const char *name, int64_t n) {
+        hf_nsec until = in_msec(PATIENCE_MSEC);
+
+        while (sqlite_fixture_sql(name, "SELECT count(*) FROM versions") != n) {
+                assert_true(in_msec(0) < until);
+                sched_yield();
+        }
+}
+
 /* ---- memory ---- */
 
 /* A server without clients should be small, and has four connections to its file. mallinfo2 counts
@@ -61,6 +82,7 @@ static void test_an_open_store_sets_no_memory_aside(void **state) {
 
         (void)store_client_put(store, "/a", "one");
         open = mallinfo2();
+        assert_int_equal(sqlite3_memory_used(), 0); /* it does not count, which takes a lock */
         assert_true(open.uordblks + open.hblkhd <
                     before.uordblks + before.hblkhd + (size_t)256 * 1024);
         store->ops->free(store);
@@ -110,7 +132,9 @@ static void test_files_that_are_no_store_are_refused_and_kept(void **state) {
         (void)sqlite_fixture_sql("later", "PRAGMA user_version=2");
         expect_refused("later", true, "later version");
         assert_int_equal(sqlite_fixture_sql("later", "PRAGMA user_version"), 2);
-        expect_refused("missing", false, "cannot be opened");
+        (void)sqlite_fixture_sql("marked", "PRAGMA application_id=7");
+        expect_refused("marked", true, "another program");
+        expect_refused("missing", false, "cannot be opened: No such file or directory");
         assert_int_equal(access(sqlite_fixture_path("missing"), F_OK), -1);
         expect_refused("no/directory", true, "cannot be created");
 }
@@ -260,6 +284,60 @@ static void test_a_write_is_compared_with_the_newest_of_any_process(void **state
                          0);
         one->ops->free(one);
         two->ops->free(two);
+        expect_sound("heads.db");
+}
+
+/* ---- two stores take turns ---- */
+
+/* Whatever a store has read or removed, it keeps no snapshot of the file: its next write would then
+ * fail, because the other one has written since. */
+static void do_everything(struct hfd_store *store, const char *value) {
+        const struct hfd_compare compares[] =
+                {{.kind = HFD_VALUE_EQUALS, .key = "/value", .value = "1", .n_value = 1},
+                 {.kind = HFD_MOD_EQUALS, .key = "/none"}};
+        const struct hfd_op gone = {.kind = HFD_DELETE, .key = "/gone"};
+        const char *const keys[] = {"/value", "/none"};
+        struct hfd_txn txn = {.compares = compares,
+                              .n_compares = 2,
+                              .ops = &gone,
+                              .n_ops = 1,
+                              .get_on_failure = keys,
+                              .n_get_on_failure = 2};
+        struct store_reply reply;
+
+        assert_true(store_client_put(store, "/gone", value) > 0);
+        assert_int_equal(store_client_txn(store, &txn, NULL), 0);
+        assert_int_equal(store_client_mod_revision(store, "/gone"), 0);
+        assert_true(store_client_put(store, "/none", value) > 0);
+        assert_int_equal(store_client_txn(store, &txn, &reply), HF_E_CONFLICT);
+        assert_int_equal(reply.n_kvs, 2);
+        assert_string_equal(store_reply_value(&reply, 1), value);
+        store_reply_deinit(&reply);
+        uint64_t last = store_client_delete(store, "/none");
+        assert_int_equal(store_client_compact(store, last), 0);
+        assert_int_equal(store_client_compact(store, last), HF_E_GONE);
+        for (int i = 0; i < 10; i++)
+                assert_true(store_client_put(store, "/often", value) > 0);
+        assert_int_equal(store_client_list(store, "/often", NULL, 0, 0, false, &reply), 0);
+        assert_int_equal(reply.n_kvs, 1);
+        assert_string_equal(store_reply_value(&reply, 0), value);
+        store_reply_deinit(&reply);
+}
+
+static void test_two_stores_take_turns(void **state) {
+        struct hfd_store *stores[] = {open_store("turns.db"), open_store("turns.db")};
+        char value[8];
+
+        assert_true(store_client_put(stores[0], "/value", "1") > 0);
+        for (int i = 0; i < 6; i++) {
+                (void)snprintf(value, sizeof value, "%d", i);
+                do_everything(stores[i % 2], value);
+        }
+        /* /value, the deletion at the compacted revision, and /often at that revision and later. */
+        await_rows("turns.db", 1 + 1 + 1 + 10);
+        stores[0]->ops->free(stores[0]);
+        stores[1]->ops->free(stores[1]);
+        expect_sound("turns.db");
 }
 
 /* SQLite follows symbolic links, so its log is beside the file itself. So must be the lock. */
@@ -325,17 +403,23 @@ static void test_the_iterations_show_a_writer_that_hangs(void **state) {
         store->ops->free(store);
 }
 
-/* ---- compaction ---- */
+static void test_the_largest_transaction_is_stored(void **state) {
+        struct hfd_store *store = open_store("largest.db");
 
-/* Waits until the sweep has removed everything but n rows. */
-static void await_rows(const char *name, int64_t n) {
-        hf_nsec until = in_msec(PATIENCE_MSEC);
-
-        while (sqlite_fixture_sql(name, "SELECT count(*) FROM versions") != n) {
-                assert_true(in_msec(0) < until);
-                sched_yield();
+        for (size_t extra = 0; extra <= 1; extra++) {
+                struct hf__buf *value = hf__buf_new(HFD_TXN_BYTES_MAX - strlen("/a") + extra);
+                const struct hfd_op op = {.kind = HFD_PUT, .key = "/a", .value = value};
+                const struct hfd_txn txn = {.ops = &op, .n_ops = 1};
+                assert_non_null(value);
+                memset(value->data, 'v', value->n);
+                assert_int_equal(store_client_txn(store, &txn, NULL),
+                                 extra == 0 ? 0 : HF_E_TOO_LARGE);
+                hf__buf_unref(value);
         }
+        store->ops->free(store);
 }
+
+/* ---- compaction ---- */
 
 static void test_a_compaction_leaves_the_current_versions(void **state) {
         struct hfd_store *store = open_store("compacted.db");
@@ -460,6 +544,26 @@ static void test_a_deletion_at_the_end_of_a_step_is_removed_later(void **state) 
         assert_int_equal(store_client_compact(store, newest), 0);
         await_rows("steps.db", 127);
         store->ops->free(store);
+}
+
+/* More keys than a step looks at have only one version, which stays. */
+static void test_a_sweep_goes_on_behind_what_stays(void **state) {
+        enum { N = 300 };
+        struct hfd_store *store = open_store("stays.db");
+        char key[16];
+
+        for (int i = 0; i < N; i++) {
+                (void)snprintf(key, sizeof key, "/%03d", i);
+                (void)store_client_put(store, key, "x");
+        }
+        for (int round = 0; round < 2; round++) {
+                for (int i = 0; i < 10; i++)
+                        (void)store_client_put(store, "/z", "x");
+                assert_int_equal(store_client_compact(store, store_client_revision(store)), 0);
+                await_rows("stays.db", N + 1);
+        }
+        store->ops->free(store);
+        expect_sound("stays.db");
 }
 
 /* Puts to one key, many at a time, so that they share commits. */
@@ -596,13 +700,16 @@ int main(void) {
                 cmocka_unit_test(test_another_store_sees_a_commit),
                 cmocka_unit_test(test_nothing_is_written_beside_the_holder_of_the_lock),
                 cmocka_unit_test(test_a_write_is_compared_with_the_newest_of_any_process),
+                cmocka_unit_test(test_two_stores_take_turns),
                 cmocka_unit_test(test_a_link_to_the_file_has_the_same_lock),
                 cmocka_unit_test(test_the_iterations_show_a_writer_that_hangs),
+                cmocka_unit_test(test_the_largest_transaction_is_stored),
                 cmocka_unit_test(test_a_compaction_leaves_the_current_versions),
                 cmocka_unit_test(test_a_compaction_keeps_the_revision),
                 cmocka_unit_test(test_a_compaction_that_fails_removes_nothing),
                 cmocka_unit_test(test_lists_skip_the_versions_of_a_key),
                 cmocka_unit_test(test_a_deletion_at_the_end_of_a_step_is_removed_later),
+                cmocka_unit_test(test_a_sweep_goes_on_behind_what_stays),
                 cmocka_unit_test(test_the_file_shrinks_after_a_compaction),
                 cmocka_unit_test(test_the_pages_of_large_values_are_given_back),
                 cmocka_unit_test(test_every_name_is_that_of_a_file),

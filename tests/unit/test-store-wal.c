@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -155,6 +156,22 @@ static void test_a_large_commit_is_written_in_pieces(void **state) {
         close_db();
 }
 
+/* An operator's or SQLite's own request to shorten the log reaches the file. */
+static void test_the_log_can_be_shortened(void **state) {
+        struct stat info;
+
+        open_db("shortened.db");
+        assert_int_equal(insert(200), SQLITE_OK);
+        assert_int_equal(stat(sqlite_fixture_path("shortened.db-wal"), &info), 0);
+        assert_true(info.st_size > 200 * 1024);
+        assert_int_equal(run("PRAGMA wal_checkpoint(TRUNCATE)"), SQLITE_OK);
+        assert_int_equal(stat(sqlite_fixture_path("shortened.db-wal"), &info), 0);
+        assert_int_equal(info.st_size, 0);
+        assert_int_equal(insert(1), SQLITE_OK);
+        assert_int_equal(number("SELECT count(*) FROM t"), 3);
+        close_db();
+}
+
 /* Pages that have no room in the cache go to the WAL before the commit, and are read from it. */
 static void test_what_is_kept_is_found_by_a_read(void **state) {
         open_db("spilled.db");
@@ -222,6 +239,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_small_commit_is_one_write),
                 cmocka_unit_test(test_a_large_commit_is_written_in_pieces),
+                cmocka_unit_test(test_the_log_can_be_shortened),
                 cmocka_unit_test(test_what_is_kept_is_found_by_a_read),
                 cmocka_unit_test(test_a_commit_works_without_memory),
                 cmocka_unit_test(test_a_commit_that_fails_is_forgotten),

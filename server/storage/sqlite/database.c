@@ -266,7 +266,6 @@ static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool
                                 struct hf_status *reterr_status) {
         bool empty = false;
 
-        (void)hfd_sqlite.extended_result_codes(db->handle, 1);
         (void)hfd_sqlite.busy_timeout(db->handle, BUSY_TIMEOUT_MSEC);
         int r = check_owner(db, path, &empty, reterr_status);
         if (r == 0)

@@ -145,8 +145,9 @@ static void *put_bytes(char **at, const void *data, size_t n) {
 
 static char *put_text(char **at, const char *text) { return put_bytes(at, text, strlen(text) + 1); }
 
-/* Copies txn after the operation: the arrays first, because they need alignment, then the text. */
-static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn) {
+/* Copies txn into the n bytes after the operation: the arrays first, because they need alignment,
+ * then the text. */
+static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn, size_t n) {
         struct hfd_compare *compares = (struct hfd_compare *)(op + 1);
         struct hfd_op *ops = (struct hfd_op *)(compares + txn->n_compares);
         const char **gets = (const char **)(ops + txn->n_ops);
@@ -167,6 +168,7 @@ static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn) {
         }
         for (size_t i = 0; i < txn->n_get_on_failure; i++)
                 gets[i] = put_text(&at, txn->get_on_failure[i]);
+        assert(at == (char *)(op + 1) + n);
         op->txn.compares = compares;
         op->txn.ops = ops;
         op->txn.get_on_failure = gets;
@@ -185,7 +187,7 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
         struct hfd_sqlite_op *op = new_op(HFD_SQLITE_TXN, n, done, ctx);
         if (!op)
                 return -ENOMEM;
-        copy_txn(op, txn);
+        copy_txn(op, txn, n);
         op->n_bytes = hfd_txn_bytes(txn);
         return start_op(store, op, HFD_SQLITE_WRITES, deadline);
 }

@@ -289,14 +289,13 @@ static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite
         return compare->n_value == 0 || memcmp(value->data, compare->value, compare->n_value) == 0;
 }
 
-/* *ret_current: the newest row; without a key if it was not read. */
+/* *ret_current: the newest row; it stays as it is if no row was read. */
 static int evaluate_compare(struct hfd_sqlite_db *db, const struct hfd_compare *compare,
                             bool *ret_holds, struct hfd_sqlite_current *ret_current,
                             struct hf_status *reterr_status) {
         struct hfd_sqlite_kvs found = {0};
         int r;
 
-        *ret_current = (struct hfd_sqlite_current){0};
         if (compare->kind == HFD_MOD_EQUALS) {
                 r = read_current(db, compare->key, ret_current, reterr_status);
                 *ret_holds = (ret_current->exists ? revision_of(ret_current->id) : 0) ==

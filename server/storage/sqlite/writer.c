@@ -258,10 +258,8 @@ static int count_free_pages(struct hfd_sqlite_db *db, int64_t *ret_n,
                             struct hf_status *reterr_status) {
         sqlite3_stmt *statement = hfd_sqlite_db_statement(db, HFD_SQL_FREE_PAGES);
 
-        if (!statement || hfd_sqlite.step(statement) != SQLITE_ROW) {
-                (void)hfd_sqlite.reset(statement);
+        if (!statement || hfd_sqlite.step(statement) != SQLITE_ROW)
                 return hfd_sqlite_db_fail(db, reterr_status);
-        }
         *ret_n = hfd_sqlite.column_int64(statement, 0);
         (void)hfd_sqlite.reset(statement);
         return 0;

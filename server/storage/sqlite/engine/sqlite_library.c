@@ -27,23 +27,17 @@ static const struct {
         void **place;
         size_t checked;
 } functions[] = {
-        FUNCTION(bind_blob),      FUNCTION(bind_blob64),
-        FUNCTION(bind_int64),     FUNCTION(bind_null),
-        FUNCTION(bind_text),      FUNCTION(busy_timeout),
-        FUNCTION(close),          FUNCTION(column_blob),
-        FUNCTION(column_bytes),   FUNCTION(column_int),
-        FUNCTION(column_int64),   FUNCTION(column_text),
-        FUNCTION(column_type),    FUNCTION(config),
-        FUNCTION(db_config),      FUNCTION(db_filename),
-        FUNCTION(db_readonly),    FUNCTION(db_release_memory),
-        FUNCTION(errcode),        FUNCTION(errmsg),
-        FUNCTION(exec),           FUNCTION(extended_result_codes),
-        FUNCTION(file_control),   FUNCTION(finalize),
-        FUNCTION(get_autocommit), FUNCTION(open_v2),
-        FUNCTION(prepare_v2),     FUNCTION(prepare_v3),
-        FUNCTION(reset),          FUNCTION(step),
-        FUNCTION(system_errno),   FUNCTION(total_changes64),
-        FUNCTION(vfs_find),       FUNCTION(vfs_register),
+        FUNCTION(bind_blob),       FUNCTION(bind_blob64),  FUNCTION(bind_int64),
+        FUNCTION(bind_null),       FUNCTION(bind_text),    FUNCTION(busy_timeout),
+        FUNCTION(close),           FUNCTION(column_blob),  FUNCTION(column_bytes),
+        FUNCTION(column_int),      FUNCTION(column_int64), FUNCTION(column_text),
+        FUNCTION(column_type),     FUNCTION(config),       FUNCTION(db_config),
+        FUNCTION(db_filename),     FUNCTION(db_readonly),  FUNCTION(db_release_memory),
+        FUNCTION(errcode),         FUNCTION(errmsg),       FUNCTION(exec),
+        FUNCTION(file_control),    FUNCTION(finalize),     FUNCTION(get_autocommit),
+        FUNCTION(open_v2),         FUNCTION(prepare_v2),   FUNCTION(prepare_v3),
+        FUNCTION(reset),           FUNCTION(step),         FUNCTION(system_errno),
+        FUNCTION(total_changes64), FUNCTION(vfs_find),     FUNCTION(vfs_register),
 };
 
 static bool is_loaded;

@@ -36,7 +36,6 @@ struct hfd_sqlite_library {
         const char *(*errmsg)(sqlite3 *db);
         int (*exec)(sqlite3 *db, const char *text, int (*row)(void *, int, char **, char **),
                     void *ctx, char **reterr_message);
-        int (*extended_result_codes)(sqlite3 *db, int on);
         int (*file_control)(sqlite3 *db, const char *name, int op, void *arg);
         int (*finalize)(sqlite3_stmt *statement);
         int (*get_autocommit)(sqlite3 *db);
