@@ -8,11 +8,12 @@
  * remove keys and reconcile them. The wakers of drain and abort only close the queue.
  *
  * The number of workers depends on the load. Without keys there is none: the calling thread waits
- * for a key, and then for the first worker, to which it gives the key. A worker that takes a key
- * while no other worker waits starts a new one, up to the configured maximum, so that a slow key
- * does not delay the others. A worker leaves when it has waited for LINGER and another worker waits
- * too. The first worker joins the others and leaves last, so that an idle loop keeps no thread's
- * memory.
+ * for a key, and then for the first worker, to which it gives the key. A slow key must not delay
+ * the others: if a worker takes a key, and no worker waits for the next one after HELP_AFTER, the
+ * calling thread starts another worker, up to the configured maximum. Most keys are done earlier,
+ * and at the beginning of a term the further workers of all controllers would delay the first
+ * writes. A worker leaves when it has waited for LINGER and another worker waits too. The first
+ * worker joins the others and leaves last, so that an idle loop keeps no thread's memory.
  *
  * Invariants:
  *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
@@ -34,6 +35,7 @@
 #include "leader/reconciler_until.h"
 
 #define LINGER      (2 * HF_NSEC_PER_SEC)    /* an idle worker leaves after this time */
+#define HELP_AFTER  (2 * HF_NSEC_PER_MSEC)   /* before a further worker is started */
 #define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC) /* before an event is mapped again */
 
 struct worker {
@@ -53,8 +55,11 @@ struct run {
         unsigned n_more;                 /* number of `workers` */
 
         pthread_mutex_t mu;
+        pthread_cond_t changed; /* has_first or help_at; only the calling thread waits */
         /* guarded by mu */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
+        bool has_first;     /* the first worker has a thread, so the calling thread starts others */
+        hf_nsec help_at;    /* boot time when it does, if no worker waits then; HF_NSEC_NEVER */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
 };
@@ -178,6 +183,24 @@ static int start_worker_locked(struct run *run) {
         return 0;
 }
 
+/* All workers are busy. Returns as start_worker_locked. */
+static int ask_for_help_locked(struct run *run) {
+        hf__mutex_assert_held(&run->mu);
+        if (!run->has_first)
+                return start_worker_locked(run);
+        if (run->n_more > 0 && run->help_at == HF_NSEC_NEVER) {
+                run->help_at = hf_now(hf_host_clock(hf_term_host(run->term))) + HELP_AFTER;
+                pthread_cond_signal(&run->changed);
+        }
+        return 0;
+}
+
+static void report_no_worker(const struct run *run, int error) {
+        if (error < 0)
+                hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
+                       "cannot start another worker: %s", hf_strerror(error));
+}
+
 /* Joins the workers that have left. False: besides the first one no worker runs any more. */
 static bool join_left_locked(struct run *run) {
         bool any = false;
@@ -235,12 +258,10 @@ static void run_worker(struct run *run, const char *first) {
                         stays = stays_locked(run, r, is_first, has_others);
                         run->n_waiting -= !stays;
                 } else if (--run->n_waiting == 0) {
-                        no_thread = start_worker_locked(run);
+                        no_thread = ask_for_help_locked(run);
                 }
                 (void)pthread_mutex_unlock(&run->mu);
-                if (no_thread < 0)
-                        hf_log(&hf_term_host(run->term)->log, HF_LOG_WARNING, run->reconciler.name,
-                               "cannot start another worker: %s", hf_strerror(no_thread));
+                report_no_worker(run, no_thread);
                 if (r != 0)
                         continue;
                 reconcile_key(run, key);
@@ -267,26 +288,67 @@ struct first_worker {
         const char *key; /* borrowed from the queue */
 };
 
-static int first_worker_main(void *ctx) {
+static void *first_worker_main(void *ctx) {
         const struct first_worker *first = ctx;
 
         run_worker(first->run, first->key);
-        return 0;
+        (void)pthread_mutex_lock(&first->run->mu);
+        first->run->has_first = false;
+        pthread_cond_signal(&first->run->changed);
+        (void)pthread_mutex_unlock(&first->run->mu);
+        return NULL;
 }
 
-/* Until the term ends. The calling thread only waits, so it needs little memory however much the
- * work takes. */
-static void run_workers(struct run *run) {
-        struct hf_cancel *abort = hf_term_abort(run->term);
-        struct first_worker first = {.run = run};
+/* Starts the further workers that the load needs, until the first worker has left. */
+static void start_helpers(struct run *run) {
+        const struct hf_clock *clock = hf_host_clock(hf_term_host(run->term));
 
-        while (hf_workqueue_take(run->queue, abort, &first.key) == 0) {
-                (void)pthread_mutex_lock(&run->mu);
-                run->n_waiting++;
+        (void)pthread_mutex_lock(&run->mu);
+        while (run->has_first) {
+                if (run->help_at > hf_now(clock)) {
+                        (void)clock->wait(clock->ctx, &run->changed, &run->mu, run->help_at);
+                        continue;
+                }
+                run->help_at = HF_NSEC_NEVER;
+                int r = run->n_waiting == 0 ? start_worker_locked(run) : 0;
                 (void)pthread_mutex_unlock(&run->mu);
-                (void)hf__thread_run(hf_term_host(run->term), "hf-worker", first_worker_main,
-                                     &first);
+                report_no_worker(run, r);
+                (void)pthread_mutex_lock(&run->mu);
         }
+        run->help_at = HF_NSEC_NEVER;
+        (void)pthread_mutex_unlock(&run->mu);
+}
+
+/* Until the first worker has left. The calling thread only waits and starts threads, so it needs
+ * little memory however much the work takes. If there is no thread for the first worker, the
+ * calling thread is that worker. */
+static void run_first_worker(struct run *run, const char *key) {
+        struct first_worker first = {.run = run, .key = key};
+        pthread_t thread;
+
+        (void)pthread_mutex_lock(&run->mu);
+        run->n_waiting++;
+        run->has_first = true; /* before the thread begins, which sets it to false at its end */
+        (void)pthread_mutex_unlock(&run->mu);
+        int r = hf__thread_start(hf_term_host(run->term), "hf-worker", first_worker_main, &first,
+                                 &thread);
+        if (r == 0) {
+                start_helpers(run);
+                (void)hf__thread_join(thread);
+                return;
+        }
+        (void)pthread_mutex_lock(&run->mu);
+        run->has_first = false;
+        (void)pthread_mutex_unlock(&run->mu);
+        run_worker(run, key);
+}
+
+/* Until the term ends. */
+static void run_workers(struct run *run) {
+        const char *key;
+
+        while (hf_workqueue_take(run->queue, hf_term_abort(run->term), &key) == 0)
+                run_first_worker(run, key);
 }
 
 static void join_workers(struct run *run) {
@@ -369,11 +431,11 @@ static int prepare_run(struct run *run, const struct hf_reconciler *given,
 /* until NULL: until the term drains. */
 static int run_until(const struct hf_reconciler *reconciler, struct hf_term *term,
                      struct hf_cancel *until) {
-        struct run run = {.term = term};
+        struct run run = {.term = term, .help_at = HF_NSEC_NEVER};
 
         if (!reconciler || !term)
                 return -EINVAL;
-        int r = hf__mutex_init(&run.mu);
+        int r = hf__mutex_cond_init(&run.mu, &run.changed);
         if (r != 0)
                 return r;
         r = prepare_run(&run, reconciler, until);
@@ -383,6 +445,7 @@ static int run_until(const struct hf_reconciler *reconciler, struct hf_term *ter
         hf_cancel_unref(run.end);
         free(run.feeds);
         free(run.workers);
+        pthread_cond_destroy(&run.changed);
         (void)pthread_mutex_destroy(&run.mu);
         return r;
 }

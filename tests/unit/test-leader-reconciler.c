@@ -553,12 +553,12 @@ static void test_without_more_threads_the_work_goes_on(void **state) {
         f.reconciler.n_workers = 4;
         f.hold_until = 8;
         begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
-        await_inside(1);                        /* and there is a second worker that waits */
-        host.thread_stack_bytes = SIZE_MAX / 2; /* no such thread can be created */
         fake_api_put_thing(f.apis[0], "a", "two", "1");
         await_inside(2);
+        host.thread_stack_bytes = SIZE_MAX / 2; /* no such thread can be created */
         fake_api_put_thing(f.apis[0], "a", "three", "1");
         fake_api_put_thing(f.apis[0], "a", "four", "1");
+        PATIENCE_AWAIT(atomic_load(&n_no_thread) > 0);
         let_go();
         await_done(4);
         end_term();
