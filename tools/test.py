@@ -139,6 +139,7 @@ class Board:
         self.mutex = threading.Lock()
         self.passed = self.failed = self.skipped = 0
         self.late = []  # the tests that passed on their second try only
+        self.bad = {}  # of each step that failed: what failed in it
         self.began = time.monotonic()
         self.running = {}
         self.live = sys.stdout.isatty()
@@ -147,8 +148,10 @@ class Board:
         with self.mutex:
             self.running[name] = time.monotonic()
 
-    def done(self, name, passed, failed, skipped=0, log=""):
+    def done(self, name, passed, failed, skipped=0, log="", names=()):
         with self.mutex:
+            if failed:
+                self.bad[name] = f"{name} ({', '.join(sorted(names)) or failed})"
             took = time.monotonic() - self.running.pop(name)
             self.passed += passed
             self.failed += failed
@@ -254,7 +257,7 @@ class Run:
             failed = 1
         if again and failed > 0 and not found and len(names) == failed:
             self.again.append((name, names, again))
-        self.board.done(name, passed, failed, skipped, text)
+        self.board.done(name, passed, failed, skipped, text, names)
 
     def second_tries(self):
         """Runs the failed tests once more, one after the other, if they are few and nothing else failed."""
@@ -262,6 +265,7 @@ class Run:
             return
         for name, names, again in self.again:
             self.board.failed -= len(names)
+            del self.board.bad[name]
             failed = self.board.failed
             again(f"{name}, the second try of {', '.join(sorted(names))}")
             if self.board.failed == failed:
@@ -372,6 +376,9 @@ def main():
             print("tools/test: interrupted", file=sys.stderr)
             return 130
     board = run.board
+    # Who reads only the end of a long log learns here what failed.
+    for text in board.bad.values():
+        print(f"failed: {text}")
     if board.late:
         print(f"passed on the second try only: {', '.join(board.late)}")
     print(f"took {time.monotonic() - board.began:.0f} s" + (f"; {board.skipped} skipped" if board.skipped else ""))

@@ -21,15 +21,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/thread.h"
 
 #define N_QUEUES    64
 #define MAX_THREADS 16
+#define SLICE       100000 /* nanoseconds, the least that Linux allows */
 
 enum { IDLE, QUEUED, RUNNING };
 
@@ -134,14 +139,41 @@ static void finish_step_locked(struct hfd_work_pool *pool, struct hfd_work_task 
                 pthread_cond_broadcast(&pool->cond);
 }
 
+/* struct sched_attr of sched_setattr(2) in its first version. The headers of glibc 2.36 lack it,
+ * and those of Linux cannot be included beside its <sched.h>. */
+struct scheduling {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period; /* nanoseconds */
+};
+
+/*
+ * Lets the calling thread give way to those that serve connections. The nice value is about the
+ * share of a processor. But since Linux 6.6 a thread that wakes may still have to wait until the
+ * running one has used up its slice, 3 ms, whatever the nice values are. So the slice is made short
+ * too; Linux before 6.12 ignores that. On Linux both belong to the thread. Where they cannot be
+ * set, the pool works anyway.
+ */
+static void give_way(int nice) {
+        const struct scheduling scheduling = {.size = sizeof scheduling,
+                                              .policy = SCHED_OTHER,
+                                              .nice = nice,
+                                              .runtime = SLICE};
+
+        (void)setpriority(PRIO_PROCESS, 0, nice);
+        /* An administrator may have chosen another policy, such as SCHED_BATCH. */
+        if (sched_getscheduler(0) == SCHED_OTHER)
+                (void)syscall(SYS_sched_setattr, 0, &scheduling, 0);
+}
+
 static void *run_thread(void *ctx) {
         const struct worker *worker = ctx;
         struct hfd_work_pool *pool = worker->pool;
 
-        /* On Linux the nice value belongs to the thread. If it cannot be set, the pool works
-         * anyway. */
         if (pool->nice > 0)
-                (void)setpriority(PRIO_PROCESS, 0, pool->nice);
+                give_way(pool->nice);
         pthread_mutex_lock(&pool->mu);
         for (;;) {
                 bool stopping = atomic_load_explicit(&pool->stopping, memory_order_relaxed);

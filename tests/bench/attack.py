@@ -12,7 +12,7 @@ at the most, and some seconds after the attacker has gone.
 It fails if the good client was refused once, or if its p99 under an attack is more than twice that at rest.
 
 An attacker on another machine would take no time of the server's processors. Here all processes share them, so the attackers compute as
-little as they can, and run only while nobody else wants to (SCHED_IDLE). Strangers have no credentials.
+little as they can, and run only while nobody else wants to. Strangers have no credentials.
 Users, and the good client, have certificates and all rights, but not by system:masters: requests of that group need no seats.
 """
 import argparse
@@ -130,7 +130,7 @@ class Round:
         self.before = resident_mb(instance.pid)
         self.rest, _ = measure(instance, seconds)
         command = [sys.executable, ATTACKERS, name, instance.url, cluster.directory / "pki"]
-        attacker = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "chrt", "--idle", "0", *command], stdout=subprocess.PIPE, text=True)
+        attacker = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=subprocess.PIPE, text=True)
         assert attacker.stdout.readline() == "ready\n"
         self.under, self.peak = measure(instance, seconds)
         assert attacker.poll() is None, "the attacker has ended"

@@ -63,8 +63,18 @@ class Unit(Instance):
 
     def niceness(self, prefix):
         """The nice values of the threads whose names begin like this."""
-        stats = [(task / "stat").read_text() for task in pathlib.Path(f"/proc/{self.host_pid()}/task").iterdir()]
+        stats = [(task / "stat").read_text() for task in self.tasks()]
         return {int(stat.rpartition(")")[2].split()[16]) for stat in stats if f"({prefix}" in stat}
+
+    def slices(self, prefix):
+        """How many milliseconds such threads may run while others wait. Empty: the kernel does not tell, or threads have no slices of their own there."""
+        if tuple(int(n) for n in os.uname().release.split(".")[:2]) < (6, 12):
+            return set()
+        texts = [(task / "sched").read_text() for task in self.tasks() if (task / "sched").exists()]
+        return {float(found[1]) / 1e6 for text in texts if text.startswith(prefix) and (found := re.search(r"se\.slice *: *(\d+)", text))}
+
+    def tasks(self):
+        return pathlib.Path(f"/proc/{self.host_pid()}/task").iterdir()
 
     def host_pid(self):
         """The process id of the main process in the namespace of the test."""
@@ -199,6 +209,7 @@ def test_readiness_status_stop_and_hand_over_work(host):
         assert (unit.show("MemoryMax"), unit.show("TasksMax")) == (str(4 << 30), "1024")
         # The filter of system calls lets the threads for large requests give way to the others.
         assert unit.niceness("hfd-work-") == {15} and unit.niceness("hfd-http") == {0}
+        assert unit.slices("hfd-work-") in (set(), {0.1})
     mark = host.witness.mark()
     a.stop()
     assert (a.show("Result"), a.show("ActiveState"), a.show("ExecMainStatus")) == ("success", "inactive", "0")

@@ -10,6 +10,8 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/thread.h"
 #include "patience.h"
@@ -309,8 +311,54 @@ static void test_a_step_follows_each_submit(void **state) {
         shared_done(&shared);
 }
 
+/* struct sched_attr of sched_getattr(2), in its first version. */
+struct scheduling {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime, deadline, period;
+};
+
+struct asking {
+        struct hfd_work_task task; /* first */
+        struct shared *shared;
+        struct scheduling scheduling;
+};
+
+static enum hfd_work_result ask_scheduling(struct hfd_work_task *task) {
+        struct asking *asking = (struct asking *)task;
+        struct shared *shared = asking->shared;
+
+        assert_int_equal(syscall(SYS_sched_getattr, 0, &asking->scheduling,
+                                 sizeof asking->scheduling, 0),
+                         0);
+        pthread_mutex_lock(&shared->mu);
+        shared->n_ended++;
+        pthread_cond_broadcast(&shared->cond);
+        pthread_mutex_unlock(&shared->mu);
+        return HFD_WORK_DONE;
+}
+
+/* By a smaller share of a processor, and, if Linux has that, by a shorter slice. */
+static void test_the_threads_give_way_to_others(void **state) {
+        struct shared shared;
+        struct asking asking = {.task.step = ask_scheduling, .shared = &shared};
+        struct scheduling mine = {0};
+
+        assert_int_equal(syscall(SYS_sched_getattr, 0, &mine, sizeof mine, 0), 0);
+        shared_init(&shared, 1);
+        assert_true(hfd_work_submit(shared.pool, &asking.task));
+        wait_ended(&shared, 1);
+        shared_done(&shared);
+        assert_int_equal(asking.scheduling.nice, 5);
+        if (mine.runtime > 0) /* since Linux 6.12 */
+                assert_int_equal(asking.scheduling.runtime, 100000);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_the_threads_give_way_to_others),
                 cmocka_unit_test(test_a_small_task_gets_every_second_turn),
                 cmocka_unit_test(test_long_steps_leave_a_thread_to_others),
                 cmocka_unit_test(test_long_steps_run_on_one_thread),

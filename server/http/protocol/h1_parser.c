@@ -313,7 +313,7 @@ static enum hfd_h1_event feed_head(struct hfd_h1_parser *p, const char *data, si
 enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_request *request,
                                      const char *data, size_t n, size_t *ret_used, int *ret_code) {
         enum hfd_h1_event event;
-        size_t before = request->n_body, used;
+        size_t before = request->body.n, used;
 
         assert(!request->dispatched);
         p->request = request;
@@ -325,8 +325,8 @@ enum hfd_h1_event hfd_h1_parser_feed(struct hfd_h1_parser *p, struct hfd_http_re
         if (!p->in_body)
                 return feed_head(p, data, n, ret_used, ret_code);
         used = run_llhttp(p, data, n);
-        p->framing += used - (request->n_body - before);
-        if (p->code == 0 && p->framing > FRAMING_ALLOWANCE + FRAMING_PER_BYTE * request->n_body)
+        p->framing += used - (request->body.n - before);
+        if (p->code == 0 && p->framing > FRAMING_ALLOWANCE + FRAMING_PER_BYTE * request->body.n)
                 fail_parse(p, 413);
         *ret_used = used;
         event = feed_event(p, ret_code);

@@ -87,7 +87,7 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
         hf__blocks_put(request->target);
         hf__blocks_put(request->headers);
         hf__blocks_put(request->allocated);
-        free(request->body);
+        hfd_request_body_done(&request->body);
         hfd_origin_unref(request->origin);
         hf__blocks_put(request);
         return NULL;
@@ -269,38 +269,19 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max) {
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
-        if (n > max || request->n_body > max - n)
-                return HF_E_TOO_LARGE;
-        /* A NUL follows the body, so that parsers can read it as a C string. */
-        if (request->n_body + n + 1 > request->body_space) {
-                size_t space = request->body_space ? request->body_space : 512;
-                char *grown;
-
-                while (space < request->n_body + n + 1)
-                        space *= 2;
-                grown = realloc(request->body, space);
-                if (!grown)
-                        return -ENOMEM;
-                request->body = grown;
-                request->body_space = space;
-        }
-        memcpy(request->body + request->n_body, data, n);
-        request->n_body += n;
-        request->body[request->n_body] = '\0';
-        return 0;
+        return hfd_request_body_add(&request->body, data, n, max);
 }
 
 size_t hfd_http_request_memory(const struct hfd_http_request *request) {
-        return sizeof *request + request->n_target + request->headers_space + request->body_space;
+        return sizeof *request + request->n_target + request->headers_space + request->body.space;
 }
 
 void hfd_http_request_drop_content(struct hfd_http_request *request) {
         assert(hfd_http_request_is_on_worker(request));
         hf__blocks_put(request->headers);
-        free(request->body);
-        request->headers = request->body = NULL;
+        hfd_request_body_done(&request->body);
+        request->headers = NULL;
         request->n_headers_bytes = request->headers_space = 0;
-        request->n_body = request->body_space = 0;
 }
 
 /* ---- as handlers see it: any thread, once the handler was called ---- */
@@ -342,8 +323,8 @@ const char *hfd_http_request_header_like(struct hfd_http_request *request, const
 }
 
 const char *hfd_http_request_body(struct hfd_http_request *request, size_t *ret_n) {
-        *ret_n = request->n_body;
-        return request->body ? request->body : "";
+        *ret_n = request->body.n;
+        return request->body.data ? request->body.data : "";
 }
 
 enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,

@@ -15,6 +15,7 @@
 #include "server/http/request/http_request.h"
 #include "server/http/request/http_response.h"
 #include "server/http/request/origin.h"
+#include "server/http/request/request_body.h"
 #include "server/http/request/worker_mailbox.h"
 
 struct hfd_connection;
@@ -47,8 +48,7 @@ struct hfd_http_request {
         size_t n_headers_bytes, headers_space, n_headers;
         uint64_t
                 header_lengths; /* bit n % 64: there is a name of n bytes; most searches end here */
-        char *body;             /* owned; NUL-terminated; NULL = none */
-        size_t n_body, body_space;
+        struct hfd_request_body body;
         size_t n_target; /* bytes of target */
         hf_nsec received_at;
 
