@@ -121,6 +121,21 @@ void hf__mailbox_wake_early(void) {
                 wake_owners();
 }
 
+static void make_calls(void) {
+        while (wakes.n_calls > 0) {
+                wakes.n_calls--;
+                wakes.calls[wakes.n_calls].wake(wakes.calls[wakes.n_calls].ctx);
+        }
+}
+
+/* A call may post a message, so the owners are woken after the calls. */
+void hf__mailbox_call_early(void) {
+        if (!wakes.on)
+                return;
+        make_calls();
+        wake_owners();
+}
+
 void hf__mailbox_done(struct hf__mailbox *mailbox) {
         assert(!mailbox->head && mailbox->tail == &mailbox->head);
         hf__mailbox_wake_early();
@@ -149,12 +164,7 @@ void hf__mailbox_delay_wakes(void) {
 
 void hf__mailbox_wake_delayed(void) {
         assert(wakes.on);
-        /* A call may post a message, so the owners are woken after the calls. */
-        while (wakes.n_calls > 0) {
-                wakes.n_calls--;
-                wakes.calls[wakes.n_calls].wake(wakes.calls[wakes.n_calls].ctx);
-        }
-        wake_owners();
+        hf__mailbox_call_early();
         wakes.on = false;
 }
 

@@ -71,9 +71,12 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
-        /* No controller waits for it, so those that have work come first. */
-        if (hf__phase_is_settled(phase))
+        /* The controllers after it need not wait for it, so those that have work come first. Say
+         * so, because it may have been settled since the term began. */
+        if (hf__phase_is_settled(phase)) {
+                hf_term_started(term);
                 (void)hf_cancel_wait(hf_term_drain(term), now_of(&run) + SETTLED_WAIT);
+        }
         for (;;) {
                 int r = run_to_completion(&run);
                 if (r == 0) {

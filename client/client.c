@@ -176,7 +176,7 @@ int hf__pending_request_start(struct hf_client *client, const struct hf_request 
 
 int hf__pending_request_wait(struct hf__pending_request *pending, struct hf_cancel *token,
                              char **ret_body, size_t *ret_n, struct hf_status *reterr_status) {
-        hf__mailbox_wake_early(); /* the request may have been made with a delayed wake */
+        hf__mailbox_call_early(); /* the request may have been made with a delayed wake */
         bool arrived = await_response(pending, token);
 
         if (!arrived)

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/mailbox.h"
 #include "base/thread.h"
 #include "client/informer_private.h"
 
@@ -133,6 +134,7 @@ static int await_waiter(struct hf_informer *informer, const struct hf__informer_
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(token, &waker, wake_waiters, informer);
+        hf__mailbox_call_early(); /* add_waiter may have delayed a wake of the informer's thread */
         (void)pthread_mutex_lock(&informer->mu);
         while (!is_satisfied_locked(informer, waiter) && !hf_cancel_fired(token))
                 (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,

@@ -215,6 +215,7 @@ void hf__informer_thread_await_end(struct hf_informer *informer) {
         struct hf_informer_thread *thread = informer->thread;
 
         assert(!pthread_equal(thread->thread, pthread_self())); /* it would wait for itself */
+        hf__mailbox_call_early(); /* this thread may have delayed a wake of that one */
         (void)pthread_mutex_lock(&thread->mu);
         while (informer->turn.is_attached)
                 (void)thread->clock->wait(thread->clock->ctx, &thread->ended, &thread->mu,
@@ -227,6 +228,7 @@ int hf__informer_thread_start(struct hf_informer_thread *thread) {
 }
 
 void hf__informer_thread_join(struct hf_informer_thread *thread) {
+        hf__mailbox_call_early(); /* or this thread would wait below for its own delayed wake */
         (void)pthread_mutex_lock(&thread->mu);
         thread->stop = true;
         (void)pthread_cond_signal(&thread->wake);

@@ -355,22 +355,22 @@ int hf__elector_new(struct hf_electors *electors, const struct hf_elector_config
 /* ---- queries ---- */
 
 static void read_info(struct hf_elector *elector, struct hf_leader_info *ret_info) {
+        *ret_info = (struct hf_leader_info){.size = sizeof(struct hf_leader_info)};
         pthread_mutex_lock(&elector->electors->mu);
-        const struct hf__elector_info info = elector->info;
+        struct hf__elector_info info = elector->info;
         copy_text(ret_info->holder, sizeof ret_info->holder, info.holder);
         pthread_mutex_unlock(&elector->electors->mu);
-        *ret_info = (struct hf_leader_info){.size = sizeof(struct hf_leader_info),
-                                            .state = info.state,
-                                            .term = info.term,
-                                            .n_terms = info.n_terms,
-                                            .since = info.since,
-                                            .heard_at = info.heard_at,
-                                            .free_at = info.free_at,
-                                            .identity_taken = info.identity_taken};
+        info.holder = NULL; /* the loop may free it as soon as mu is unlocked */
+        ret_info->state = info.state;
+        ret_info->term = info.term;
+        ret_info->n_terms = info.n_terms;
+        ret_info->since = info.since;
+        ret_info->heard_at = info.heard_at;
+        ret_info->free_at = info.free_at;
+        ret_info->identity_taken = info.identity_taken;
         copy_text(ret_info->ns, sizeof ret_info->ns, elector->ns);
         copy_text(ret_info->name, sizeof ret_info->name, elector->name);
         copy_text(ret_info->identity, sizeof ret_info->identity, elector->identity);
-        copy_text(ret_info->holder, sizeof ret_info->holder, info.holder);
         copy_text(ret_info->last_end, sizeof ret_info->last_end, info.last_end);
         copy_text(ret_info->stuck_controller, sizeof ret_info->stuck_controller,
                   info.stuck_controller ? info.stuck_controller : "");

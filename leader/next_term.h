@@ -7,7 +7,7 @@
  * A set of electors keeps at most HF__NEXT_TERM_THREADS_MAX such threads, for the electors that
  * asked first. The other electors start their threads when they have acquired their Lease.
  *
- * Thread: the loop's only, except hf__next_term_dismiss.
+ * Thread: the loop's only, if it is not said otherwise.
  */
 #include "leader/electors.h"
 
@@ -21,6 +21,6 @@ void hf__next_term_prepare(struct hf_elector *elector);
 /* Begins the prepared term, or a new one, and sets elector->term. 0 or -errno: then there is no
  * term and nothing has run. */
 int hf__next_term_begin(struct hf_elector *elector, const struct hf__term_config *config);
-/* Frees the prepared term, if there is one: its threads return and are joined. Thread: the one that
- * has joined the loop. */
+/* Frees the prepared term, if there is one: its threads return and are joined. Thread: the loop's,
+ * or the one that has joined the loop. */
 void hf__next_term_dismiss(struct hf_elector *elector);
