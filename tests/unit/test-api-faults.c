@@ -112,6 +112,39 @@ static void test_a_read_of_an_elector_goes_to_the_store(void **state) {
         free(body);
 }
 
+/* A create that looks for the default class makes do with the classes that the cache has, for as
+ * long as the cache is behind. */
+static void test_a_claim_is_created_while_the_cache_is_behind(void **state) {
+        static const char claim[] = "{\"metadata\":{\"generateName\":\"c\"},\"spec\":{"
+                                    "\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{"
+                                    "\"requests\":{\"storage\":\"1\"}}}}";
+        struct faulty_api_fixture *f = *state;
+        const struct hf_request create = {.size = sizeof create,
+                                          .verb = HF_VERB_CREATE,
+                                          .resource = {"", "v1", "persistentvolumeclaims"},
+                                          .ns = "default",
+                                          .body = claim,
+                                          .n_body = sizeof claim - 1};
+
+        faulty_api_fixture_put(f, "/registry/storageclasses/known",
+                               "{\"metadata\":{\"name\":\"known\",\"annotations\":{"
+                               "\"storageclass.kubernetes.io/is-default-class\":\"true\"}},"
+                               "\"provisioner\":\"p\"}");
+        faulty_api_fixture_create(f, "old");
+        assert_int_equal(faulty_api_fixture_request(f, HF_VERB_GET, "old", NULL, NULL), 0);
+        faulty_store_drop_events_for_good(&f->store);
+        faulty_api_fixture_create(f, "new");
+        for (int i = 0; i < 5; i++) {
+                struct hf_status status = {0};
+                char *body = NULL;
+                int r = hf_client_do(f->client, &create, f->token, &body, NULL, &status);
+                assert_string_equal(status.message, "");
+                assert_int_equal(r, 0);
+                assert_non_null(strstr(body, "\"storageClassName\":\"known\""));
+                free(body);
+        }
+}
+
 /* ---- a watch that hangs ---- */
 
 /* The event of our own write does not arrive, so the watch is opened anew. No event is lost. */
@@ -548,11 +581,13 @@ static void test_deletecollection_reports_unknown_outcomes(void **state) {
 }
 
 int main(void) {
+        hfd_resources_add_workloads();
         const struct CMUnitTest tests[] = {
                 FAULTY_API_TEST(test_a_broken_watch_of_the_store_is_resumed),
                 FAULTY_API_TEST(test_a_compacted_history_ends_watches),
                 FAULTY_API_TEST(test_a_cache_that_is_behind_serves_nothing),
                 FAULTY_API_TEST(test_a_read_of_an_elector_goes_to_the_store),
+                FAULTY_API_TEST(test_a_claim_is_created_while_the_cache_is_behind),
                 FAULTY_API_TEST(test_a_watch_that_hangs_is_opened_anew),
                 FAULTY_API_TEST(test_a_watch_that_hangs_while_others_write),
                 FAULTY_API_TEST(test_a_watch_that_hangs_without_requests),

@@ -2,7 +2,8 @@
 /*
  * Finds the default class of a new claim or Ingress. There are few classes, and only a create that
  * names none looks at them. It first waits until the cache has every write that was acknowledged
- * before, so that a default which the same client has just created is known on every instance.
+ * before, so that a default which the same client has just created is known on every instance. If
+ * the cache stays behind, the classes that it has are good enough: Kubernetes waits for none.
  *
  * Invariant: as in Kubernetes, of several defaults the newest one counts, and of equally old ones
  * the first by name. An empty class is a class: it means that the object wants none.
@@ -130,7 +131,7 @@ bool hfd_write_class_assign(struct hfd_write *w) {
             names_class(w->object, kind))
                 return true;
         if (!w->knows_classes) {
-                hfd_write_await_classes(w);
+                hfd_write_await_classes(w, true);
                 return false;
         }
         r = find_default(w, kind, &found);

@@ -113,7 +113,7 @@ bool hfd_write_prioritize(struct hfd_write *w) {
                 return true;
         r = name && *name ? find_class(w, name, &priority) : find_default(w, &priority);
         if (r == HF_E_NOT_FOUND && !w->knows_classes) {
-                hfd_write_await_classes(w);
+                hfd_write_await_classes(w, false);
                 return false;
         }
         if (r == HF_E_NOT_FOUND) {

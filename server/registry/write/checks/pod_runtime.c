@@ -57,7 +57,7 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
                 return true;
         int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find_class(w, name, ret_class);
         if (r == HF_E_NOT_FOUND && !w->knows_classes && strlen(name) <= HF_NAME_MAX) {
-                hfd_write_await_classes(w);
+                hfd_write_await_classes(w, false);
         } else if (r == HF_E_NOT_FOUND) {
                 (void)snprintf(why, sizeof why, "pod rejected: RuntimeClass \"%.253s\" not found",
                                name);

@@ -69,14 +69,19 @@ int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *clas
 struct wait {
         struct hfd_consistent_read read; /* first member: on_ready casts it back */
         struct hfd_write *w;
+        bool may_be_late;
 };
 
 /* Goes on with another attempt, which finds the cache filled. */
 static void on_ready(struct hfd_consistent_read *read) {
-        struct hfd_write *w = ((struct wait *)read)->w;
+        const struct wait *wait = (const struct wait *)read;
+        struct hfd_write *w = wait->w;
         const struct hf_status status = read->status;
         int outcome = read->outcome;
 
+        /* A cache that was never filled knows no class at all. */
+        if (outcome == HF_E_TIMEOUT && wait->may_be_late && hfd_cacher_synced(w->registry->cacher))
+                outcome = 0;
         free(read);
         w->awaiting = false;
         w->knows_classes = true;
@@ -87,7 +92,7 @@ static void on_ready(struct hfd_consistent_read *read) {
                                             &status);
 }
 
-void hfd_write_await_classes(struct hfd_write *w) {
+void hfd_write_await_classes(struct hfd_write *w, bool may_be_late) {
         struct wait *wait = calloc(1, sizeof *wait);
 
         if (!wait) {
@@ -95,6 +100,7 @@ void hfd_write_await_classes(struct hfd_write *w) {
                 return;
         }
         wait->w = w;
+        wait->may_be_late = may_be_late;
         wait->read.ready = on_ready;
         wait->read.deadline = w->request->deadline;
         w->created = false;
@@ -109,7 +115,7 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
             !hf__json_bool(w->object, "globalDefault", false))
                 return true;
         if (!w->knows_classes) {
-                hfd_write_await_classes(w);
+                hfd_write_await_classes(w, false);
                 return false;
         }
         if (hfd_write_default_class(w, w->request->resource, name) != 0) {

@@ -17,6 +17,9 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old);
  */
 int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *classes,
                             char name[HF_NAME_MAX + 1]);
-/* Waits until the cache has every write that was acknowledged before, and sets w->knows_classes.
- * Another attempt follows, perhaps before this returns. */
-void hfd_write_await_classes(struct hfd_write *w);
+/*
+ * Waits until the cache has every write that was acknowledged before, and sets w->knows_classes.
+ * Another attempt follows, perhaps before this returns. If the cache stays behind, the response is
+ * 503; with may_be_late the attempt follows all the same, and sees the classes that the cache has.
+ */
+void hfd_write_await_classes(struct hfd_write *w, bool may_be_late);
