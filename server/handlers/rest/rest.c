@@ -190,8 +190,10 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        /* A HEAD is authorized as a read, and then refused, because no path has a method for it. */
-        if (strcmp(hfd_http_request_method(rest->http_request), "HEAD") == 0 ||
+        /* A HEAD is authorized as a read. As in Kubernetes it is then refused, because no path has
+         * a method for it, unless the resource is a custom one: those have no such methods. */
+        if ((strcmp(hfd_http_request_method(rest->http_request), "HEAD") == 0 &&
+             !request->resource->custom) ||
             !set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
                 hfd_response_not_allowed(response);
                 return false;
