@@ -54,7 +54,7 @@ def policy_of(percent):
 UP = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [{"type": "Pods", "value": 4, "periodSeconds": 15}, policy_of(100)]}
 DOWN = {"selectPolicy": "Max", "policies": [policy_of(100)]}
 RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+ROLLING = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}}
 DAEMON = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
 DEPLOYMENT = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}}
 
@@ -223,7 +223,8 @@ def claim(**spec):
 @pytest.mark.parametrize("sent, source, reference", [
     ({}, None, None), ({"dataSource": SOURCE}, SOURCE, SOURCE), ({"dataSourceRef": SOURCE}, SOURCE, SOURCE),
     ({"dataSourceRef": {**SOURCE, "namespace": ""}}, SOURCE, {**SOURCE, "namespace": ""}),
-    ({"dataSourceRef": {**SOURCE, "namespace": "other"}}, None, {**SOURCE, "namespace": "other"})])
+    ({"dataSourceRef": {**SOURCE, "namespace": "other"}}, None, None), ({"dataSource": {"kind": "Disk", "name": "d", "apiGroup": "example.com"}}, None, None),
+    ({"dataSourceRef": {"kind": "Disk", "name": "d", "apiGroup": "example.com"}},) + ({"kind": "Disk", "name": "d", "apiGroup": "example.com"},) * 2])
 def test_a_claim_has_both_forms_of_its_source(api, sent, source, reference):
     path, name = CORE + "/persistentvolumeclaims", f"n{next(NUMBERS)}"
     reply = api.ask("POST", path, {"metadata": {"name": name}, **claim(**sent)})

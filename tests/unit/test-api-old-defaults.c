@@ -119,6 +119,8 @@ static void test_values_of_wrong_types_in_the_store_are_harmless(void **state) {
                 "[]",
                 "{\"template\":true,\"volumeClaimTemplates\":{\"a\":5},\"updateStrategy\":[1]}",
                 "{\"template\":{\"metadata\":4,\"spec\":{\"containers\":\"x\",\"volumes\":[7]}}}",
+                "{\"template\":{\"spec\":{\"volumes\":[[\"x\"]],\"containers\":[{\"resources\":"
+                "{\"limits\":[1]}}]}}}",
         };
         static const char pod[] = "\"spec\":{\"containers\":[5,{\"name\":\"c\",\"image\":\"i\","
                                   "\"resources\":{\"limits\":{\"cpu\":\"1\"},\"requests\":[2]},"
@@ -143,6 +145,41 @@ static void test_values_of_wrong_types_in_the_store_are_harmless(void **state) {
         assert_int_equal(f->last.status.http_code, 422);
 }
 
+/* Containers and limits of a wrong type, beside values that would get defaults from them. */
+static void test_limits_of_wrong_types_in_the_store_are_harmless(void **state) {
+        static const struct hf_resource limit_ranges = {"", "v1", "limitranges"};
+        struct api_fixture *f = *state;
+
+        store(f, "pods",
+              "{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":"
+              "\"default\",\"uid\":\"u\"},\"spec\":{\"volumes\":[[\"x\"]],\"containers\":[{"
+              "\"name\":"
+              "\"c\",\"image\":\"i\",\"resources\":{\"limits\":[1],\"requests\":{\"cpu\":\"1\"}}}]}"
+              "}");
+        assert_int_not_equal(patch(f, pods, LABEL), 0);
+        assert_int_equal(f->last.status.http_code, 422);
+        store(f, "limitranges",
+              STORED("v1", "LimitRange",
+                     "\"spec\":{\"limits\":[{\"type\":\"Container\",\"max\":[\"x\"]}]}"));
+        assert_int_not_equal(patch(f, limit_ranges, LABEL), 0);
+        assert_int_equal(f->last.status.http_code, 422);
+}
+
+/* Older versions of the server stored the line breaks of a manifest. The bytes are the same without
+ * them, so an immutable Secret can get a label; other bytes it cannot get. */
+static void test_line_breaks_in_the_store_are_no_change(void **state) {
+        struct api_fixture *f = *state;
+
+        store(f, "secrets",
+              STORED("v1", "Secret",
+                     "\"type\":\"Opaque\",\"immutable\":true,\"data\":{\"k\":\"aGVs\\nbG8=\"}"));
+        assert_int_equal(patch(f, secrets, LABEL), 0);
+        assert_int_not_equal(patch(f, secrets, "{\"data\":{\"k\":\"aGVsbG9v\"}}"), 0);
+        assert_int_equal(f->last.status.http_code, 422);
+        assert_int_not_equal(patch(f, secrets, "{\"data\":{\"l\":\"\"}}"), 0);
+        assert_int_equal(f->last.status.http_code, 422);
+}
+
 int main(void) {
         hfd_resources_add_workloads();
         const struct CMUnitTest tests[] = {
@@ -150,6 +187,8 @@ int main(void) {
                 API_TEST(test_a_default_has_no_owner_and_no_generation),
                 API_TEST(test_a_default_that_is_sent_is_stored),
                 API_TEST(test_values_of_wrong_types_in_the_store_are_harmless),
+                API_TEST(test_limits_of_wrong_types_in_the_store_are_harmless),
+                API_TEST(test_line_breaks_in_the_store_are_no_change),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static void refuse_shared_keys(const struct hf__json *object, struct hfd_causes 
 
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes) {
-        static const char *const parts[] = {"data", "binaryData"};
+        static const struct hfd_data_part parts[] = {{"data", false}, {"binaryData", true}};
 
         hfd_data_map_validate_keys(object, "data", causes);
         refuse_shared_keys(object, causes);

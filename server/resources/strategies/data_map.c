@@ -6,8 +6,10 @@
 #include "server/resources/strategies/data_map.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "server/resources/causes.h"
 #include "server/resources/validation/names.h"
 
@@ -23,8 +25,47 @@ void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
         }
 }
 
+/* Whether the texts are equal but for line breaks. */
+static bool has_same_text(const char *a, const char *b) {
+        static const char breaks[] = "\r\n";
+
+        for (;;) {
+                a += strspn(a, breaks);
+                b += strspn(b, breaks);
+                if (*a != *b)
+                        return false;
+                if (!*a)
+                        return true;
+                a++;
+                b++;
+        }
+}
+
+/* Whether two maps of values in base64 have the same bytes. Older versions of the server stored the
+ * line breaks of a manifest, which say nothing in base64. */
+static bool has_same_bytes(struct hfd_causes *causes, const struct hf__json *new_part,
+                           const struct hf__json *old_part) {
+        struct hf__json_index had;
+        size_t n = 0;
+        bool same = true;
+
+        if (!hf__json_is_object(new_part) || !hf__json_is_object(old_part) ||
+            !hfd_causes_check(causes, hf__json_index_init(&had, old_part, NULL)))
+                return false;
+        for (const struct hf__json *m = hf__json_first(new_part); m && same;
+             m = hf__json_next(m), n++) {
+                const struct hf__json_index_entry *entry =
+                        hf__json_index_find(&had, hf__json_key(m));
+                same = entry && hf__json_is_string(m) && hf__json_is_string(entry->item) &&
+                       has_same_text(hf__json_text(m), hf__json_text(entry->item));
+        }
+        same = same && n == had.n;
+        hf__json_index_done(&had);
+        return same;
+}
+
 void hfd_data_map_validate_immutable(const struct hf__json *object, const struct hf__json *old,
-                                     const char *const *parts, size_t n_parts,
+                                     const struct hfd_data_part *parts, size_t n_parts,
                                      struct hfd_causes *causes) {
         if (!old || !hf__json_bool(old, "immutable", false))
                 return;
@@ -32,12 +73,13 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
                 hfd_cause_forbidden(causes, "immutable",
                                     "field is immutable when `immutable` is set");
         for (size_t i = 0; i < n_parts; i++) {
-                const struct hf__json *new_part = hf__json_get(object, parts[i]),
-                                      *old_part = hf__json_get(old, parts[i]);
+                const struct hf__json *new_part = hf__json_get(object, parts[i].name),
+                                      *old_part = hf__json_get(old, parts[i].name);
                 /* Older versions of the server stored empty maps, so an absent map is equal. */
                 bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
-                if (!both_empty && !hfd_causes_equal(causes, new_part, old_part))
-                        hfd_cause_forbidden(causes, parts[i],
+                if (!both_empty && !hfd_causes_equal(causes, new_part, old_part) &&
+                    !(parts[i].is_base64 && has_same_bytes(causes, new_part, old_part)))
+                        hfd_cause_forbidden(causes, parts[i].name,
                                             "field is immutable when `immutable` is set");
         }
 }

@@ -4,6 +4,7 @@
  * The parts that ConfigMaps and Secrets have in common: maps whose keys must be valid file names,
  * and the field `immutable`. Pure. Thread: any.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hf__json;
@@ -14,10 +15,16 @@ struct hfd_causes;
 /* Adds a cause for each key of the map `part` of object that cannot be a file name. */
 void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
                                 struct hfd_causes *causes);
+/* A map of an object. */
+struct hfd_data_part {
+        const char *name;
+        bool is_base64; /* its values are bytes in base64 */
+};
+
 /*
  * If old is immutable, adds a cause for each of the parts that differs between old and object, and
  * for an attempt to clear `immutable`. old NULL = a create, which is never refused.
  */
 void hfd_data_map_validate_immutable(const struct hf__json *object, const struct hf__json *old,
-                                     const char *const *parts, size_t n_parts,
+                                     const struct hfd_data_part *parts, size_t n_parts,
                                      struct hfd_causes *causes);

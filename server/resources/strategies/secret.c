@@ -175,7 +175,7 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         static const char *const files[][2] = {{"kubernetes.io/dockercfg", ".dockercfg"},
                                                {"kubernetes.io/dockerconfigjson",
                                                 ".dockerconfigjson"}};
-        static const char *const parts[] = {"data"};
+        static const struct hfd_data_part parts[] = {{"data", true}};
         const char *type = hf__json_string(object, "type"),
                    *old_type = hf__json_string(old, "type");
 

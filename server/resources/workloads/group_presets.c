@@ -108,15 +108,17 @@ int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old
                  {"spec.volumeClaimTemplates[]", "kind", "\"PersistentVolumeClaim\"", NULL},
                  {"status", "replicas", "0", NULL},
                  {"status", "availableReplicas", "0", NULL}};
-        static const struct hfd_preset partition = {"spec.updateStrategy.rollingUpdate",
-                                                    "partition", "0", NULL};
+        static const struct hfd_preset rolling[] = {{"spec.updateStrategy.rollingUpdate",
+                                                     "partition", "0", NULL},
+                                                    {"spec.updateStrategy.rollingUpdate",
+                                                     "maxUnavailable", "1", NULL}};
         int r = set_rolling_update(object);
 
         if (r == 0)
                 r = hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
         if (r == 0 && hf__json_has_text(hf__json_path(object, "spec.updateStrategy"), "type",
                                         "RollingUpdate"))
-                r = hfd_presets_set(object, &partition, 1);
+                r = hfd_presets_set(object, rolling, HFD_N_PRESETS(rolling));
         for (struct hf__json *m =
                      hf__json_first(hf__json_path(object, "spec.volumeClaimTemplates"));
              m && r == 0; m = hf__json_next(m))

@@ -82,10 +82,12 @@ static int set_requests(struct hf__json *containers) {
 
         for (struct hf__json *m = hf__json_first(containers); m && r == 0; m = hf__json_next(m)) {
                 const struct hf__json *limits = hf__json_path(m, "resources.limits");
-                if (limits && !hf__json_path(m, "resources.requests"))
+                if (!hf__json_is_object(limits)) /* another type: only in the store */
+                        continue;
+                if (!hf__json_path(m, "resources.requests"))
                         r = hf__json_set(m, "resources.requests", hf__json_object());
                 struct hf__json *requests = hf__json_path(m, "resources.requests");
-                if (limits && r == 0 && hf__json_is_object(requests))
+                if (r == 0 && hf__json_is_object(requests))
                         r = hf__json_add_members(requests, limits, false);
         }
         return r;
@@ -271,10 +273,38 @@ int hfd_claim_template_prepare(struct hf__json *claim) {
         return hfd_presets_set(claim, presets, HFD_N_PRESETS(presets));
 }
 
+static bool is_claim_or_snapshot(const struct hf__json *source) {
+        const char *group = hf__json_string(source, "apiGroup"),
+                   *kind = hf__json_string(source, "kind");
+
+        group = group ? group : "";
+        kind = kind ? kind : "";
+        return (strcmp(kind, "PersistentVolumeClaim") == 0 && !*group) ||
+               (strcmp(kind, "VolumeSnapshot") == 0 &&
+                strcmp(group, "snapshot.storage.k8s.io") == 0);
+}
+
+/* As in Kubernetes, a claim that has no source yet gets none in another namespace, and none of
+ * another kind that is named in the older form only. */
+static void drop_sources(struct hf__json *spec) {
+        const struct hf__json *reference = hf__json_get(spec, "dataSourceRef"),
+                              *namespace = hf__json_get(reference, "namespace");
+
+        if (hf__json_is_string(namespace) && *hf__json_text(namespace)) {
+                hf__json_remove(spec, "dataSourceRef");
+                reference = NULL;
+        }
+        if (!reference && !is_claim_or_snapshot(hf__json_get(spec, "dataSource")))
+                hf__json_remove(spec, "dataSource");
+}
+
 /* dataSource is the older form of dataSourceRef, and knows no namespace. */
 int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = hfd_claim_template_prepare(object);
         struct hf__json *spec = hf__json_get(object, "spec");
+        if (r == 0 && !hf__json_path(old, "spec.dataSource") &&
+            !hf__json_path(old, "spec.dataSourceRef"))
+                drop_sources(spec);
         const struct hf__json *source = hf__json_get(spec, "dataSource"),
                               *reference = hf__json_get(spec, "dataSourceRef"),
                               *namespace = hf__json_get(reference, "namespace");

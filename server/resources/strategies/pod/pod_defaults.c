@@ -246,6 +246,8 @@ static int set_volume(struct hf__json *volume) {
         bool has_source = false;
         int r = 0;
 
+        if (!hf__json_is_object(volume)) /* only in the store, see default_old in update.c */
+                return 0;
         for (const struct hf__json *m = hf__json_first(volume); m; m = hf__json_next(m))
                 has_source = has_source || strcmp(hf__json_key(m), "name") != 0;
         if (!has_source)

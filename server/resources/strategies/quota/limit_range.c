@@ -272,7 +272,7 @@ static int add_missing(struct hf__json *item, const char *to, const char *from) 
         struct hf__json_index had;
         int r = 0;
 
-        if (!hf__json_first(values))
+        if (!hf__json_is_object(values) || !hf__json_first(values))
                 return 0;
         if (!hf__json_is_object(hf__json_get(item, to)))
                 r = hf__json_put(item, to, hf__json_object());
