@@ -20,7 +20,11 @@ from test_custom_resources import define, definition
 ROUNDS = int(os.environ.get("HOLDFAST_ROUNDS", 4))
 SPACE = "/api/v1/namespaces/default"
 VALUES = {"type": "object", "properties": {"values": {"type": "object", "additionalProperties": {"type": "string"}}}}
-SCHEMA = {"type": "object", "properties": {"spec": VALUES, "status": VALUES}}
+TEXT = {"type": "string"}
+ITEMS = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+         "items": {"type": "object", "x-kubernetes-map-type": "atomic", "required": ["name"], "properties": {"name": TEXT, "value": TEXT}}}
+SPEC = {"type": "object", "properties": {**VALUES["properties"], "items": ITEMS}}
+SCHEMA = {"type": "object", "properties": {"spec": SPEC, "status": VALUES}}
 NOTES = "/apis/example.com/v1/namespaces/default/notes"
 
 
@@ -44,13 +48,13 @@ class Place:
         inner = object
         for parent in parents:
             inner = inner.setdefault(parent, {})
-        inner[last] = [{"name": k, "fieldPath": v} for k, v in sorted(fields.items())] if last == "secrets" else fields
+        inner[last] = [{"name": k, "value": v} for k, v in sorted(fields.items())] if last == "items" else fields
         return object
 
     def values(self, object):
         for step in self.where:
             object = object.get(step, {})
-        return {item["name"]: item["fieldPath"] for item in object} if isinstance(object, list) else object
+        return {item["name"]: item["value"] for item in object} if isinstance(object, list) else object
 
     def owned(self, entry):
         """The names of the fields that an entry of managedFields has in this place."""
@@ -61,7 +65,7 @@ class Place:
 
 
 SHARED = [Place(f"{SPACE}/configmaps", "shared-0", "ConfigMap", ["data"]), Place(f"{SPACE}/configmaps", "shared-1", "ConfigMap", ["data"]),
-          Place(f"{SPACE}/serviceaccounts", "shared", "ServiceAccount", ["secrets"]), Place(NOTES, "shared", "Note", ["spec", "values"]),
+          Place(NOTES, "listed", "Note", ["spec", "items"]), Place(NOTES, "shared", "Note", ["spec", "values"]),
           Place(NOTES, "shared", "Note", ["status", "values"], "status")]
 
 
@@ -204,7 +208,7 @@ class Manager(threading.Thread):
 
     def update(self, place):
         fields = self.some_fields()
-        if self.rng.random() < 0.5 and place.where[-1] != "secrets":
+        if self.rng.random() < 0.5 and place.where[-1] != "items":
             patch = {f"{self.id}-{i}": None for i in range(4)} | fields
             return self.write(place, fields, "PATCH", "", place.put({}, patch), "application/merge-patch+json")
         code, object = self.send("GET", place.path)
