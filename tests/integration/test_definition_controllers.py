@@ -56,6 +56,14 @@ def establish(a, body):
     wait_for(a, body["metadata"]["name"], "Established", "True", "InitialNamesAccepted")
 
 
+def await_deletions(cluster, mark, prefix, n):
+    """Returns the keys with this prefix that were deleted since the mark, once there are n: the witness may learn of them later than a client."""
+    def keys():
+        return [e["key"] for e in cluster.witness.seen()[mark:] if e["type"] == "DELETE" and e["key"].startswith(prefix)]
+    wait_until(f"{n} deletions", lambda: len(keys()) >= n)
+    return keys()
+
+
 def test_names_in_conflict_wait_until_they_are_free(cluster):
     a = cluster.instance("a").wait_ready()
     b = cluster.instance("b").wait_ready()
@@ -212,7 +220,7 @@ def test_objects_go_with_their_definition(cluster):
     wait_gone(other, f"{DEFINITIONS}/{name}")
     wait_gone(other, path("widgets"))
     key = f"/registry/{GROUP}/widgets/"
-    deleted = [e["key"] for e in cluster.witness.seen() if e["type"] == "DELETE" and e["key"].startswith(key)]
+    deleted = await_deletions(cluster, 0, key, 8)
     assert len(deleted) == len(set(deleted)) == 8, deleted
 
     # A later definition of the same name begins without objects.
@@ -234,7 +242,7 @@ def test_objects_of_a_version_that_is_not_served_go_too(cluster):
     mark = cluster.witness.mark()
     assert a.request("DELETE", f"{DEFINITIONS}/{name}")[0] == 200
     wait_gone(a, f"{DEFINITIONS}/{name}")
-    deleted = [e["key"] for e in cluster.witness.seen()[mark:] if e["type"] == "DELETE" and f"/{GROUP}/widgets/" in e["key"]]
+    deleted = await_deletions(cluster, mark, f"/registry/{GROUP}/widgets/", 3)
     assert len(deleted) == 3, deleted
 
 

@@ -100,7 +100,7 @@ static void test_the_first_error_of_the_stops_is_returned_unless_one_is_stuck(vo
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_BUSY);
         hf_hooks_free(hooks);
         /* referenced here, because it is never freed: the function says that it left work */
-        static struct hf_hooks *left;
+        static struct hf_hooks *volatile left;
         hooks = left = hooks_of(list, 2);
         assert_int_equal(hf_hooks_start(hooks, &status), 0);
         assert_int_equal(hf_hooks_stop(hooks, &status), HF_E_STUCK);

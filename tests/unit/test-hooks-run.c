@@ -262,7 +262,7 @@ static void test_a_start_that_never_returned_is_reported_with_its_own_deadline(v
                                   .start_deadline = 20 * HF_NSEC_PER_MSEC,
                                   .stop_deadline = 30 * HF_NSEC_PER_MSEC}};
         struct hf_status status;
-        static struct hf_hooks *left; /* referenced here, because it is never freed */
+        static struct hf_hooks *volatile left; /* keeps what is never freed referenced */
         sem_init(&freedom, 0, 0);
         struct hf_hooks *hooks = left = HOOKS_FIXTURE_NEW(list);
         assert_int_equal(hf_hooks_start(hooks, &status), HF_E_TIMEOUT);
