@@ -38,7 +38,19 @@ static void note_line(void *ctx, enum hf_log_level level, const char *component,
                 atomic_fetch_add(&n_no_memory, 1);
 }
 
-static struct hf_host host = {.size = sizeof host, .log = {.write = note_line}};
+static atomic_bool has_no_threads; /* no further thread can be created */
+
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *ctx),
+                          void *ctx);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *ctx),
+                          void *ctx);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *ctx),
+                          void *ctx) {
+        return atomic_load(&has_no_threads) ? EAGAIN : __real_pthread_create(thread, attr, fn, ctx);
+}
+
+static const struct hf_host host = {.size = sizeof host, .log = {.write = note_line}};
 
 /*
  * One controller over two collections of two fake API servers. reconcile appends its keys to a
@@ -555,14 +567,14 @@ static void test_without_more_threads_the_work_goes_on(void **state) {
         begin_term(fake_api_put_thing(f.apis[0], "a", "one", "1"));
         fake_api_put_thing(f.apis[0], "a", "two", "1");
         await_inside(2);
-        host.thread_stack_bytes = SIZE_MAX / 2; /* no such thread can be created */
+        atomic_store(&has_no_threads, true);
         fake_api_put_thing(f.apis[0], "a", "three", "1");
         fake_api_put_thing(f.apis[0], "a", "four", "1");
         PATIENCE_AWAIT(atomic_load(&n_no_thread) > 0);
         let_go();
         await_done(4);
         end_term();
-        host.thread_stack_bytes = 0;
+        atomic_store(&has_no_threads, false);
         assert_int_equal(atomic_exchange(&n_no_thread, 0), 1); /* it is said once */
         teardown();
 }
