@@ -119,8 +119,8 @@ static void test_values_of_wrong_types_in_the_store_are_harmless(void **state) {
                 "[]",
                 "{\"template\":true,\"volumeClaimTemplates\":{\"a\":5},\"updateStrategy\":[1]}",
                 "{\"template\":{\"metadata\":4,\"spec\":{\"containers\":\"x\",\"volumes\":[7]}}}",
-                "{\"template\":{\"spec\":{\"volumes\":[[\"x\"]],\"containers\":[{\"resources\":"
-                "{\"limits\":[1]}}]}}}",
+                ("{\"template\":{\"spec\":{\"volumes\":[[\"x\"]],\"containers\":[{\"resources\":"
+                 "{\"limits\":[1]}}]}}}"),
         };
         static const char pod[] = "\"spec\":{\"containers\":[5,{\"name\":\"c\",\"image\":\"i\","
                                   "\"resources\":{\"limits\":{\"cpu\":\"1\"},\"requests\":[2]},"
