@@ -8,7 +8,6 @@
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -18,8 +17,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,7 +25,6 @@
 
 #include "base/buf.h"
 #include "base/mailbox.h"
-#include "count_descriptors.h"
 #include "failing_memory.h"
 #include "hand_clock.h"
 #include "patience.h"
@@ -504,57 +500,6 @@ static void test_a_list_ends_when_the_store_is_stopped(void **state) {
         close_store();
 }
 
-static bool has_log(void) { return access(sqlite_fixture_path("closed.db-wal"), F_OK) == 0; }
-
-/* Only the holder of the lock copies the log into the file, because a store of another process may
- * write to it meanwhile. */
-static void test_only_the_holder_of_the_lock_removes_the_log(void **state) {
-        open_store("closed.db");
-        put_one_by_one(1);
-        assert_true(has_log());
-        int fd = open(sqlite_fixture_path("closed.db-notify"), O_WRONLY | O_CLOEXEC);
-        assert_int_equal(flock(fd, LOCK_EX), 0);
-        close_store();
-        assert_true(has_log());
-        close(fd);
-        open_store("closed.db");
-        assert_true(store_client_mod_revision(f.store, "/a") > 0);
-        close_store();
-        assert_false(has_log());
-}
-
-/* ---- shortage ---- */
-
-static void test_a_store_without_descriptors_is_refused(void **state) {
-        struct rlimit before, limit;
-        unsigned n_before, n_refused = 0;
-        int r = -1;
-
-        open_store("descriptors.db");
-        close_store();
-        n_before = count_descriptors();
-        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
-        for (rlim_t n = 0; r != 0; n++) {
-                struct hfd_store *opened = NULL;
-                struct hf_status status = {0};
-                int lowest = dup(STDOUT_FILENO);
-                close(lowest);
-                limit = before;
-                limit.rlim_cur = (rlim_t)lowest + n;
-                assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-                r = hfd_sqlite_store_new(&host, sqlite_fixture_path("descriptors.db"), false,
-                                         &opened, &status);
-                assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-                assert_true((r == 0) == (opened != NULL));
-                assert_true((r == 0) == (status.message[0] == '\0'));
-                n_refused += r != 0;
-                if (opened)
-                        opened->ops->free(opened);
-                assert_int_equal(count_descriptors(), n_before);
-        }
-        assert_true(n_refused >= 4);
-}
-
 /* ---- the replies of a batch ---- */
 
 static struct hf__mailbox mailbox;
@@ -1005,8 +950,6 @@ int main(void) {
                 cmocka_unit_test(test_the_pages_of_a_list_are_freed),
                 cmocka_unit_test(test_a_thread_that_works_for_ten_seconds_hangs),
                 cmocka_unit_test(test_a_list_ends_when_the_store_is_stopped),
-                cmocka_unit_test(test_only_the_holder_of_the_lock_removes_the_log),
-                cmocka_unit_test(test_a_store_without_descriptors_is_refused),
                 cmocka_unit_test(test_the_replies_of_a_batch_wake_another_thread),
                 cmocka_unit_test(test_an_operation_ends_at_its_deadline),
                 cmocka_unit_test(test_an_operation_without_memory_is_refused),

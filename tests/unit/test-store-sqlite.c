@@ -18,11 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "count_descriptors.h"
 #include "server/storage/keys.h"
 #include "server/storage/sqlite/files/file_check.h"
 #include "server/storage/sqlite/store.h"
@@ -662,6 +664,56 @@ static void test_every_name_is_that_of_a_file(void **state) {
         assert_int_equal(close(here), 0);
 }
 
+static bool has_log(void) { return access(sqlite_fixture_path("closed.db-wal"), F_OK) == 0; }
+
+/* Only the holder of the lock copies the log into the file, because a store of another process may
+ * write to it meanwhile. */
+static void test_only_the_holder_of_the_lock_removes_the_log(void **state) {
+        struct hfd_store *store = open_store("closed.db");
+
+        assert_true(store_client_put(store, "/a", "x") > 0);
+        assert_true(has_log());
+        int fd = open(sqlite_fixture_path("closed.db-notify"), O_WRONLY | O_CLOEXEC);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+        store->ops->free(store);
+        assert_true(has_log());
+        close(fd);
+        store = open_store("closed.db");
+        assert_true(store_client_mod_revision(store, "/a") > 0);
+        store->ops->free(store);
+        assert_false(has_log());
+}
+
+static void test_a_store_without_descriptors_is_refused(void **state) {
+        struct rlimit before, limit;
+        unsigned n_before, n_refused = 0;
+        int r = -1;
+
+        struct hfd_store *first = open_store("descriptors.db");
+        first->ops->free(first);
+        n_before = count_descriptors();
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+        for (rlim_t n = 0; r != 0; n++) {
+                struct hfd_store *opened = NULL;
+                struct hf_status status = {0};
+                int lowest = dup(STDOUT_FILENO);
+                close(lowest);
+                limit = before;
+                limit.rlim_cur = (rlim_t)lowest + n;
+                assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+                r = hfd_sqlite_store_new(&host, sqlite_fixture_path("descriptors.db"), false,
+                                         &opened, &status);
+                assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+                assert_true((r == 0) == (opened != NULL));
+                assert_true((r == 0) == (status.message[0] == '\0'));
+                n_refused += r != 0;
+                if (opened)
+                        opened->ops->free(opened);
+                assert_int_equal(count_descriptors(), n_before);
+        }
+        assert_true(n_refused >= 4);
+}
+
 static void test_a_write_reports_that_the_file_is_damaged(void **state) {
         struct hfd_store *store = open_store("damaged.db");
 
@@ -713,6 +765,8 @@ int main(void) {
                 cmocka_unit_test(test_the_file_shrinks_after_a_compaction),
                 cmocka_unit_test(test_the_pages_of_large_values_are_given_back),
                 cmocka_unit_test(test_every_name_is_that_of_a_file),
+                cmocka_unit_test(test_only_the_holder_of_the_lock_removes_the_log),
+                cmocka_unit_test(test_a_store_without_descriptors_is_refused),
                 cmocka_unit_test(test_a_write_reports_that_the_file_is_damaged),
                 cmocka_unit_test(test_a_sweep_goes_on_after_a_restart),
         };
