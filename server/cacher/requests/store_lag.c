@@ -141,13 +141,19 @@ void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_
                 return;
         uint64_t written = written_revision(writes, reply);
         hf_nsec now = hfd_cacher_now(cacher);
+        bool is_due_earlier = false;
 
         pthread_mutex_lock(&cacher->mu);
         if (hfd_store_identity_is_comparable_locked(cacher, sent)) {
                 hfd_watch_lag_replied(&lag->watch, reply->revision, written, now);
-                hfd_cacher_wake_timer_locked(cacher, hfd_watch_lag_due(&lag->watch));
+                is_due_earlier =
+                        hfd_cacher_hasten_timer_locked(cacher, hfd_watch_lag_due(&lag->watch));
         }
         pthread_mutex_unlock(&cacher->mu);
+        /* Without the lock: otherwise the timer would wake up only to wait for it, and this thread
+         * still has to pass the reply on. */
+        if (is_due_earlier)
+                pthread_cond_broadcast(&cacher->cond);
 }
 
 /* ---- actions ---- */

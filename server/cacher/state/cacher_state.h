@@ -104,13 +104,20 @@ static inline hf_nsec hfd_cacher_now(const struct hfd_cacher *cacher) {
         return hf_now(hf_host_clock(cacher->host));
 }
 
+/* Makes the boot time `at` the timer's next one, if it is earlier. True: it is, so the caller must
+ * broadcast cond, which it may do after it has released the lock. */
+static inline bool hfd_cacher_hasten_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
+        if (at >= cacher->timer_due)
+                return false;
+        cacher->timer_due = at;
+        return true;
+}
+
 /* Makes the timer look for due work at the boot time `at` or earlier: wakes it if it would sleep
  * longer. */
 static inline void hfd_cacher_wake_timer_locked(struct hfd_cacher *cacher, hf_nsec at) {
-        if (at >= cacher->timer_due)
-                return;
-        cacher->timer_due = at;
-        pthread_cond_broadcast(&cacher->cond);
+        if (hfd_cacher_hasten_timer_locked(cacher, at))
+                pthread_cond_broadcast(&cacher->cond);
 }
 
 /*
