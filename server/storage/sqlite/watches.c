@@ -13,8 +13,8 @@
  *
  * The writes of this process are in memory (commits.h), so the watcher delivers them without
  * looking at the file. Another process may write at the same time, and the watcher cannot tell the
- * notices of that process from those of this one. So while this process writes, the watcher still
- * looks at the file once every LOOK_AFTER.
+ * notices of that process from those of this one. So LOOK_AFTER after a write of this process the
+ * watcher looks at the file, however many writes follow meanwhile.
  *
  * Invariants:
  *  - a watch receives whole revisions, in order, because both hfd_sqlite_log and the commits in
@@ -41,7 +41,8 @@
 
 /* Rows that are read at once; exceeded only to complete a revision. */
 #define EVENTS_MAX HFD_SQLITE_COMMITS_MAX
-/* While this process writes, how soon another one's commit is seen at the latest. */
+/* While this process writes, how soon another one's commit is seen at the latest. Until then the
+ * processors are free for those who wait for the write: a new leader's controllers, for example. */
 #define LOOK_AFTER (10 * HF_NSEC_PER_MSEC)
 /* Another process's commit is to be seen within 20 ms, and the look itself takes time, too. */
 #define LOOK_INTERVAL_WITHOUT_NOTICE (15 * HF_NSEC_PER_MSEC)
@@ -276,8 +277,9 @@ static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
 
 /* ---- the thread ---- */
 
-/* Sleeps until there may be something to do, at most until the deadline. */
-static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
+/* Sleeps until there may be something to do, at most until the deadline. True: a process has given
+ * notice of a commit. */
+static bool sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
         struct pollfd fds[] = {{.fd = sqlite->wake_fd, .events = POLLIN},
                                {.fd = inotify_fd, .events = POLLIN}};
         hf_nsec pause = inotify_fd >= 0 ? HFD_SQLITE_LOOK_INTERVAL : LOOK_INTERVAL_WITHOUT_NOTICE;
@@ -287,11 +289,12 @@ static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadl
         if (left < pause)
                 pause = left > 0 ? left + HF_NSEC_PER_MSEC - 1 : 0;
         if (poll(fds, 2, (int)(pause / HF_NSEC_PER_MSEC)) <= 0)
-                return;
+                return false;
         if (fds[0].revents)
                 (void)!read(sqlite->wake_fd, buffer, sizeof(uint64_t));
         if (fds[1].revents)
                 (void)!read(inotify_fd, buffer, sizeof buffer);
+        return fds[1].revents != 0;
 }
 
 /* Opens a descriptor for notices. -1: there are none, and the watcher looks more often. */
@@ -307,23 +310,28 @@ static int open_inotify(const char *path) {
 
 /* The watcher's state between two looks. Used by its thread only. */
 struct looks {
-        int64_t seen;    /* SQLite's number for the file (HFD_SQL_CHANGES) at the last look */
-        hf_nsec last_at; /* boot time of the last look at the file */
-        hf_nsec due;     /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
+        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES) when it was last asked for
+                        */
+        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
+        bool has_news; /* a process has given notice of a commit, and no look followed yet */
 };
 
-/* Whether the file has commits that no look has seen. served: this process has committed, and the
- * watches have got these commits from memory. If the last look was less than LOOK_AFTER ago, too,
- * the look is put off to looks->due, and the result is false. */
+/* Whether to read the file for the watches. served: this process has committed, and the watches
+ * have got these commits from memory. Then the look is put off. After a notice SQLite need not be
+ * asked whether there was a commit, which takes as long as reading a few rows. */
 static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
         hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
 
-        looks->due = served && now < looks->last_at + LOOK_AFTER ? looks->last_at + LOOK_AFTER
-                                                                 : HF_NSEC_NEVER;
-        if (looks->due != HF_NSEC_NEVER)
+        if (served && looks->due == HF_NSEC_NEVER)
+                looks->due = now + LOOK_AFTER;
+        if (served && now < looks->due) {
+                looks->has_news = false;
                 return false;
-        looks->last_at = now;
-        return was_committed(sqlite, &looks->seen);
+        }
+        bool has_news = looks->has_news;
+        looks->due = HF_NSEC_NEVER;
+        looks->has_news = false;
+        return has_news || was_committed(sqlite, &looks->seen);
 }
 
 /* One commit may concern many watches: when a Lease has a new holder, those of all informers. So
@@ -332,7 +340,7 @@ static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
         int inotify_fd = open_inotify(sqlite->file_lock.path);
-        struct looks looks = {.seen = -1};
+        struct looks looks = {.seen = -1, .due = HF_NSEC_NEVER};
 
         atomic_store(&sqlite->without_notices, inotify_fd < 0);
         pthread_mutex_lock(&sqlite->mu);
@@ -360,7 +368,8 @@ void *hfd_sqlite_watcher_main(void *ctx) {
                 if (sqlite->drained && !sqlite->watches)
                         break;
                 pthread_mutex_unlock(&sqlite->mu);
-                sleep_until(sqlite, inotify_fd, looks.due < deadline ? looks.due : deadline);
+                looks.has_news = sleep_until(sqlite, inotify_fd,
+                                             looks.due < deadline ? looks.due : deadline);
                 pthread_mutex_lock(&sqlite->mu);
         }
         pthread_mutex_unlock(&sqlite->mu);

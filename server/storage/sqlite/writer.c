@@ -219,10 +219,9 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
          * like a temporary failure. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
-        if (outcome.wrote && r == 0) {
+        bool has_news = outcome.wrote && r == 0;
+        if (has_news)
                 leave_to_watcher(writer->sqlite, &outcome);
-                notify_watchers(writer->sqlite);
-        }
         hfd_sqlite_kvs_deinit(&outcome.written);
         hf__mailbox_delay_wakes(); /* of the threads that pass the replies on */
         while (ops) {
@@ -234,6 +233,10 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 hfd_sqlite_respond(writer->sqlite, op);
         }
         hf__mailbox_wake_delayed();
+        /* After the replies: the watchers of all processes look at the file, and those who wait for
+         * a reply would have to wait for a processor as well. */
+        if (has_news)
+                notify_watchers(writer->sqlite);
 }
 
 /* ---- compaction ---- */
