@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "patience.h"
-#include "server/storage/sqlite/file_lock.h"
+#include "server/storage/sqlite/engine/file_lock.h"
 #include "server/storage/sqlite/store.h"
 #include "sqlite_fixture.h"
 

@@ -20,8 +20,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "server/storage/sqlite/engine/file_lock.h"
 #include "server/storage/sqlite/engine/wal_file.h"
-#include "server/storage/sqlite/file_lock.h"
 
 #define BUSY_TIMEOUT_MSEC 2000 /* how long a statement waits for locks of other processes */
 

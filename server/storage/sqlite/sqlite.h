@@ -21,7 +21,7 @@
 
 #include "base/timer_heap.h"
 #include "server/storage/sqlite/commits.h"
-#include "server/storage/sqlite/file_lock.h"
+#include "server/storage/sqlite/engine/file_lock.h"
 #include "server/storage/sqlite/operation.h"
 #include "server/storage/store.h"
 

@@ -12,7 +12,7 @@
  *    store takes the lock meanwhile. The process of that store may be stopped as well: then the
  *    others wait for it once, for TURN_MSEC, and ignore turns until the byte is free again.
  */
-#include "server/storage/sqlite/file_lock.h"
+#include "server/storage/sqlite/engine/file_lock.h"
 
 #include <assert.h>
 #include <errno.h>
