@@ -209,8 +209,9 @@ static const char *parse_quantity(const struct hf__json *value, struct hfd_quant
 }
 
 /* Replaces a quantity by its canonical text, so that equal quantities of one form are equal texts.
- * A number in container becomes a string. */
-static int decode_quantity(struct decoder *d, struct hf__json *container, struct hf__json *value) {
+ * A number in container becomes a string. in_map: it is an amount of a resource. */
+static int decode_quantity(struct decoder *d, struct hf__json *container, struct hf__json *value,
+                           bool in_map) {
         char text[HFD_QUANTITY_TEXT_MAX];
         struct hfd_quantity quantity;
         const char *wrong = parse_quantity(value, &quantity);
@@ -219,6 +220,10 @@ static int decode_quantity(struct decoder *d, struct hf__json *container, struct
                 (void)snprintf(d->reason, d->max_reason, "%s", wrong);
                 return HF_E_INVALID;
         }
+        /* A default of Kubernetes for each of its lists of resources, which are all of its maps of
+         * quantities. */
+        if (in_map)
+                hfd_quantity_round_to_thousandths(&quantity);
         hfd_quantity_format(&quantity, text);
         if (hf__json_is_string(value))
                 return strcmp(hf__json_text(value), text) == 0 ? 0 : hf__json_set_text(value, text);
@@ -334,6 +339,8 @@ static int decode_items(struct decoder *d, const struct hfd_schema *schema,
                 next = hf__json_next(m);
                 if (hf__json_is_null(m) && schema->items->type != HFD_SCHEMA_ANY)
                         r = hf__json_replace(container, m, make_zero(schema->items));
+                else if (schema->items->type == HFD_SCHEMA_QUANTITY)
+                        r = decode_quantity(d, container, m, is_map);
                 else
                         r = decode_member(d, schema->items, container, m, &item);
         }
@@ -384,7 +391,7 @@ static int decode_member(struct decoder *d, const struct hfd_schema *schema,
         if (schema->type == HFD_SCHEMA_EITHER)
                 return decode_either(d, schema, container, member, place);
         if (schema->type == HFD_SCHEMA_QUANTITY)
-                return decode_quantity(d, container, member);
+                return decode_quantity(d, container, member, false);
         return decode_value(d, schema, member, place);
 }
 

@@ -323,6 +323,18 @@ void hfd_quantity_round_up(struct hfd_quantity *quantity) {
         quantity->nano = 0;
 }
 
+void hfd_quantity_round_to_thousandths(struct hfd_quantity *quantity) {
+        const uint32_t thousandth = NANO / 1000;
+        uint32_t n = (quantity->nano + thousandth - 1) / thousandth;
+
+        quantity->nano = n * thousandth;
+        if (n < 1000)
+                return;
+        quantity->nano = 0;
+        if (quantity->whole < INT64_MAX)
+                quantity->whole++;
+}
+
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity) {
         /* More than 999 thousandths are rounded to the next whole number. */
         return quantity->nano == 0 || quantity->nano > NANO - NANO / 1000;

@@ -50,6 +50,8 @@ void hfd_quantity_subtract(struct hfd_quantity *a, const struct hfd_quantity *b)
 bool hfd_quantity_is_zero(const struct hfd_quantity *quantity);
 /* Rounds a quantity, which must not be negative, up to a whole number. */
 void hfd_quantity_round_up(struct hfd_quantity *quantity);
+/* Rounds a quantity away from zero to thousandths. The maximum stays as it is. */
+void hfd_quantity_round_to_thousandths(struct hfd_quantity *quantity);
 /* Whether the value is a whole number after it is rounded away from zero to thousandths. */
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity);
 /* The nearest double, for ratios. */

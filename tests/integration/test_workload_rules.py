@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For what services, claims, Ingresses, budgets and autoscalers are refused, and which defaults services get. Causes and texts were
+"""For what services, claims, Ingresses, budgets and autoscalers are refused, and which defaults they get. Most causes and texts were
 compared with those of kube-apiserver 1.36.3."""
 import itertools
 import json
@@ -10,6 +10,7 @@ from holdfastd import Cluster
 NUMBERS = itertools.count(1)
 MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 SERVICES = "/api/v1/namespaces/default/services"
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 INGRESSES = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -145,6 +146,8 @@ def test_a_claim_grows_when_it_is_bound(server):
     made = server.made(CLAIMS, **claim())
     fixed = ("spec", "Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims")
     assert causes(server.patch(CLAIMS, made, **claim("2Gi"))) == [fixed]
+    code, answer = server.ask("POST", CLASSES, {"metadata": {"name": "x"}, "provisioner": "p.example", "allowVolumeExpansion": True})
+    assert code == 201, answer
     server.patched(CLAIMS, made, volumeName="v", storageClassName="x")
     assert causes(server.patch(CLAIMS, made, volumeName="w")) == [fixed]
     assert causes(server.patch(CLAIMS, made, storageClassName="y")) == [fixed]
@@ -154,6 +157,31 @@ def test_a_claim_grows_when_it_is_bound(server):
     server.patched(CLAIMS, made, **claim("1536Mi"))
     assert causes(server.patch(CLAIMS, made, **claim("1Gi"))) == [
         ("spec.resources.requests.storage", "Forbidden: field can not be less than status.capacity")]
+
+
+@pytest.mark.parametrize("allowed", [True, False, None])
+def test_a_claim_grows_only_if_its_class_allows_it(server, allowed):
+    name = f"class-{next(NUMBERS)}"
+    made = server.made(CLAIMS, **claim(storageClassName=name, volumeName="v"))
+    status = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
+    assert server.ask("PATCH", f"{CLAIMS}/{made['metadata']['name']}/status", status, MERGE)[0] == 200
+    refused = (403, f'persistentvolumeclaims "{made["metadata"]["name"]}" is forbidden: only dynamically provisioned pvc can be resized and '
+               "the storageclass that provisions the pvc must support resize")
+    code, answer = server.patch(CLAIMS, made, **claim("2Gi"))
+    assert (code, answer["message"]) == refused  # there is no such class
+    server.patched(CLAIMS, made, **claim("1024Mi"))
+    body = {"metadata": {"name": name}, "provisioner": "p.example", **({} if allowed is None else {"allowVolumeExpansion": allowed})}
+    assert server.ask("POST", CLASSES, body)[0] == 201
+    code, answer = server.patch(CLAIMS, made, **claim("2Gi"))
+    if allowed:
+        assert (code, answer["spec"]["resources"]["requests"]["storage"]) == (200, "2Gi")
+    else:
+        assert (code, answer["message"]) == refused
+
+
+def test_amounts_are_rounded_up_to_thousandths(server):
+    made = server.made(CLAIMS, **claim("0.0001", resources={"requests": {"storage": "1000.0001"}, "limits": {"storage": "2"}}))
+    assert made["spec"]["resources"] == {"requests": {"storage": "1000001m"}, "limits": {"storage": "2"}}
 
 
 # ---- Ingresses ----
@@ -231,6 +259,56 @@ TARGET = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
      'Invalid value: "": apiVersion must specify API group')])
 def test_an_autoscaler_is_refused(server, version, spec, field, why):
     assert (field, why) in causes(server.make(AUTOSCALERS.format(version), **spec))
+
+
+def cpu(**target):
+    return {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", **target}}}
+
+
+def policies(*policies, **rules):
+    return {"behavior": {"scaleUp": {"policies": list(policies), **rules}}}
+
+
+POLICY = {"type": "Pods", "value": 1, "periodSeconds": 15}
+
+
+@pytest.mark.parametrize("spec, field, why", [
+    ({"metrics": [{"type": "X"}]}, "metrics[0].type",
+     'Unsupported value: "X": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"'),
+    ({"metrics": [{"type": "Pods"}]}, "metrics[0].pods", "Required value: must populate information for the given metric source"),
+    ({"metrics": [{**cpu(averageUtilization=1), "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue", "averageValue": "1"}}}]},
+     "metrics[0].pods", "Forbidden: must populate the given metric source only"),
+    ({"metrics": [cpu()]}, "metrics[0].resource.target.averageUtilization",
+     "Required value: must set either a target raw value or a target utilization"),
+    ({"metrics": [cpu(averageUtilization=0)]}, "metrics[0].resource.target.averageUtilization", "Invalid value: 0: must be greater than 0"),
+    ({"metrics": [cpu(averageUtilization=1, averageValue="1")]}, "metrics[0].resource.target.averageValue",
+     "Forbidden: may not set both a target raw value and a target utilization"),
+    ({"metrics": [cpu(averageUtilization=1, value="0")]}, "metrics[0].resource.target.value", 'Invalid value: "0": must be positive'),
+    ({"metrics": [{"type": "Resource", "resource": {"target": {"averageUtilization": 1}}}]}, "metrics[0].resource.name",
+     "Required value: must specify a resource name"),
+    ({"metrics": [{"type": "Resource", "resource": {"target": {"type": "X", "averageUtilization": 1}}}]}, "metrics[0].resource.target.type",
+     'Invalid value: "X": must be either Utilization, Value, or AverageValue'),
+    ({"metrics": [{"type": "ContainerResource", "containerResource": {"name": "cpu", "target": {"averageUtilization": 1}}}]},
+     "metrics[0].containerResource.container", "Required value: must specify a container"),
+    ({"metrics": [{"type": "Pods", "pods": {"metric": {"name": "a/b"}, "target": {"averageValue": "1"}}}]}, "metrics[0].pods.metric.name",
+     "Invalid value: \"a/b\": may not contain '/'"),
+    ({"metrics": [{"type": "Pods", "pods": {"metric": {"name": "m"}, "target": {"averageValue": "0"}}}]}, "metrics[0].pods.target.averageValue",
+     "Required value: must specify a positive target averageValue"),
+    ({"metrics": [{"type": "Object", "object": {"metric": {"name": "m"}, "target": {"value": "1"}}}]}, "metrics[0].object.describedObject.kind",
+     "Required value"),
+    ({"metrics": [{"type": "External", "external": {"metric": {"name": "m"}, "target": {"value": "1", "averageValue": "1"}}}]},
+     "metrics[0].external.target.value", "Forbidden: may not set both a target value for metric and a per-pod target"),
+    (policies(), "behavior.scaleUp.policies", "Required value: must specify at least one Policy"),
+    (policies({**POLICY, "type": "X"}), "behavior.scaleUp.policies[0].type", 'Unsupported value: "X": supported values: "Percent", "Pods"'),
+    (policies({**POLICY, "value": 0}), "behavior.scaleUp.policies[0].value", "Invalid value: 0: must be greater than zero"),
+    (policies({**POLICY, "periodSeconds": 1801}), "behavior.scaleUp.policies[0].periodSeconds", "Invalid value: 1801: must be less than or equal to 1800"),
+    (policies(POLICY, stabilizationWindowSeconds=3601), "behavior.scaleUp.stabilizationWindowSeconds",
+     "Invalid value: 3601: must be less than or equal to 3600"),
+    (policies(POLICY, selectPolicy="X"), "behavior.scaleUp.selectPolicy", 'Unsupported value: "X": supported values: "Disabled", "Max", "Min"')])
+def test_what_an_autoscaler_compares_and_does_is_checked(server, spec, field, why):
+    assert (f"spec.{field}", why) in causes(server.make(AUTOSCALERS.format("v2"), scaleTargetRef=TARGET, maxReplicas=2, **spec))
+    good = {"metrics": [cpu(averageUtilization=50)], **policies(POLICY)}
+    server.made(AUTOSCALERS.format("v2"), scaleTargetRef=TARGET, maxReplicas=2, **good)
 
 
 def test_a_selector_cannot_be_changed(server):

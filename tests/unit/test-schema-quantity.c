@@ -144,6 +144,22 @@ static void whole_numbers_are_recognized(void **state) {
         assert_true(hfd_quantity_number(&half) == -0.5);
 }
 
+static void amounts_are_rounded_away_from_zero_to_thousandths(void **state) {
+        static const char *const cases[][2] = {{"0", "0"},           {"1m", "1m"},
+                                               {"1n", "1m"},         {"0.0011", "2m"},
+                                               {"-1n", "-1m"},       {"999999999n", "1"},
+                                               {"1.9999", "2"},      {"1Gi", "1Gi"},
+                                               {"0.1Ki", "102400m"}, {"9223372036854775807", NULL}};
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_quantity quantity = parse(cases[i][0]);
+                char text[HFD_QUANTITY_TEXT_MAX];
+                hfd_quantity_round_to_thousandths(&quantity);
+                hfd_quantity_format(&quantity, text);
+                assert_string_equal(text, cases[i][cases[i][1] ? 1 : 0]);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(quantities_have_one_canonical_text),
@@ -152,6 +168,7 @@ int main(void) {
                 cmocka_unit_test(quantities_are_ordered_by_value),
                 cmocka_unit_test(one_more_is_counted_and_the_maximum_stays),
                 cmocka_unit_test(whole_numbers_are_recognized),
+                cmocka_unit_test(amounts_are_rounded_away_from_zero_to_thousandths),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

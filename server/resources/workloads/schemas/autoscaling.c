@@ -123,7 +123,9 @@ static const struct hfd_schema hpa_scaling_policy = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.HPAScalingPolicy", hpa_scaling_policy_fields)};
 
 static const struct hfd_schema_field hpa_scaling_rules_fields[] = {
-        {"policies", HFD_LIST_OF(&hpa_scaling_policy), .protobuf_tag = 2},
+        /* An empty list is refused, and only an absent one gets the default. */
+        {"policies", HFD_LIST_OF(&hpa_scaling_policy), .protobuf_tag = 2,
+         .flags = HFD_FIELD_KEEPS_EMPTY},
         {"selectPolicy", &scaling_policy_select_text, .protobuf_tag = 1,
          .flags = HFD_FIELD_POINTER},
         {"stabilizationWindowSeconds", &hfd_schema_int32, .protobuf_tag = 3,
