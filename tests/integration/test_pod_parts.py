@@ -220,6 +220,24 @@ def test_a_resize_keeps_the_class_of_the_pod(server, ns):
         ("spec", 'Invalid value: "BestEffort": Pod QOS Class may not change as a result of resizing')]
 
 
+def using(name, *ports):
+    return {"name": name, "image": "b", "ports": list(ports)}
+
+
+def test_two_containers_cannot_use_the_same_port_of_the_node(server, ns):
+    web, dns = {"containerPort": 80, "hostPort": 8080}, {"containerPort": 53, "hostPort": 8080, "protocol": "UDP"}
+    local = {"containerPort": 81, "hostPort": 8080, "hostIP": "127.0.0.1"}
+    refused = ("spec.containers[1].ports[1].hostPort", 'Duplicate value: "TCP//8080"')
+    assert server.causes(pods(ns), pod("a", containers=[using("c", web), using("d", dns, web)]), "application/json", "POST") == [refused]
+    assert server.causes(pods(ns), pod("a", hostNetwork=True, containers=[using("c", {"containerPort": 80}), using("d", {"containerPort": 80})]),
+                         "application/json", "POST") == [("spec.containers[1].ports[0].hostPort", 'Duplicate value: "TCP//80"')]
+    init = {"initContainers": [using("i", web), using("j", local, local)]}
+    assert server.causes(pods(ns), pod("a", **init), "application/json", "POST") == [
+        ("spec.initContainers[0].ports[1].hostPort", 'Duplicate value: "TCP/127.0.0.1/8080"')]
+    server.do("POST", pods(ns), pod("a", containers=[using("c", web), using("d", dns, local, {"containerPort": 80}, {"containerPort": 81})],
+                                    initContainers=[using("i", web), using("j", web)]))
+
+
 def test_a_node_that_cannot_resize_is_seen(server, ns):
     made = server.do("POST", pods(ns), burstable())
     made["status"]["containerStatuses"] = [{"name": "c", "image": "b:1", "imageID": "", "ready": True, "restartCount": 0,

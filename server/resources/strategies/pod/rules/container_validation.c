@@ -255,12 +255,18 @@ static void validate_list(const struct pod *pod, const struct hf__json *list, co
                               (init && hf__json_index_find(&pod->containers, name))))
                         hfd_cause_duplicate_text(pod->causes,
                                                  hfd_field_path(name_path, path, "name"), name);
+                /* Init containers run one after the other, so each is alone with its ports. As in
+                 * kube-apiserver, the cause names the first container. */
+                if (init)
+                        hfd_host_ports_validate(m, true, field, pod->causes);
                 if (init)
                         validate_init_container(pod, m, path);
                 else
                         hfd_handlers_validate(m, path, pod->grace, pod->causes);
                 i++;
         }
+        if (!init)
+                hfd_host_ports_validate(hf__json_first(list), false, field, pod->causes);
 }
 
 /* ---- ephemeral containers ---- */

@@ -36,6 +36,10 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
+/* host_port_validation.c: the ports of the node that a list of containers uses, from `first` on; or
+ * those of `first` alone. field: the path of the list */
+void hfd_host_ports_validate(const struct hf__json *first, bool only_first, const char *field,
+                             struct hfd_causes *causes);
 /* The name of a container's image has no spaces around it. The rules of templates leave this one
  * out, as in kube-apiserver, so that those of pods call it. */
 void hfd_image_validate(const struct hf__json *container, const char *field,
