@@ -229,7 +229,8 @@ def test_updates_that_use_more_are_charged(pair, ns):
         "accessModes": ["ReadWriteOnce"], "storageClassName": "gold", "resources": {"requests": {"storage": "3Gi"}}}})
     used = {"requests.storage": "3Gi", "gold.storageclass.storage.k8s.io/requests.storage": "3Gi", "services.nodeports": "0"}
     wait_used(pair, ns, used)
-    # Only a claim that is bound may grow.
+    # Only a claim that is bound may grow, and only if its class allows it.
+    pair.ask("POST", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "gold"}, "provisioner": "p.example", "allowVolumeExpansion": True})
     claim = pair.do("PUT", path(ns, "persistentvolumeclaims", "x") + "/status", {**claim, "status": {"phase": "Bound"}})
     claim["spec"]["resources"]["requests"]["storage"] = "6Gi"
     code, answer = pair.ask("PUT", path(ns, "persistentvolumeclaims", "x"), claim, at=pair.b)

@@ -27,6 +27,7 @@
 #include "server/quota/usage.h"
 #include "server/registry/write/admit.h"
 #include "server/registry/write/checks/certificate.h"
+#include "server/registry/write/checks/claim_resize.h"
 #include "server/registry/write/checks/custom.h"
 #include "server/registry/write/checks/default_class.h"
 #include "server/registry/write/checks/grant.h"
@@ -133,7 +134,7 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
 
 /*
  * Validates w->object, checks whether its user may write what it says (checks/: what it grants, its
- * params, certificate and default class, limits, account, runtime class), and encodes it as
+ * params, certificate and default class, limits, account, runtime class, size), and encodes it as
  * w->stored. False: the response was sent, or another attempt was started.
  */
 static bool make_stored(struct hfd_write *w) {
@@ -143,7 +144,7 @@ static bool make_stored(struct hfd_write *w) {
         if (!validate(w) || !hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
             !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
             !hfd_write_limit_ranges_allow(w, old) || !hfd_write_account_allows(w) ||
-            !hfd_write_runtime_allows(w))
+            !hfd_write_runtime_allows(w) || !hfd_write_claim_may_grow(w))
                 return false;
         w->stored = hfd_conversion_encode(w->request->resource, w->object);
         if (!w->stored)
