@@ -33,7 +33,8 @@ void hfd_audit_filter_init(struct hfd_request_context *context, struct hfd_audit
                                                      context->audit_id);
 }
 
-static const char *header(struct hfd_request_context *context, const char *name) {
+/* The value of a header; "" = absent. */
+static const char *header_or_empty(struct hfd_request_context *context, const char *name) {
         const char *value = hfd_http_request_header(context->request, name);
 
         return value ? value : "";
@@ -55,7 +56,7 @@ static int make_record(struct hfd_request_context *context, const struct hfd_use
                                             .id = context->audit_id ? context->audit_id : "",
                                             .path = hfd_http_request_path(request),
                                             .query = hfd_http_request_query(request),
-                                            .agent = header(context, "user-agent"),
+                                            .agent = header_or_empty(context, "user-agent"),
                                             .source_ips = ips.data ? ips.data : "",
                                             .version = context->info.version,
                                             .attributes = attributes};

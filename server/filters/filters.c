@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handler chain; filters.h has its order. Three invariants. Everything up to the decision
- * whether a request may be served needs its head only, so that a client without the right to make
- * the request can make the server neither keep a body, nor wait for one at a shutdown. A request
- * that may be served, except a watch or a probe, is counted from its head on: otherwise a shutdown
- * could cut off a request that a client is sending. A request that waits for seats keeps the
- * reference that its handler will get; whoever ends the wait drops it or passes it on.
+ * The handler chain; filters.h has its order.
+ *
+ * Invariants:
+ *  - Everything up to the decision whether a request may be served needs its head only. So a client
+ *    without the right to make the request can make the server neither keep a body, nor wait for
+ *    one at a shutdown.
+ *  - A request that may be served, except a watch or a probe, is counted from its head on.
+ *    Otherwise a shutdown could cut off a request that a client is sending.
+ *  - A request that waits for seats keeps one reference to itself. on_decided drops it, or
+ *    leave_level if the request leaves first.
  */
 #include "server/filters/filters.h"
 
@@ -337,7 +341,7 @@ static void run_filters(struct hfd_request_context *context) {
 static void on_granted(void *ctx) {
         struct hfd_request_context *context = ctx;
 
-        hfd_http_request_ref(context->request);
+        hfd_http_request_ref(context->request); /* for the handler */
         run_filters(context);
 }
 

@@ -4,6 +4,9 @@
  * authorized with the rights of the impersonated user. Those of the user who sent it only decide
  * whether the user may impersonate: as in Kubernetes, the user needs the verb impersonate on the
  * user or service account, on each group, on the uid and on each extra value.
+ *
+ * Invariant: the user is replaced once every right has been checked, and not before. So later
+ * filters see either the sender or a user for whom the sender may act.
  */
 #include "server/filters/impersonation.h"
 

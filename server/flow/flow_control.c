@@ -22,6 +22,9 @@
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/flow/flow_objects.h"
 
+/* After a build, further changes wait for this time at most, and share the next build: at a first
+ * start all FlowSchemas are created one after another. Meanwhile requests are classified by the
+ * previous index. Kubernetes promises no more, because its informers are behind, too. */
 #define PAUSE_MAX (500 * HF_NSEC_PER_MSEC)
 
 struct hfd_flow_control {
@@ -38,13 +41,13 @@ struct hfd_flow_control {
         _Atomic(struct hfd_flow_index *) index;
 };
 
-static const struct hfd_resource *find_resource(const char *plural) {
+static const struct hfd_resource *find_flow_resource(const char *plural) {
         return hfd_resource_find(HFD_FLOW_GROUP, "v1", plural);
 }
 
 bool hfd_flow_control_observes(const struct hfd_resource *resource) {
-        return resource == find_resource(HFD_FLOW_SCHEMAS_PLURAL) ||
-               resource == find_resource(HFD_FLOW_LEVELS_PLURAL);
+        return resource == find_flow_resource(HFD_FLOW_SCHEMAS_PLURAL) ||
+               resource == find_flow_resource(HFD_FLOW_LEVELS_PLURAL);
 }
 
 /* Makes an index of the mandatory objects only, because the stored ones are not known yet. 0 or
@@ -81,7 +84,7 @@ int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
 void hfd_flow_control_stop(struct hfd_flow_control *flow) {
         if (!flow)
                 return;
-        hfd_feed_stop(flow->feed);
+        hfd_feed_stop(flow->feed); /* first: its thread changes the levels */
         hfd_flow_levels_stop(flow->levels);
         atomic_store(&flow->cacher, NULL);
 }
@@ -92,7 +95,7 @@ struct hfd_flow_control *hfd_flow_control_free(struct hfd_flow_control *flow) {
         hfd_flow_control_stop(flow);
         assert(!atomic_load(&flow->cacher));
         flow->feed = hfd_feed_free(flow->feed);
-        hfd_flow_index_unref(flow->index);
+        hfd_flow_index_unref(flow->index); /* before the levels to which it refers */
         hfd_flow_levels_free(flow->levels);
         pthread_mutex_destroy(&flow->mu);
         free(flow);
@@ -128,10 +131,10 @@ static int make_index(void *ctx, struct hfd_cacher *cacher) {
         int r = builder ? 0 : -ENOMEM;
 
         if (r == 0)
-                r = hfd_feed_each(cacher, find_resource(HFD_FLOW_LEVELS_PLURAL), add_level,
+                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_LEVELS_PLURAL), add_level,
                                   builder);
         if (r == 0)
-                r = hfd_feed_each(cacher, find_resource(HFD_FLOW_SCHEMAS_PLURAL), add_schema,
+                r = hfd_feed_each(cacher, find_flow_resource(HFD_FLOW_SCHEMAS_PLURAL), add_schema,
                                   builder);
         if (r != 0) {
                 hfd_flow_builder_free(builder);

@@ -3,8 +3,9 @@
  * Tables of the levels, their queues and their requests, for people who look for the cause of
  * waiting (/debug/api_priority_and_fairness/). Columns and texts are those of kube-apiserver.
  *
- * A table is collected first as cells, each ending in a tab and each row in a line feed, and then
- * aligned: a column is as wide as its widest cell and a blank, but at least 8.
+ * A table is collected first, as cells with a comma and a tab between them and a line feed after
+ * each row. Then it is aligned: a column is as wide as its widest cell and a blank, but at least 8.
+ * The last cell of a row is not filled up.
  *
  * Invariant: no cell contains a tab or a line feed; put_cell sees to it.
  */
@@ -20,7 +21,7 @@
 #include "server/flow/flow_private.h"
 
 #define N_COLUMNS_MAX 18 /* of the widest table */
-#define WIDTH_MIN     8  /* characters of a column */
+#define WIDTH_MIN     8  /* of a column; widths are in bytes, so a name in UTF-8 shifts its row */
 
 struct dump {
         struct hf__strbuf cells;
@@ -179,6 +180,8 @@ static void dump_queues(void *ctx, struct hfd_flow_level *level, bool quiescing)
                 put_number(dump, queue->n_executing);
                 put_number(dump, queue->executing_seats);
                 put_work(dump, queue->next_r);
+                /* In Kubernetes a request may need more seats at its end than at its start. Here it
+                 * has the same number throughout, so InitialSeatsSum and MaxSeatsSum are equal. */
                 put_number(dump, queue->waiting_seats);
                 put_number(dump, queue->waiting_seats);
                 put_work(dump, (int64_t)queue->waiting_seats * HFD_SERVICE_TIME);
@@ -216,7 +219,7 @@ static void put_details(struct dump *dump, const struct hfd_flow_description *of
 /* position: in the queue; -1 = it executes. queue: -1 = none. */
 static void dump_request(struct dump *dump, const struct hfd_flow_level *level,
                          const struct hfd_seats *seats, int64_t queue, int64_t position) {
-        const struct hfd_flow_place *place = (const void *)seats;
+        const struct hfd_flow_place *place = (const void *)seats; /* its first member */
         struct hfd_flow_description of = {"", "", "", "", "", "", "", "", "", ""};
         char number[24];
 
@@ -230,6 +233,8 @@ static void dump_request(struct dump *dump, const struct hfd_flow_level *level,
         put_cell(dump, of.distinguisher);
         put_time(dump, seats->arrived);
         put_number(dump, seats->width);
+        /* FinalSeats and AdditionalLatency. In Kubernetes a write keeps seats after its end while
+         * watches are served with its event; here the watches share the bytes of the event. */
         put_number(dump, 0);
         put_cell(dump, "0s");
         put_time(dump, seats->started);
@@ -246,6 +251,7 @@ static void dump_requests(void *ctx, struct hfd_flow_level *level, bool quiescin
                 int64_t position = 0;
                 if (!set->queues[i])
                         continue;
+                /* The list begins at the head, so a position is the number of requests in front. */
                 for (const struct hfd_seats *m = set->queues[i]->waiting.first; m; m = m->next)
                         dump_request(dump, level, m, i, position++);
         }

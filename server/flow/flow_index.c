@@ -52,6 +52,8 @@ struct hfd_flow_builder {
         struct hfd_flow_index *index;
 };
 
+/* Also for an index that is not finished. The classes go first: they belong to the levels, to which
+ * the references are dropped below. */
 static void index_free(struct hfd_flow_index *index) {
         for (size_t i = 0; i < index->n_schemas; i++) {
                 const struct hfd_flow_match *match = &index->schemas[i].match;
@@ -108,7 +110,8 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
         return NULL;
 }
 
-/* A larger array, whose new last element is zero. NULL = out of memory. */
+/* A larger array, whose new last element is zero, so that index_free can free it when a later step
+ * fails. NULL = out of memory. */
 static void *grow_array(void *array, size_t *n, size_t size) {
         char *larger = realloc(array, (*n + 1) * size);
 
@@ -141,6 +144,8 @@ int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf
         return level->name && level->uid ? 0 : -ENOMEM;
 }
 
+/* The defaults of the API are applied here again, because another program may have written the
+ * object into the store. Without a known distinguisher all requests of the schema are one flow. */
 int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object) {
         struct hfd_flow_index *index = builder->index;
         struct schema *schemas = grow_array(index->schemas, &index->n_schemas, sizeof *schemas);
@@ -208,7 +213,8 @@ static bool is_catch_all(const struct schema *schema) {
         return strcmp(schema->name, HFD_FLOW_CATCH_ALL) == 0;
 }
 
-/* catch-all comes last; of others with the same precedence, the one whose name comes first. */
+/* catch-all comes last, because hfd_flow_index_match takes the last schema without looking at its
+ * rules. Of others with the same precedence, the one whose name comes first comes first. */
 static int compare_schemas(const void *a, const void *b) {
         const struct schema *x = a, *y = b;
 
@@ -225,7 +231,8 @@ static int finish_schema(const struct hfd_flow_index *index, struct schema *sche
         const struct level *level = find_level(index, schema->level);
         struct hfd_flow_match *match = &schema->match;
 
-        /* It is the last to match, whatever was stored for it. */
+        /* catch-all matches whatever the others leave, also if the stored object names a level that
+         * does not exist. Its own level always exists. */
         if (!level && is_catch_all(schema))
                 level = find_level(index, HFD_FLOW_CATCH_ALL);
         if (!level) {
@@ -237,6 +244,8 @@ static int finish_schema(const struct hfd_flow_index *index, struct schema *sche
                                          .is_exempt = level->spec.shares.is_exempt,
                                          .distinguisher = match->distinguisher,
                                          .seed = hfd_dealer_hash(0, schema->name)};
+        /* A mandatory object that is not stored yet has no UID, and an empty header would say
+         * nothing. */
         if (*schema->uid && *level->uid &&
             hfd_header_check(schema_header, schema->uid, &match->headers[0]) &&
             hfd_header_check(level_header, level->uid, &match->headers[1]))
@@ -265,6 +274,8 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
         return r;
 }
 
+/* The order matters. A schema finds its class in a level that apply_levels has made, and a match is
+ * a member of its schema, which must not be moved by the sort afterwards. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

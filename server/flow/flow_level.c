@@ -35,6 +35,8 @@ const struct hfd_histogram_bounds hfd_flow_widths = {8, {1, 2, 4, 8, 16, 32, 64,
 
 HF__CLEANUP_DEFINE(level_cleanup, struct hfd_flow_level *, hfd_flow_level_unref)
 
+/* A new level has no seats yet: flow_levels.c divides the seats of the server before an index hands
+ * the level to a request. */
 int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
                        const struct hfd_queue_config *config, hf_nsec now,
                        struct hfd_flow_level **ret_level) {
@@ -67,8 +69,10 @@ struct hfd_flow_level *hfd_flow_level_ref(struct hfd_flow_level *level) {
 }
 
 struct hfd_flow_level *hfd_flow_level_unref(struct hfd_flow_level *level) {
+        assert(!level || atomic_load_explicit(&level->refs, memory_order_relaxed) > 0);
         if (!level || atomic_fetch_sub_explicit(&level->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
+        /* An index that holds a class also holds the level, and drops the class first. */
         assert(!level->classes);
         hfd_queue_set_done(&level->set);
         pthread_mutex_destroy(&level->mu);
@@ -88,6 +92,9 @@ unsigned hfd_flow_level_max_width(struct hfd_flow_level *level) {
 
 /* ---- classes ---- */
 
+/* All indexes that lead a FlowSchema to this level share its class. So the counters go on when a
+ * new index replaces the old one: a Prometheus counter must not fall back to 0. Memory is allocated
+ * before the lock is taken, because every request of the level takes this lock. */
 struct hfd_flow_class *hfd_flow_level_class(struct hfd_flow_level *level, const char *schema) {
         struct hfd_flow_class *m, *made = calloc(1, sizeof *made);
         char *name = strdup(schema);
@@ -119,6 +126,7 @@ void hfd_flow_level_drop_class(struct hfd_flow_level *level, struct hfd_flow_cla
         assert(flow_class->refs > 0);
         bool last = --flow_class->refs == 0;
         if (last) {
+                /* A request holds the index that holds its class, so none is counted here now. */
                 assert(flow_class->n_waiting == 0 && flow_class->n_executing == 0);
                 while (*link != flow_class)
                         link = &(*link)->next;
@@ -146,6 +154,8 @@ static void count_start(struct hfd_flow_place *place, hf_nsec waited) {
         c->n_executing++;
         c->executing_seats += place->width;
         c->n_dispatched++;
+        /* Requests of an exempt level never wait. As in Kubernetes, their zeros do not hide the
+         * waits of others in a sum over all levels. */
         if (place->level->set.config.kind != HFD_LEVEL_EXEMPT)
                 hfd_histogram_observe(&c->waited, &hfd_flow_seconds, waited);
 }
@@ -153,7 +163,7 @@ static void count_start(struct hfd_flow_place *place, hf_nsec waited) {
 static void count_wait_end(struct hfd_flow_place *place) {
         struct hfd_flow_class *c = place->flow_class;
 
-        assert(c->n_waiting > 0);
+        assert(c->n_waiting > 0 && c->waiting_seats >= place->width);
         c->n_waiting--;
         c->waiting_seats -= place->width;
         hfd_flow_levels_free_bytes(place->level->levels, place->bytes);
@@ -170,7 +180,7 @@ static void count_refusal(struct hfd_flow_place *place, enum hfd_flow_refusal re
 static void count_end(struct hfd_flow_place *place, hf_nsec started, hf_nsec now) {
         struct hfd_flow_class *c = place->flow_class;
 
-        assert(c->n_executing > 0);
+        assert(c->n_executing > 0 && c->executing_seats >= place->width);
         c->n_executing--;
         c->executing_seats -= place->width;
         hfd_histogram_observe(place->is_watch ? &c->watch_ran : &c->ran, &hfd_flow_seconds,
@@ -194,6 +204,8 @@ static void add_report(struct hfd_flow_reports *reports, struct hfd_flow_place *
         reports->end = &place->decided_next;
 }
 
+/* The queue set has changed already, so the counts and the demand follow before the lock is
+ * released: a scrape never sees a request in two states or in none. */
 void hfd_flow_level_decided_locked(struct hfd_flow_level *level,
                                    const struct hfd_decisions *decisions, hf_nsec now,
                                    struct hfd_flow_reports *reports) {
@@ -215,6 +227,7 @@ void hfd_flow_level_report(struct hfd_flow_reports *reports) {
         struct hfd_flow_place *place = reports->first;
 
         while (place) {
+                /* Read before the call, because the owner may free the place in it. */
                 struct hfd_flow_place *next = place->decided_next;
                 place->owner->decided(place, place->decided_granted);
                 place = next;
@@ -245,12 +258,14 @@ static enum hfd_verdict enter_locked(struct hfd_flow_place *place, hf_nsec now,
 
         hf__mutex_assert_held(&place->level->mu);
         if (place->deadline > last)
-                place->deadline = last;
+                place->deadline = last; /* the server shuts down */
         enum hfd_verdict verdict =
                 hfd_queue_set_arrive(&level->set, &place->seats, place->width, place->hash, now,
                                      place->deadline, &decisions);
 
         hfd_histogram_observe(&c->width, &hfd_flow_widths, place->width);
+        /* Kubernetes puts each request into its queue before it looks for seats. So a request that
+         * executes at once has seen a queue of one, itself. */
         if (place->seats.queue)
                 hfd_histogram_observe(&c->queue_length, &hfd_flow_lengths,
                                       verdict == HFD_VERDICT_WAIT
@@ -299,6 +314,7 @@ bool hfd_flow_level_leave(struct hfd_flow_place *place, hf_nsec now) {
         if (!level || !place->owner)
                 return false; /* it never entered */
         pthread_mutex_lock(&level->mu);
+        /* Read first, because leaving the set clears the seats. */
         hf_nsec arrived = place->seats.arrived, started = place->seats.started;
         enum hfd_seats_state state =
                 hfd_queue_set_leave(&level->set, &place->seats, now, &decisions);

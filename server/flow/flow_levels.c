@@ -107,9 +107,8 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels) {
 
 /* ---- memory of waiting requests ---- */
 
-/* Adds first and looks afterwards, so that two requests at a time cannot both take the last room.
- */
-
+/* The sum is raised first and compared afterwards. Otherwise two requests on different threads
+ * could both take the last room. */
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes) {
         size_t before = atomic_fetch_add(&levels->waiting_bytes, bytes),
                max = HFD_FLOW_WAITING_BYTES +
@@ -122,7 +121,10 @@ bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes) {
 }
 
 void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes) {
-        atomic_fetch_sub(&levels->waiting_bytes, bytes);
+        size_t before = atomic_fetch_sub(&levels->waiting_bytes, bytes);
+
+        assert(before >= bytes);
+        (void)before;
 }
 
 /* ---- limits ---- */
@@ -138,6 +140,8 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
 
         if (!limits)
                 return; /* the limits stay as they are until the next period */
+        /* A level's lock is held only to copy its numbers. The division of the seats needs those of
+         * all levels, and requests must not wait for it. */
         for (size_t i = 0; i < levels->n; i++) {
                 struct hfd_flow_level *level = levels->entries[i].level;
                 if (levels->entries[i].drained)
@@ -368,6 +372,7 @@ hf_nsec hfd_flow_levels_last_deadline(const struct hfd_flow_levels *levels) {
 }
 
 int hfd_flow_levels_start(struct hfd_flow_levels *levels) {
+        /* Before the thread starts, which owns `turn` from then on. */
         levels->turn = hf_now(hf_host_clock(levels->host)) + HFD_FLOW_PERIOD;
         return hfd_flow_timer_start(&levels->timer);
 }
@@ -385,6 +390,8 @@ void hfd_flow_levels_each(struct hfd_flow_levels *levels,
         pthread_mutex_lock(&levels->mu);
         for (size_t i = 0; i < levels->n; i++) {
                 struct hfd_flow_level *level = levels->entries[i].level;
+                /* A deleted level without requests is only an entry that reap_locked could not
+                 * remove yet. For a user it does not exist any more. */
                 if (levels->entries[i].quiescing && is_idle(level))
                         continue;
                 pthread_mutex_lock(&level->mu);

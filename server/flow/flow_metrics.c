@@ -23,7 +23,7 @@ enum source { OF_LEVEL, OF_CLASS };
 /* A gauge or counter: one number of each level or class. */
 struct family {
         const char *name, *type, *help;
-        enum source source;
+        enum source source; /* only the function for this source is set */
         double (*of_level)(const struct hfd_flow_level *level);
         uint64_t (*of_class)(const struct hfd_flow_class *flow_class);
 };
@@ -111,7 +111,12 @@ static const char *const reasons[HFD_FLOW_N_REFUSALS] = {[HFD_FLOW_QUEUE_FULL] =
                                                                  "concurrency-limit",
                                                          [HFD_FLOW_TIME_OUT] = "time-out"};
 
-/* What the functions get that hfd_flow_levels_each calls; only the member that they use is set. */
+/*
+ * The context of the three functions below that write a level. hfd_flow_levels_each calls them with
+ * the locks of the list and of the level held, so they do nothing but append text. A quiescing
+ * level is written like any other: it still has requests, and its counters must not vanish before
+ * it does. Each function uses the text and the family of its kind.
+ */
 struct pass {
         struct hf__strbuf *text;
         const struct family *family;
@@ -140,7 +145,9 @@ static void write_family(void *ctx, struct hfd_flow_level *level, bool quiescing
                                   family->name, m->schema, level->name, family->of_class(m));
 }
 
-/* As in Kubernetes, a combination that has not occurred is left out. */
+/* As in Kubernetes, a combination that has not occurred is left out. Otherwise each class would
+ * have lines that always say 0: a level without queues, for example, never refuses for
+ * `queue-full`. */
 static void write_refusals(void *ctx, struct hfd_flow_level *level, bool quiescing) {
         const struct pass *pass = ctx;
 
@@ -174,6 +181,8 @@ static void write_buckets(struct hf__strbuf *text, const struct histogram_family
                           (double)histogram->sum / bounds->unit, family->name, labels, n);
 }
 
+/* A class without observations is left out. Its buckets would be many lines that say nothing: most
+ * schemas have only watches or only other requests, and few requests wait. */
 static void write_histogram(void *ctx, struct hfd_flow_level *level, bool quiescing) {
         const struct pass *pass = ctx;
         const struct histogram_family *family = pass->histogram;
@@ -211,6 +220,7 @@ void hfd_flow_metrics_write(struct hfd_flow_levels *levels, struct hf__strbuf *t
                         put_head(text, pass.histogram->name, "histogram", pass.histogram->help);
                 hfd_flow_levels_each(levels, write_histogram, &pass);
         }
+        /* One number for the whole server, therefore without labels. */
         put_head(text, "seat_fair_frac", "gauge",
                  "The part of its target that each priority level gets.");
         hf__strbuf_printf(text, PREFIX "seat_fair_frac %.9g\n", hfd_flow_levels_fraction(levels));

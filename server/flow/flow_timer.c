@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs the looks of the priority levels' timer.
+ * The thread of the priority levels' timer, which calls `look` whenever something is due.
  *
- * Invariant: nothing that is expected is missed. During a look `planned` is NEVER, so every expect
- * wakes the thread, because the look may have finished with that level already.
+ * Invariant: no time that was passed to hfd_flow_timer_expect is missed. While `look` runs,
+ * `planned` is NEVER, so every such call makes the thread call `look` again: the running call may
+ * have passed that level already.
  */
 #include "server/flow/flow_timer.h"
 
@@ -41,6 +42,8 @@ static void *run_timer(void *ctx) {
                 pthread_mutex_unlock(&timer->mu);
                 hf_nsec next = timer->look(timer->ctx, hf_now(clock));
                 pthread_mutex_lock(&timer->mu);
+                /* If hfd_flow_timer_expect was called meanwhile, `woken` is set, and the thread
+                 * does not wait. */
                 timer->planned = next;
                 int r = 0;
                 while (!timer->stopping && !timer->woken && r != HF_E_TIMEOUT)

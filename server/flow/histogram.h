@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HFD_HISTOGRAM_BOUNDS_MAX 13
+#define HFD_HISTOGRAM_BOUNDS_MAX 13 /* of the metric with the most */
 
 struct hfd_histogram_bounds {
         size_t n;

@@ -75,6 +75,8 @@ int hfd_gzip_add(struct hfd_gzip *gzip, const void *data, size_t n, bool last,
         *ret_piece = NULL;
         gzip->stream.next_in = data;
         gzip->stream.avail_in = (unsigned)n;
+        /* zlib has written all it can for now when it leaves room. Z_BUF_ERROR is no failure: it
+         * says that nothing could be written. */
         do {
                 gzip->stream.next_out = space;
                 gzip->stream.avail_out = sizeof space;
@@ -100,6 +102,7 @@ struct hf__buf *hfd_gzip_pack(const struct hf__buf *text) {
         return packed;
 }
 
+/* The length is known, so one call does it, into memory of exactly that size. */
 struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n) {
         HF__CLEANUP(hf__buf_cleanup) struct hf__buf *text = hf__buf_new(n);
         z_stream stream = {0};

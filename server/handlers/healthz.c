@@ -24,9 +24,11 @@
 #include "server/filters/status_response.h"
 #include "server/handlers/read_endpoint.h"
 
-#define EXCLUDES_MAX 32
-#define CHECK_MAX    256 /* bytes of a check's name, with the NUL */
-#define LINES_MAX    ((size_t)256 << 10)
+/* Limits for one request, because anonymous clients may send it, too. No server has nearly so many
+ * checks. */
+#define EXCLUDES_MAX 32                  /* different values of ?exclude= */
+#define CHECK_MAX    256                 /* bytes of a check's name, with the NUL */
+#define LINES_MAX    ((size_t)256 << 10) /* bytes of the verbose body */
 
 /* One of the three endpoints: the ctx of its two routes. */
 struct probe {

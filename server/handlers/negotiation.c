@@ -21,7 +21,7 @@
 /* ---- Accept ---- */
 
 /* Finds the format for the parameter `as`. A watch accepts both names: its events are single
- * objects, but earlier releases of this server required the name of the list. */
+ * objects, but clients that were written for earlier releases of this server name the list. */
 static bool find_format(const char *as, enum hfd_verb verb, enum hfd_format *ret_format) {
         bool one = verb != HFD_LIST && strcmp(as, "PartialObjectMetadata") == 0,
              many = verb != HFD_GET && strcmp(as, "PartialObjectMetadataList") == 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serves endpoints that can only be read. Health and metrics change from one request to the next,
- * so the responses forbid shared caches to keep them, and every cache to use them without asking
- * the server again.
+ * Serves endpoints that can only be read.
+ *
+ * Invariant: health and metrics change from one request to the next, so each response forbids
+ * shared caches to keep it, and every cache to use it without asking the server again.
  */
 #include "server/handlers/read_endpoint.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /version. The body is a constant. buildDate must be a valid time, because clients parse it;
- * it is not the real build time, so that builds are reproducible.
+ * GET /version. The body is a constant.
+ *
+ * Invariant: buildDate is a valid time, because clients parse it. It is not the real build time, so
+ * that builds are reproducible.
  */
 #include "server/handlers/version_handler.h"
 

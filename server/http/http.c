@@ -36,11 +36,11 @@
 
 #define DEFAULT_WORKERS     2
 #define MAX_WORKERS         64
-#define DEFAULT_BODY        ((size_t)3 << 20) /* bytes, as in kube-apiserver */
-#define DEFAULT_HEADERS     ((size_t)64 << 10)
-#define DEFAULT_CONNECTIONS 8000
-#define MAX_HANDSHAKES      512
-#define BACKLOG             1024
+#define DEFAULT_BODY        ((size_t)3 << 20)  /* bytes, as in kube-apiserver */
+#define DEFAULT_HEADERS     ((size_t)64 << 10) /* bytes */
+#define DEFAULT_CONNECTIONS 8000               /* 60 MB if all are idle (docs/http.md) */
+#define MAX_HANDSHAKES      512                /* per worker; each takes up to 45 KiB */
+#define BACKLOG             1024               /* Linux lowers it to net.core.somaxconn */
 
 /* Makes a socket address. 0, or HF_E_INVALID: text is not an IP address. */
 static int parse_address(const char *text, uint16_t port, struct sockaddr_storage *ret_address,
@@ -228,8 +228,8 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
                          reterr_status);
         if (r != 0)
                 return r;
-        /* Last, because after a failure the caller still owns an inherited listener. Descriptor 0
-         * is standard input and never one. */
+        /* Last, because after a failure the caller still owns an inherited listener. 0 means that
+         * there is none: descriptor 0 is standard input. */
         r = config->listen_fd > 0 ? inherit_listener(http, config->listen_fd, reterr_status)
                                   : bind_listener(http, config, reterr_status);
         if (r != 0)

@@ -32,10 +32,12 @@
 #include "base/cleanup.h"
 #include "base/thread.h"
 
-#define N_QUEUES    64
+#define N_QUEUES    64 /* in a lane; more users than that seldom have large work at a time */
 #define MAX_THREADS 16
 #define SLICE       100000 /* nanoseconds, the least that Linux allows */
 
+/* The state of a task. One that is over (HFD_WORK_DONE) stays RUNNING, because the pool must not
+ * touch it any more; so a late submit only sets `again`. */
 enum { IDLE, QUEUED, RUNNING };
 
 struct queue {

@@ -64,12 +64,14 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent) {
         if (!unsent)
                 return NULL;
         assert(unsent->bytes == 0 && unsent->watch_bytes == 0 && unsent->n_accounts == 0);
+        assert(unsent->n_with_responses == 0);
         pthread_mutex_destroy(&unsent->mu);
         free(unsent);
         return NULL;
 }
 
-/* Hashes a user's name with FNV-1a. */
+/* Hashes a user's name with FNV-1a. It needs no secret seed: the names come from certificates and
+ * tokens, so a client cannot choose many that share a bucket. */
 static uint64_t hash_of(const char *user) {
         uint64_t hash = UINT64_C(14695981039346656037);
 
@@ -92,6 +94,7 @@ struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char
         return find_account(unsent, user, hash_of(user));
 }
 
+/* The name is copied, because the account outlives the request that it was made for. */
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user) {
         uint64_t hash = hash_of(user);
         size_t n = strlen(user) + 1;
@@ -117,6 +120,7 @@ void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *accou
         hf__mutex_assert_held(&unsent->mu);
         if (account->n > 0 || account->n_watches > 0)
                 return;
+        /* The orders and the lists point to what an account has, so nothing may be left in them. */
         assert(account->bytes == 0 && account->watch_bytes == 0);
         assert(!account->oldest && !account->first_behind && !account->late.first);
         assert(!account->by_bytes.queued && !account->by_watch_bytes.queued);

@@ -13,7 +13,7 @@
 #include "base/timer_heap.h"
 #include "server/filters/limits/unsent.h"
 
-#define HFD_UNSENT_BUCKETS 256
+#define HFD_UNSENT_BUCKETS 256 /* few users are slow at the same time, so the chains are short */
 
 /*
  * The charges of one user. Clients decide how many accounts and watches there are, so heaps

@@ -23,7 +23,7 @@
 
 #include <holdfast/fence.h> /* HF_NAME_MAX */
 
-#define HFD_LABEL_MAX 63
+#define HFD_LABEL_MAX 63 /* bytes of a DNS label, which versions and resources are */
 
 struct hfd_request_path {
         bool is_resource;                 /* false: all strings are "" */

@@ -8,6 +8,8 @@
  */
 #include "server/flow/core/borrowing.h"
 
+#include <assert.h>
+
 /* A level that wants nothing counts as wanting this much, so that a proportion exists. */
 #define TARGET_MIN 0.001
 
@@ -16,6 +18,7 @@ void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, u
         uint64_t nominal = sum ? ((uint64_t)seats * level->shares + sum - 1) / sum : 0,
                  lendable = (nominal * level->lendable_percent + 50) / 100, borrowing = seats;
 
+        assert(level->lendable_percent <= 100); /* else `lower` would be negative */
         if (level->borrowing_percent >= 0)
                 borrowing = (nominal * (uint64_t)level->borrowing_percent + 50) / 100;
         ret_limits->is_exempt = level->is_exempt;
@@ -104,6 +107,8 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
         }
         left += total;
         bool shares = left > sum && sum <= total && upper >= total;
+        /* If not even the upper limits of all levels use up the seats, there is no such fraction.
+         * As in Kubernetes, the current limits stay as they are then. */
         if (shares)
                 fraction = find_fraction(levels, n, (double)total);
         for (size_t i = 0; i < n; i++) {

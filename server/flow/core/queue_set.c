@@ -217,10 +217,11 @@ static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
         while (set->order.first) {
                 struct hfd_seat_queue *queue = QUEUE_OF(set->order.first);
                 struct hfd_seats *seats = queue->waiting.first;
-                bool any =
+                /* A level without seats starts nothing, not even a request that would run alone. */
+                bool may_start =
                         set->config.kind == HFD_LEVEL_EXEMPT || set->executing_seats < set->limit;
 
-                if (!any || !has_room(set, seats->width)) {
+                if (!may_start || !has_room(set, seats->width)) {
                         set->n_blocked++;
                         return;
                 }
@@ -257,6 +258,8 @@ static void finish_seats(struct hfd_queue_set *set, struct hfd_seats *seats, hf_
                 queue->n_executing--;
                 queue->executing_seats -= seats->width;
                 set->queued_seats -= seats->width;
+                /* start_seats has charged the queue with the expected time: now the real one
+                 * counts. */
                 queue->next_r += (int64_t)seats->width * (ran - HFD_SERVICE_TIME);
                 if (queue->waiting.first)
                         place_queue(set, queue);
@@ -323,6 +326,8 @@ int hfd_queue_set_configure(struct hfd_queue_set *set, const struct hfd_queue_co
         if (r != 0)
                 return r;
         set->config = used;
+        /* The array never shrinks: retire_queue frees the queues that still have requests, later.
+         */
         for (unsigned i = used.n_queues; i < set->n_queues; i++) {
                 struct hfd_seat_queue *queue = set->queues[i];
                 if (!queue || queue->n_waiting + queue->n_executing > 0)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Retry-After of a level. Invariant: `refused` has the counts of the last seconds up to
- * `second`; those of seconds without a refusal are 0. */
+/*
+ * The Retry-After of a level. As in Kubernetes, it follows the window of TCP: it is doubled at once
+ * and reduced step by step.
+ *
+ * Invariant: `refused` has the counts of the last seconds up to `second`; those of seconds without
+ * a refusal are 0.
+ */
 #include "server/flow/core/retry_after.h"
 
 #include <stdbool.h>
@@ -21,6 +26,8 @@ static uint64_t refused_before(struct hfd_retry_after *retry, int64_t second) {
         return n;
 }
 
+/* Clears the counts of the seconds in between, in which nothing was refused. Their places in the
+ * ring still have counts of the previous round. */
 static void begin_second(struct hfd_retry_after *retry, int64_t second) {
         int64_t skipped = second - retry->second;
 
@@ -37,6 +44,9 @@ unsigned hfd_retry_after_refuse(struct hfd_retry_after *retry, int64_t second) {
         if (second > retry->second) {
                 begin_second(retry, second);
                 uint64_t n = refused_before(retry, second);
+                /* A level refuses only what its queues cannot hold. So three refusals in a second
+                 * are many. One spike doubles the time only once, because the last change must be
+                 * as old as the time itself. */
                 bool settled = second - retry->doubled >= retry->after;
                 if (settled && n >= 3 * (uint64_t)retry->after) {
                         retry->after *= 2;

@@ -7,7 +7,7 @@
  */
 #include <stdint.h>
 
-#define HFD_RETRY_AFTER_MAX 32
+#define HFD_RETRY_AFTER_MAX 32 /* seconds; as in Kubernetes */
 
 /* Zero = nothing was refused yet. */
 struct hfd_retry_after {

@@ -23,6 +23,8 @@
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 
+/* Sorted by name, as kube-apiserver sorts them, so that a client that compares documents of two
+ * servers sees no difference. */
 const char *hfd_discovery_verbs(const struct hfd_resource *row) {
         if (row->is_report)
                 return "[\"get\",\"list\"]";
@@ -125,8 +127,9 @@ static void put_subresource(struct hf__strbuf *s, const struct hfd_resource *row
                           sub->other ? sub->other->kind : row->kind, sub->verbs);
 }
 
-/* Appends the hash of the storage version. Clients compare hashes to find out whether objects are
- * stored in another version than before. */
+/* Appends the hash of the storage version, computed as in Kubernetes: the first 8 bytes of a
+ * SHA-256. Clients compare hashes to find out whether objects are stored in another version than
+ * before. */
 static void put_storage_hash(struct hf__strbuf *s, const struct hfd_resource *served) {
         const struct hfd_resource *row = hfd_resource_stored(served);
         char text[HFD_API_VERSION_MAX + 80];
@@ -241,6 +244,8 @@ static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *row
                          const char *path) {
         static const char apis[] = "/apis/";
 
+        /* The addresses for clients in certain networks are left out: each client has found an
+         * address that it can reach. */
         if (strcmp(path, "/api") == 0) {
                 hf__strbuf_puts(s, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
                                    "\"serverAddressByClientCIDRs\":[]}");

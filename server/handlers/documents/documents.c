@@ -93,7 +93,8 @@ static void respond_with_document(struct hfd_http_request *http_request,
         hfd_http_request_unref(http_request);
 }
 
-/* Clients keep this document, and ask with its ETag whether it has changed. */
+/* Clients keep this document, and ask with its ETag whether it has changed. As in kube-apiserver
+ * the header must be exactly that ETag: a list of ETags, or a weak one, gets the document again. */
 static void respond_aggregated(struct hfd_custom_table *table,
                                struct hfd_http_request *http_request, const char *path,
                                const char *version) {
@@ -122,8 +123,8 @@ static void respond_aggregated(struct hfd_custom_table *table,
         hfd_http_request_unref(http_request);
 }
 
-/* Whether a path is /apis or /apis/GROUP. Kubernetes serves these by functions for all methods that
- * read, and other documents by one for GET only. */
+/* Whether a path is /apis or /apis/GROUP. In Kubernetes the functions behind these serve every
+ * method that reads; those behind the other documents serve GET only, and a HEAD gets 405. */
 static bool takes_head(const char *path) {
         static const char apis[] = "/apis";
         size_t n = sizeof apis - 1;
@@ -149,6 +150,7 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
         } else {
                 response.body = hfd_discovery(table, path, &response.code);
         }
+        /* A path without a document is a 404, whatever the client accepts. */
         if (document.form == FORM_NONE && response.body && response.code == 200) {
                 hfd_response_done(&response);
                 response = (struct hfd_response){0};
@@ -191,7 +193,9 @@ static bool add_api_paths(char **paths, size_t *n, const struct hfd_served_rows 
         return ok;
 }
 
-/* The list at /. NULL = out of memory. */
+/* The list at /, sorted as in Kubernetes. The paths of groups change with the definitions of custom
+ * resources; the others are those of kube-apiserver's list that this server has. NULL = out of
+ * memory. */
 static struct hf__buf *make_root(const struct hfd_served_rows *rows) {
         static const char *const others[] = {"/.well-known/openid-configuration",
                                              "/apis",

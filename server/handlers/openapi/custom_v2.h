@@ -6,9 +6,9 @@
 struct hf__json;
 
 /*
- * Removes from the openAPIV3Schema of a version what v2 has no word for, or what old clients do not
- * understand, by Kubernetes' rules: allOf, anyOf, oneOf and not; `nullable`, and the type of a
- * nullable value; the properties and items of a schema that preserves unknown fields.
+ * Removes from the openAPIV3Schema of a version the members that v2 does not have, or that old
+ * clients do not understand, by Kubernetes' rules: allOf, anyOf, oneOf and not; `nullable`, and the
+ * type of a nullable value; the properties and items of a schema that preserves unknown fields.
  * *ret_has_fields false: the kind itself preserves unknown fields, so it is published as an object
  * without properties. 0 or -ENOMEM.
  */

@@ -17,6 +17,8 @@
 #include "server/schema/bodies.h"
 #include "server/schema/common.h"
 
+/* Kubernetes also has definitions for scalars, such as Time and Quantity. Here they are written
+ * where they are used, which tells a client the same. */
 bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
         return schema->definition &&
                (schema->type == HFD_SCHEMA_STRUCT || schema->type == HFD_SCHEMA_ANY ||
@@ -53,6 +55,8 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
         *definitions = (struct hfd_definitions){0};
 }
 
+/* Adds a schema, and all that it contains. Only the outermost schema belongs to a resource: what it
+ * contains has no kind of its own, so clients must not find it by one. */
 static void add_definition(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                            struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
@@ -71,7 +75,8 @@ static void add_definition(struct hfd_definitions *definitions, const struct hfd
                 add_definition(definitions, schema->fields[i].schema, (struct hfd_definition){0});
 }
 
-/* The bodies that the operations of all kinds have. */
+/* The bodies that the operations of all kinds have. Kubernetes registers the kinds among them in
+ * every group; here they belong to the core group alone. */
 static void add_bodies(struct hfd_definitions *definitions) {
         static const struct {
                 const struct hfd_schema *schema;
@@ -97,6 +102,7 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
                 if (part.other)
                         add_definition(definitions, part.other->schema,
                                        (struct hfd_definition){.resource = part.other});
+        /* A review can only be created, so it has no list, and needs no body but its own. */
         if (resource->is_review && !resource->is_report)
                 return;
         if (has_room(definitions))
@@ -107,6 +113,8 @@ void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_r
         add_bodies(definitions);
 }
 
+/* A list has the name that Go's type would have, next to its kind: io.k8s.api.core.v1.PodList. The
+ * definition of a custom resource may choose another kind for its list. */
 void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_resource *resource,
                                      bool is_list) {
         const char *name = resource->schema->definition, *kind = strrchr(name, '.') + 1;
@@ -119,6 +127,8 @@ void hfd_openapi_put_definition_name(struct hf__strbuf *s, const struct hfd_reso
                 hf__strbuf_printf(s, "%sList", name);
 }
 
+/* Quantities and int-or-strings may be numbers as well, but OpenAPI v2 has no type for that. As in
+ * Kubernetes they are strings there, and clients go by the format. */
 const char *hfd_openapi_type(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_STRUCT:

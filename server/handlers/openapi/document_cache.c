@@ -20,7 +20,7 @@
 #include "base/thread.h"
 #include "server/handlers/gzip.h"
 
-#define ENTRIES_MAX 1024
+#define ENTRIES_MAX 1024 /* keeps a search short, however small the documents are */
 
 struct entry {
         struct entry *next;
@@ -71,6 +71,7 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
                 return NULL;
         while (cache->first)
                 remove_entry(cache, &cache->first);
+        assert(cache->n_entries == 0 && cache->n_bytes == 0);
         (void)pthread_mutex_destroy(&cache->mu);
         free(cache);
         return NULL;
@@ -92,8 +93,8 @@ static void put_in_front_locked(struct hfd_document_cache *cache, struct entry *
         cache->first = entry;
 }
 
-/* Others get a reference to a text only under the lock, so a text that is not shared is not used.
- */
+/* A request gets its reference to a text under the lock. So nobody can begin to use a text that is
+ * found unshared here. */
 static void drop_unused_locked(struct hfd_document_cache *cache) {
         hf__mutex_assert_held(&cache->mu);
         for (struct entry *entry = cache->first; entry; entry = entry->next)
@@ -119,8 +120,9 @@ bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
         return found;
 }
 
-/* Returns the text that is kept of the document, with a reference for the caller. If none is kept,
- * that is plain from now on. NULL: none is kept, and plain is NULL. */
+/* Returns the uncompressed text that the cache keeps for the document, with a reference for the
+ * caller. If the cache keeps none, it keeps `plain` from now on. NULL: it keeps none, and plain is
+ * NULL. */
 static struct hf__buf *share_text(struct hfd_document_cache *cache, const char *name,
                                   const struct hfd_document *document, struct hf__buf *plain) {
         pthread_mutex_lock(&cache->mu);

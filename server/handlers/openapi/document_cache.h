@@ -39,8 +39,8 @@ struct hfd_document_cache *hfd_document_cache_free(struct hfd_document_cache *ca
 bool hfd_document_cache_find(struct hfd_document_cache *cache, const char *name,
                              const uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT],
                              struct hfd_document *ret_document);
-/* The text of a document that was found in the cache. All who use it at the same time share it. The
- * caller owns a reference. NULL: out of memory. */
+/* The text of a document that was found in the cache. Requests that use it at the same time share
+ * it. The caller owns a reference. NULL: out of memory. */
 struct hf__buf *hfd_document_cache_unpack(struct hfd_document_cache *cache, const char *name,
                                           const struct hfd_document *document);
 /* Keeps a document in place of the one with this name, unless memory is short or the document has

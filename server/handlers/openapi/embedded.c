@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Publishes embedded resources as kube-apiserver does. Their apiVersion and kind are described in
- * other words than those of a kind, and are required.
+ * Publishes embedded resources as kube-apiserver does. The descriptions of their apiVersion and
+ * kind differ from those of a kind, and both members are required.
  *
  * Invariant: the recursion is as deep as the definition is nested, which its validation limits.
  */
@@ -20,7 +20,7 @@ static const char api_version_text[] =
 static const char kind_text[] = "kind is a string value representing the type of this object. In "
                                 "CamelCase. More info: " HFD_CONVENTIONS "#types-kinds";
 
-static bool is_set(const struct hf__json *schema, const char *flag) {
+static bool has_flag(const struct hf__json *schema, const char *flag) {
         return hf__json_is_true(hf__json_get(schema, flag));
 }
 
@@ -71,6 +71,7 @@ static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
         return hf__json_get(schema, key);
 }
 
+/* The definition's own words for the three properties are replaced, as in Kubernetes. */
 static int publish_schema(struct hf__json *schema, bool v2) {
         static const char *const names[] = {"kind", "apiVersion"};
         struct hf__json *properties = find_or_make(schema, "properties", hf__json_object),
@@ -101,8 +102,10 @@ int hfd_openapi_publish_embedded(struct hf__json *props, bool v2) {
                 r = hfd_openapi_publish_embedded(hf__json_get(props, "items"), v2);
         if (r == 0)
                 r = hfd_openapi_publish_embedded(hf__json_get(props, "additionalProperties"), v2);
-        if (r != 0 || !is_set(props, "x-kubernetes-embedded-resource") ||
-            (v2 && is_set(props, "x-kubernetes-preserve-unknown-fields")))
+        /* The schemas inside have been changed already, so what is added here is not walked again.
+         */
+        if (r != 0 || !has_flag(props, "x-kubernetes-embedded-resource") ||
+            (v2 && has_flag(props, "x-kubernetes-preserve-unknown-fields")))
                 return r;
         return publish_schema(props, v2);
 }

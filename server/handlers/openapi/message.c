@@ -41,6 +41,8 @@ static void append_bytes(struct writer *w, const void *data, size_t n) {
         w->total += n;
 }
 
+/* Seven bits in a byte, the lowest first; the highest bit says that another byte follows. A
+ * negative int64 takes ten bytes, as protobuf prescribes. */
 static void put_varint(struct writer *w, uint64_t value) {
         char bytes[10];
         size_t n = 0;
@@ -122,10 +124,10 @@ static void end_message(struct writer *w, unsigned number, struct opened opened)
 
 /*
  * JSON allows some characters raw in a string that YAML does not allow there, or reads as a line
- * break. If the bytes at p are one of these, returns its code point, and in *ret_n its bytes;
- * otherwise 0.
+ * break. If the bytes at p are one of these, returns its code point, and in *ret_n how many bytes
+ * it has; otherwise 0.
  */
-static unsigned unquotable_length(const unsigned char *p, size_t *ret_n) {
+static unsigned unquotable_code(const unsigned char *p, size_t *ret_n) {
         *ret_n = 1;
         if (*p == 0x7f)
                 return 0x7f;
@@ -151,7 +153,7 @@ static void put_yaml(struct writer *w, unsigned number, const struct hf__json *j
         hf__strbuf_reset(&w->yaml);
         hf__json_print(json, &text);
         for (size_t i = 0; i < text.n; i++) {
-                unsigned code = unquotable_length((const unsigned char *)text.data + i, &n);
+                unsigned code = unquotable_code((const unsigned char *)text.data + i, &n);
                 if (code == 0)
                         continue;
                 hf__strbuf_add(&w->yaml, text.data + done, i - done);

@@ -13,12 +13,14 @@
  */
 #include "server/handlers/openapi/message.h"
 
-static const struct hfd_message schema;
+static const struct hfd_message schema; /* a schema contains schemas */
 
 /* ---- schemas ---- */
 
 static const struct hfd_message properties = {.pairs = 1, .values = &schema};
 
+/* gnostic's TypeItem and ItemsItem contain lists, and JSON has one value. A oneof with one row
+ * makes the whole value that list's element. */
 static const struct hfd_message_field type_fields[] = {{"value", 1, HFD_FORM_TEXT}};
 static const struct hfd_message type = {HFD_MESSAGE_FIELDS(type_fields), .is_oneof = true};
 
@@ -93,6 +95,8 @@ static const struct hfd_message_field path_parameter_fields[] = {
 static const struct hfd_message path_parameter = {HFD_MESSAGE_FIELDS(path_parameter_fields),
                                                   .extensions = 22};
 
+/* gnostic nests the kinds of parameters: one in the body, or one that is not; the latter is in the
+ * query or in the path. The member `in` says which. */
 static const struct hfd_message_field other_parameter_fields[] = {
         {"query", 3, .message = &query, .when = HFD_WHEN_IN},
         {"path", 4, .message = &path_parameter, .when = HFD_WHEN_IN},

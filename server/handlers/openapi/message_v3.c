@@ -11,6 +11,7 @@
  */
 #include "server/handlers/openapi/message.h"
 
+/* A schema contains schemas, so the tables refer to each other in a circle. */
 static const struct hfd_message schema, schema_or_reference;
 
 /* ---- schemas ---- */
@@ -22,6 +23,7 @@ static const struct hfd_message_field reference_fields[] = {
 };
 static const struct hfd_message reference = {HFD_MESSAGE_FIELDS(reference_fields)};
 
+/* The reference comes first, because every object fits the second row. */
 static const struct hfd_message_field schema_or_reference_fields[] = {
         {"reference", 2, .message = &reference, .when = HFD_WHEN_REFERENCE},
         {"schema", 1, .message = &schema},
@@ -32,6 +34,8 @@ static const struct hfd_message schema_or_reference = {HFD_MESSAGE_FIELDS(
 
 static const struct hfd_message properties = {.pairs = 1, .values = &schema_or_reference};
 
+/* gnostic's ItemsItem contains a list of schemas, and JSON has one. A oneof with one row makes the
+ * whole value that list's element. */
 static const struct hfd_message_field items_fields[] = {
         {"schema_or_reference", 1, .message = &schema_or_reference},
 };
@@ -60,6 +64,8 @@ static const struct hfd_message_field external_docs_fields[] = {
 static const struct hfd_message external_docs = {HFD_MESSAGE_FIELDS(external_docs_fields),
                                                  .extensions = 3};
 
+/* The numbers that are missing are those of discriminator and xml, which no schema of Kubernetes
+ * has. Members that begin with x-kubernetes- are extensions. */
 static const struct hfd_message_field schema_fields[] = {
         {"nullable", 1, HFD_FORM_BOOLEAN},
         {"readOnly", 3, HFD_FORM_BOOLEAN},
@@ -115,6 +121,8 @@ static const struct hfd_message_field parameter_fields[] = {
 };
 static const struct hfd_message parameter = {HFD_MESSAGE_FIELDS(parameter_fields),
                                              .extensions = 14};
+/* The documents of paths.c write each parameter, body and response where it belongs, so the oneofs
+ * below have no row for references. */
 static const struct hfd_message_field parameter_or_reference_fields[] = {
         {"parameter", 1, .message = &parameter},
 };
@@ -180,6 +188,7 @@ static const struct hfd_message paths = {.pairs = 1, .values = &path};
 
 /* ---- the document ---- */
 
+/* Nearly all of a document is in paths and schemas, so these are read member by member. */
 static const struct hfd_message_field component_fields[] = {
         {"schemas", 1, .message = &properties, .split = true},
 };

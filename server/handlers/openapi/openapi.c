@@ -16,7 +16,8 @@
 #include "server/handlers/openapi/paths.h"
 #include "server/resources/custom/served_rows.h"
 
-/* The type of a document as protobuf, and its older name, which clients still send. */
+/* The type of a document as protobuf, and its older name, which clients still send. The older one
+ * has an @, which a media type must not contain (RFC 2045), so it is never sent. */
 static const char *const types_v2[] =
         {"application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
          "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
@@ -76,6 +77,7 @@ bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
                 return false;
         memcpy(trimmed, path, n);
         trimmed[n] = '\0';
+        /* v2 and the index describe all rows. */
         *ret_document = (struct hfd_openapi_document){.kind = HFD_OPENAPI_V2, .end = rows->n};
         if (strcmp(trimmed, "/openapi/v2") == 0)
                 return true;
@@ -84,6 +86,7 @@ bool hfd_openapi_find(const struct hfd_served_rows *rows, const char *path,
                 return true;
         if (strcmp(trimmed, "/openapi/v3/api/v1") == 0)
                 return find_version(rows, "/v1", ret_document);
+        /* An empty group is the core group, which is not below /apis. */
         return strncmp(trimmed, apis, sizeof apis - 1) == 0 && trimmed[sizeof apis - 1] != '/' &&
                find_version(rows, trimmed + sizeof apis - 1, ret_document);
 }
@@ -94,7 +97,8 @@ void hfd_openapi_put_document_path(struct hf__strbuf *s, const struct hfd_served
         hfd_openapi_put_prefix(s, rows->of[document->first]);
 }
 
-/* Appends the index. 0 or -ENOMEM. */
+/* Appends the index. Clients fetch a document again only when its URL, which contains the hash, has
+ * changed. 0 or -ENOMEM. */
 static int put_index(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                      hfd_openapi_hash_fn hash_of, void *ctx) {
         char hash[HFD_OPENAPI_HASH_MAX] = "";

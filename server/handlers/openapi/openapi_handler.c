@@ -26,8 +26,9 @@
 #include "server/resources/custom/served_rows.h"
 
 #define CACHE_BYTES ((size_t)4 << 20) /* of compressed documents */
-/* For a URL with the hash of the document: a year, as in Kubernetes. */
-#define FOR_EVER "public, immutable, max-age=31536000"
+/* For a URL with the hash of the document, which always leads to the same text: a year, as in
+ * Kubernetes. */
+#define FOREVER "public, immutable, max-age=31536000"
 
 struct hfd_openapi_handler {
         struct hfd_registry *registry;    /* borrowed */
@@ -101,7 +102,8 @@ static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) 
         return *ret_n > 0;
 }
 
-/* Redirects the client to the URL with the document's current hash. */
+/* Redirects the client to the URL with the document's current hash. It has an index from before a
+ * change. With a 200 it would keep the new document under the old hash for a year. */
 static void redirect_request(struct request *request, const struct hfd_document *document) {
         struct hf__strbuf url = {0};
 
@@ -125,7 +127,7 @@ static void send_document(struct request *request, const struct hfd_document *do
                          names_hash(hfd_http_request_query(http_request), &hash, &n_hash);
         const struct hfd_header headers[] = {{"etag", document->etag},
                                              {"cache-control",
-                                              with_hash ? FOR_EVER : "no-cache, private"},
+                                              with_hash ? FOREVER : "no-cache, private"},
                                              {"vary", "Accept, Accept-Encoding"},
                                              {"content-encoding", "gzip"}};
         const char *type = hfd_openapi_type_of(&request->document);
@@ -189,6 +191,7 @@ static void refuse_request(struct request *request, int r) {
         free_request(request);
 }
 
+/* A document whose client has left is not made: many such requests would keep the pool busy. */
 static enum hfd_work_result make_step(struct hfd_work_task *task) {
         struct request *request = (struct request *)((char *)task - offsetof(struct request, task));
         const struct hfd_request_context *context = hfd_request_context(request->http_request);

@@ -34,7 +34,8 @@ static void put_text(struct hf__strbuf *s, const char *key, const char *text) {
         hf__strbuf_putc(s, ',');
 }
 
-/* Each member ends with a comma: the last one must go. */
+/* Each member ends with a comma, and the last comma must go. So no function has to know whether
+ * another one has written a member before. */
 static void end_object(struct hf__strbuf *s) {
         if (s->error == 0 && s->n > 0 && s->data[s->n - 1] == ',')
                 s->data[--s->n] = '\0';
@@ -55,6 +56,8 @@ static void put_reference(const struct writer *w, const struct hfd_schema *schem
                                   schema->definition);
 }
 
+/* The list type is for server-side apply. The patch strategy belongs to the field, not to the type
+ * of the list: `kubectl apply` without --server-side computes strategic merge patches by it. */
 static void put_list_rules(const struct writer *w, const struct hfd_schema *list,
                            const struct hfd_schema_field *field) {
         struct hf__strbuf *s = w->s;
@@ -155,10 +158,9 @@ static void put_own_property(const struct writer *w, const struct hfd_schema *sc
         end_object(w->s);
 }
 
-/*
- * The members of a custom resource's schema, with the three properties that the definition need not
- * name.
- */
+/* The members of a custom resource's schema, with the three properties that the definition need not
+ * name. If it names them, the server's own take their place, as in Kubernetes: a definition can
+ * restrict metadata, but not describe it in another way. */
 static void put_custom_members(const struct writer *w, const struct hfd_custom_version *version,
                                const struct hf__json *props) {
         for (const struct hf__json *m = hf__json_first(props); m; m = hf__json_next(m))
@@ -198,12 +200,14 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
                 r = hfd_openapi_publish_embedded(props, w->v2);
                 put_custom_members(w, version, props);
         } else {
-                put_text(w->s, "type", "object"); /* with any fields */
+                /* With any fields: kubectl must not refuse one, and the server prunes none. */
+                put_text(w->s, "type", "object");
         }
         hf__json_free(props);
         return r;
 }
 
+/* kubectl finds the definition of a kind by this extension, not by the definition's name. */
 static void put_kind(struct hf__strbuf *s, const char *group, const char *version,
                      const char *kind) {
         hf__strbuf_printf(s,
@@ -293,6 +297,8 @@ static void put_contents(const struct writer *w, const struct hfd_served_rows *r
         hfd_definitions_done(&definitions);
 }
 
+/* The version in `info` is not that of the release, so the hash of a document stays the same when
+ * an upgrade changes none of its schemas, and clients keep what they have cached. */
 static void put_v2(struct hf__strbuf *s, const struct hfd_served_rows *rows) {
         const struct writer w = {s, true};
 

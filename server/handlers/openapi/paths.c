@@ -45,7 +45,8 @@ struct operation {
         unsigned flags;
 };
 
-/* In this order in a document. The first three are at the path without a name. */
+/* In this order in a document. The first three are at the path without a name. As in Kubernetes a
+ * PUT and a PATCH may create the object: 201. */
 enum { LIST_ALL, CREATE, DELETE_ALL, GET_ONE, REPLACE, CHANGE, DELETE_ONE, N_OPERATIONS };
 static const struct operation operations[] = {
         [LIST_ALL] = {"get", "list", "list", NO_BODY, LIST, READS_MANY | WATCHES},
@@ -101,7 +102,9 @@ static const struct hfd_resource *kind_of(const struct place *place) {
 
 /* ---- content ---- */
 
-/* The content types of bodies and responses, without those of watches; *ret_n of them. */
+/* The content types of bodies and responses, without those of watches; *ret_n of them. The last
+ * types of a list are those that not every kind has, so a smaller *ret_n leaves them out. YAML is
+ * read but never sent. */
 static const char *const *media_types(const struct place *place, enum body body, size_t *ret_n) {
         static const char *const responses[] = {"application/json", HFD_PROTOBUF_TYPE},
                                  *const bodies[] = {"application/json", "application/yaml",
@@ -148,6 +151,7 @@ static void put_body_schema(const struct place *place, enum body body) {
 
 /* ---- v3 ---- */
 
+/* Options may be left out by the client; every other body is required. */
 static void put_request_body(const struct place *place, enum body body) {
         size_t n;
         const char *const *types = media_types(place, body, &n);
@@ -268,7 +272,8 @@ static void put_word(struct hf__strbuf *s, const char *text, size_t n) {
         }
 }
 
-/* Appends the id that Kubernetes gives to the operation, such as listCoreV1NamespacedConfigMap. */
+/* Appends the id that Kubernetes gives to the operation, such as listCoreV1NamespacedConfigMap.
+ * Code generators make the names of functions from it. */
 static void put_id(const struct place *place, const struct operation *operation) {
         static const char suffix[] = ".k8s.io";
         const struct hfd_resource *resource = place->resource;
@@ -349,6 +354,7 @@ static void end_path(const struct place *place) {
         hf__strbuf_puts(s, "},");
 }
 
+/* The counterpart of hfd_discovery_verbs: discovery and OpenAPI must promise the same. */
 static bool has_operation(const struct hfd_resource *resource, size_t i) {
         if (resource->is_report)
                 return i == LIST_ALL || i == GET_ONE;
@@ -388,6 +394,7 @@ void hfd_openapi_put_paths(struct hf__strbuf *s, bool v2, const struct hfd_resou
         struct place place = {s, v2, resource, NULL, false};
         struct hfd_discovery_subresource part;
 
+        /* Objects of all namespaces can be listed, but an object can only be created in one. */
         place.everywhere = resource->namespaced && has_operation(resource, LIST_ALL);
         if (place.everywhere)
                 put_path(&place, LIST_ALL, CREATE);

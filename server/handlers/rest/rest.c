@@ -59,8 +59,8 @@ static void send_response(struct hfd_rest_request *rest, const struct hfd_respon
         hfd_rest_free(rest);
 }
 
-/* A large response that is to become protobuf. It is allocated only when one is needed, because a
- * response has room for a message. */
+/* A large response that is to become protobuf. A struct hfd_response is large itself, because it
+ * has room for a message, so it is not a member of every request. */
 struct large_response {
         struct hfd_work_task task; /* must be first */
         struct hfd_rest_request *rest;
@@ -132,9 +132,9 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
         return false;
 }
 
-/* Whether there is such a path, whatever is done there. Without a namespace only the collection of
- * a namespaced resource has one, and that of custom resources only for what may span namespaces. A
- * review has no name. */
+/* Whether the server has such a path, for any verb. An object of a namespaced resource has a path
+ * in its namespace only. The collection also has one without a namespace; that of custom resources
+ * only for the verbs that may span namespaces. A review has no name. */
 static bool is_path_served(const struct hfd_request *request, const struct hfd_request_info *info) {
         const struct hfd_resource *resource = request->resource;
 
@@ -350,7 +350,7 @@ static void serve_token(struct hfd_rest_request *rest) {
         hfd_token_request_serve(&request, rest->request.body, rest->request.n_body);
 }
 
-/* ---- admission of what is not stored ---- */
+/* ---- admission of objects that are not stored ---- */
 
 /* Takes ownership of rest. */
 static void serve_unstored(struct hfd_rest_request *rest) {
@@ -393,7 +393,7 @@ static void on_admitted(struct hfd_request *request, struct hf__json *object,
         hfd_response_done(&response);
 }
 
-/* Reviews and requests for tokens pass admission like what is stored. Takes ownership of rest. */
+/* Reviews and requests for tokens pass admission, too. Takes ownership of rest. */
 static void admit_unstored(struct hfd_rest_request *rest) {
         struct hfd_request *request = &rest->request;
         struct hfd_response response = {0};
@@ -491,7 +491,7 @@ static void continue_reads(struct hfd_http_call *call) {
         hfd_consistent_reads_call_ready_here(first->request.read_space);
 }
 
-/* The worker of the first request continues the reads. */
+/* Makes the worker of the first request continue all of the reads. */
 static bool pass_reads(struct hfd_consistent_read *reads) {
         struct hfd_rest_request *first =
                 (struct hfd_rest_request *)((struct hfd_read *)reads)->request;

@@ -30,6 +30,8 @@ static void refuse_size(struct hfd_response *response) {
         hfd_response_status(response, HF_E_TOO_LARGE, 413, "RequestEntityTooLarge", message, NULL);
 }
 
+/* The JSON is printed again, because all code behind this file takes a text: the audit log, the
+ * checks for duplicate and unknown fields, the registry. */
 static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
                             struct hfd_response *response) {
         struct hfd_request *request = &rest->request;
@@ -80,6 +82,8 @@ static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int
         }
 }
 
+/* The YAML is kept beside its translation, because messages about duplicate fields name its lines.
+ */
 static bool decode_yaml(struct hfd_rest_request *rest, bool is_delete,
                         struct hfd_response *response) {
         struct hfd_request *request = &rest->request;

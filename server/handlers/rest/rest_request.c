@@ -40,7 +40,8 @@ static struct hf__buf *make_pretty(const struct hf__buf *body) {
         return buf;
 }
 
-/* The value of a Warning header for the n bytes of line; cut if it is too long. */
+/* The value of a Warning header for the n bytes of line. A text that is too long is cut: the
+ * validation of definitions refuses it, but another program may have written it into the store. */
 static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNING_MAX]) {
         size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
@@ -53,8 +54,12 @@ static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNIN
         text[at] = '\0';
 }
 
-/* Makes a compressed copy, if the client accepts one and the body is large enough for it. NULL
- * (also if memory is short): the caller sends the body unchanged. */
+/*
+ * Makes a compressed copy, if the client accepts one and the body is large enough for it. A body
+ * beyond HFD_REST_PRETTY_MAX would keep its thread busy for too long; large lists are compressed
+ * piece by piece instead (rest_list.c). NULL (also if memory is short): the caller sends the body
+ * unchanged.
+ */
 static struct hf__buf *pack_body(struct hfd_http_request *http_request,
                                  const struct hf__buf *body) {
         if (!body || body->n < HFD_GZIP_MIN || body->n > HFD_REST_PRETTY_MAX ||
@@ -69,8 +74,9 @@ struct form {
         struct hf__buf *body; /* owned reference; NULL = none */
 };
 
-/* Converts the JSON of a response to protobuf. False: it stays JSON, because it has no other form
- * or memory is short. */
+/* Converts the JSON of a response to protobuf. For a failure the header Accept is read again,
+ * because the negotiation may be what has failed. False: it stays JSON, because it has no other
+ * form or memory is short. */
 static bool convert_to_protobuf(struct hfd_http_request *http_request,
                                 const struct hfd_request *request,
                                 const struct hfd_response *response, struct form *form) {
@@ -128,7 +134,7 @@ static struct form make_form(struct hfd_http_request *http_request,
 static void send_form(struct hfd_http_request *http_request, const struct hfd_response *response,
                       struct form *form, const struct hfd_request *request, const char *mistakes) {
         static const struct hfd_header gzip_headers[] = {HFD_GZIP_HEADERS};
-        struct hfd_header headers[6 + HFD_REST_WARNINGS_MAX];
+        struct hfd_header headers[6 + HFD_REST_WARNINGS_MAX]; /* six besides the warnings */
         struct hf__strbuf warnings = {0};
         char deprecation[HFD_REST_WARNING_MAX], retry_after[16];
         const char *fence = hfd_http_request_header(http_request, FENCE_HEADER);
@@ -152,6 +158,7 @@ static void send_form(struct hfd_http_request *http_request, const struct hfd_re
                 memcpy(headers + n, gzip_headers, sizeof gzip_headers);
                 n += sizeof gzip_headers / sizeof gzip_headers[0];
         }
+        assert(n <= sizeof headers / sizeof headers[0]);
         hfd_http_request_reply(http_request, response->code, form->type, headers, n,
                                packed ? packed : form->body);
         hf__buf_unref(packed);

@@ -52,8 +52,10 @@ struct hfd_rest_request {
 /* The warning that all responses of a deprecated version carry. Borrowed; NULL = none. request may
  * be NULL. */
 const char *hfd_rest_deprecation(const struct hfd_request *request);
+/* Bytes of one header, with the NUL: enough for a deprecationWarning of 256 bytes, each of which
+ * may need a backslash, and for the usual text with the longest group, version and kind. */
+#define HFD_REST_WARNING_MAX 528
 /* The same as a header, whose text is in `text`. Returns how many there are: 0 or 1. */
-#define HFD_REST_WARNING_MAX 320 /* bytes of one header, with the NUL */
 size_t hfd_rest_deprecation_header(const struct hfd_request *request,
                                    char text[HFD_REST_WARNING_MAX], struct hfd_header *ret_header);
 /* Frees what rest owns, and drops its reference to the HTTP request, which owns rest. */

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the Warning headers of a response. Invariant: a character is never cut in two. */
+/*
+ * Makes the Warning headers of a response.
+ *
+ * Invariant: a character is never cut in two, because a client that decodes headers as UTF-8 could
+ * refuse the whole response.
+ */
 #include "server/handlers/rest/warnings.h"
 
 #include <string.h>
 
+/* Both as in kube-apiserver. A client or a proxy may refuse a response with a larger head. */
 #define TOTAL_MAX 4096 /* characters of all warnings before they are cut */
 #define ITEM_MAX  256  /* characters of one that is cut */
 
@@ -17,7 +23,9 @@ static size_t count_characters(const char *text, size_t n) {
         return count;
 }
 
-/* Appends the value of a header with the first n_max characters of a line of n bytes. */
+/* Appends the value of a header with the first n_max characters of a line of n bytes. 299 is a
+ * persistent warning of any kind, and the hyphen stands for a server that is not named (RFC 7234).
+ */
 static void print_warning(struct hf__strbuf *out, const char *line, size_t n, size_t n_max) {
         size_t count = 0;
 
@@ -54,13 +62,13 @@ size_t hfd_rest_warnings(const char *mistakes, const char *admission, struct hf_
                      *at && n < HFD_REST_WARNINGS_MAX && sent < TOTAL_MAX; at = next) {
                         next = skip_line(at, &n_line);
                         size_t count = count_characters(at, n_line);
-                        begins[n++] = text->n;
+                        begins[n++] = text->n; /* not a pointer: text moves when it grows */
                         print_warning(text, at, n_line, item_max);
                         hf__strbuf_putc(text, '\0');
                         sent += count < item_max ? count : item_max;
                 }
         if (text->error != 0)
-                return 0;
+                return 0; /* the response is right without its warnings, too */
         for (size_t i = 0; i < n; i++)
                 headers[i] = (struct hfd_header){"warning", text->data + begins[i]};
         return n;

@@ -43,7 +43,10 @@ static void stream_free(void *ctx) {
 /* The last user first ends the tracking of the right, which uses the request, and drops the
  * reference to the request afterwards. */
 void hfd_watch_stream_drop(struct hfd_watch_stream *stream) {
-        if (atomic_fetch_sub(&stream->n_users, 1) != 1)
+        int before = atomic_fetch_sub(&stream->n_users, 1);
+
+        assert(before > 0);
+        if (before != 1)
                 return;
         hfd_watch_guard_untrack(stream);
         hfd_http_request_unref(stream->http_request);

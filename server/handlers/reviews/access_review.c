@@ -16,7 +16,9 @@
 #include "base/strbuf.h"
 #include "server/rbac/rule_list.h"
 
-#define GROUPS_MAX 200 /* groups of the user in a SubjectAccessReview */
+/* Groups of the user in a SubjectAccessReview. Kubernetes has no such limit, but RBAC looks up each
+ * group, so a review with a body full of groups would cost far more than other requests. */
+#define GROUPS_MAX 200
 
 /* "" if the member is absent or no text. */
 static const char *text_at(const struct hf__json *object, const char *key) {
@@ -39,7 +41,8 @@ static void print_path_attributes(const struct hf__json *attributes, char *out, 
                        text_at(attributes, "path"), text_at(attributes, "verb"));
 }
 
-/* False: the spec is wrong, and response is filled (422). */
+/* False: the spec is wrong, and response is filled (422). As in kube-apiserver, one response names
+ * all faults of the spec. */
 static bool check_spec(const struct hfd_review_context *context, struct hf__json *spec,
                        struct hfd_response *response) {
         const char *kind = context->resource->kind;
@@ -93,6 +96,7 @@ static bool check_namespace(const struct hfd_review_context *context, const stru
 
 /* ---- access ---- */
 
+/* The version of the API that the spec may name is left out: no authorization mode looks at it. */
 static struct hfd_attributes read_attributes(const struct hf__json *spec) {
         const struct hf__json *resource = hf__json_get(spec, "resourceAttributes"),
                               *path = hf__json_get(spec, "nonResourceAttributes");
@@ -107,7 +111,9 @@ static struct hfd_attributes read_attributes(const struct hf__json *spec) {
                                        .is_resource = resource != NULL};
 }
 
-/* The user that is asked about. groups has GROUPS_MAX. False: there are more groups. */
+/* The user that is asked about. Self reviews ask about the requester, which is the impersonated
+ * user if there is one: `kubectl auth can-i --as` depends on it. groups has room for GROUPS_MAX.
+ * False: there are more groups. */
 static bool read_subject(const struct hfd_review_context *context, const struct hf__json *spec,
                          const char **groups, struct hfd_subject *ret_subject) {
         size_t n = 0;
@@ -146,6 +152,8 @@ bool hfd_access_review(const struct hfd_review_context *context, struct hf__json
                 return false;
         }
         const struct hfd_attributes attributes = read_attributes(spec);
+        /* status.denied is never set: it means that a mode forbids the request whatever other modes
+         * say, and the modes of this server only allow. */
         bool allowed = hfd_authorizer_allows(context->authorizer, &subject, &attributes, &reason);
         int r = hf__json_set_bool(object, "status.allowed", allowed);
         if (r == 0 && reason.data)
@@ -159,14 +167,13 @@ bool hfd_access_review(const struct hfd_review_context *context, struct hf__json
 
 /* ---- rules ---- */
 
-/* Appends the rule that allows everything. verbs and key: names of members: "resources" or
- * "nonResourceURLs". 0 or -ENOMEM. */
-static int add_rule(struct hf__json *rules, const char *verbs, const char *key) {
+/* Appends the rule that allows everything. key: "resources" or "nonResourceURLs". 0 or -ENOMEM. */
+static int add_rule_for_all(struct hf__json *rules, const char *key) {
         struct hf__json *rule = hf__json_object();
-        int r = rule ? hf__json_put(rule, verbs, hf__json_array()) : -ENOMEM;
+        int r = rule ? hf__json_put(rule, "verbs", hf__json_array()) : -ENOMEM;
 
         if (r == 0)
-                r = hf__json_append_string(hf__json_get(rule, verbs), "*");
+                r = hf__json_append_string(hf__json_get(rule, "verbs"), "*");
         if (r == 0 && strcmp(key, "resources") == 0) {
                 r = hf__json_put(rule, "apiGroups", hf__json_array());
                 if (r == 0)
@@ -222,9 +229,9 @@ static int collect_rules(const struct hfd_review_context *context, const char *n
         int r = 0;
 
         if (hfd_authorizer_has_mode(context->authorizer, HFD_MODE_ALWAYS_ALLOW))
-                r = add_rule(resource_rules, "verbs", "resources");
+                r = add_rule_for_all(resource_rules, "resources");
         if (r == 0 && hfd_authorizer_has_mode(context->authorizer, HFD_MODE_ALWAYS_ALLOW))
-                r = add_rule(url_rules, "verbs", "nonResourceURLs");
+                r = add_rule_for_all(url_rules, "nonResourceURLs");
         if (r == 0 && index)
                 r = hfd_rbac_index_rules_of(index, &context->requester->subject, ns, &rules,
                                             ret_missing);
@@ -240,6 +247,8 @@ bool hfd_rules_review(const struct hfd_review_context *context, struct hf__json 
         const char *ns = text_at(hf__json_get(object, "spec"), "namespace");
         char *missing = NULL;
 
+        /* As in kube-apiserver: rules of all namespaces together would say nothing about any of
+         * them. */
         if (!*ns) {
                 hfd_response_bad_request(response, "no namespace on request");
                 return false;
@@ -250,6 +259,8 @@ bool hfd_rules_review(const struct hfd_review_context *context, struct hf__json 
         if (r == 0)
                 r = collect_rules(context, ns, hf__json_path(object, "status.resourceRules"),
                                   hf__json_path(object, "status.nonResourceRules"), &missing);
+        /* A binding to a role that does not exist is not an error of the request. The client learns
+         * that the lists may lack rules. */
         if (r == 0)
                 r = hf__json_set_bool(object, "status.incomplete", missing != NULL);
         if (r == 0 && missing)

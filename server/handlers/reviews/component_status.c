@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kube-apiserver has a ComponentStatus for each etcd server, the scheduler and the controller
- * manager. Here is one, etcd-0, whatever the store is: the health check of /healthz/etcd.
+ * manager. This server has one, etcd-0, for any kind of store: it shows the result of the health
+ * check `etcd`.
  *
  * Invariant: the texts below are JSON, except for the reason of the check, which is escaped.
  */
@@ -27,6 +28,7 @@ struct check {
         char reason[200];
 };
 
+/* It runs for every check under the read lock of the checks (health.h), so it only copies. */
 static void on_check(void *ctx, const char *name, bool healthy, const char *reason) {
         struct check *check = ctx;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * ComponentStatuses, an old kind that only tells whether the store can be reached. They are made
+ * ComponentStatuses, an old kind that only says whether the store can be reached. They are made
  * when somebody reads them; nothing is stored. Thread: any. Never blocks.
  */
 #include "server/registry/base/request.h"

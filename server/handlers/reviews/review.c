@@ -43,6 +43,8 @@ static review_fn find_review(const char *plural) {
         return NULL;
 }
 
+/* The type is checked before the members: a body of another kind gets the message about its kind,
+ * not one about a member that its kind has and this one has not. */
 struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const void *body,
                                   size_t n_body, struct hfd_response *response) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *object = NULL;
@@ -69,6 +71,8 @@ struct hf__json *hfd_review_parse(const struct hfd_resource *resource, const voi
         return NULL;
 }
 
+/* Prints the members of Kubernetes' structs, in their order. What else a client has sent is left
+ * out, and metadata is printed even if the client sent none, as Go prints a struct. */
 struct hf__buf *hfd_review_print(const struct hfd_resource *resource,
                                  const struct hf__json *object) {
         static const char *const members[] = {"metadata", "spec", "status"};
@@ -98,7 +102,7 @@ void hfd_review(const struct hfd_review_context *context, const void *body, size
         review_fn fn = find_review(context->resource->plural);
         struct hf__json *object = hfd_review_parse(context->resource, body, n_body, response);
 
-        assert(fn);
+        assert(fn); /* the table above has every row with is_review that comes here */
         if (!object)
                 return;
         hf__json_drop(object, "status");

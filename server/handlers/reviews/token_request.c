@@ -5,8 +5,10 @@
  *      parse -> get the account -> check the request -> get the Secret, if one is named -> issue
  *
  * Their order is that of kube-apiserver, because a client sees the first failure only. The token is
- * signed on the pool of threads: with a long RSA key that takes many milliseconds. The job owns the
- * parsed request; it belongs to one thread at a time, and ends with exactly one response.
+ * signed on the pool of threads: with a long RSA key that takes many milliseconds.
+ *
+ * Invariants: a job, which owns the parsed request, belongs to one thread at a time. It ends with
+ * exactly one response, and is freed then.
  */
 #include "server/handlers/reviews/token_request.h"
 
@@ -105,6 +107,8 @@ static int complete_audiences(struct job *job) {
         return hf__json_set(job->object, "spec.audiences", hf__json_dup(own));
 }
 
+/* The audiences that the client names are part of the token, so they can make it longer than
+ * HFD_JWT_MAX. The response names them as the cause. */
 static void refuse_length(struct job *job) {
         struct hfd_response response = {0};
         struct hfd_causes causes;
@@ -118,9 +122,11 @@ static void refuse_length(struct job *job) {
         end_job(job, &response);
 }
 
+/* Thread: one of the pool. The times in the claims and in the status come from one reading of the
+ * clock, so that the client's idea of the expiry is the token's. */
 static void issue_token(struct job *job) {
         struct hfd_response response = {0};
-        struct hf__strbuf token = {.secret = true};
+        struct hf__strbuf token = {.secret = true}; /* its memory is wiped */
         int64_t now = hfd_service_accounts_now(job->request.accounts),
                 seconds = wanted_seconds(job);
         bool bound = job->secret_uid[0] != '\0';
@@ -183,8 +189,9 @@ static void get_object(struct job *job, const char *plural, const char *name,
         hfd_registry_serve(job->request.registry, &job->get);
 }
 
-/* Takes the uid from an object that was read. False: the job has ended with a failure, because the
- * read has failed or the object has no uid. */
+/* Takes the uid from an object that was read. Nothing else of the object is needed, so its text is
+ * searched and not parsed: a Secret may have 1 MiB. False: the job has ended with a failure,
+ * because the read has failed or the object has no uid. */
 static bool take_uid(struct job *job, const struct hfd_response *response, char uid[64]) {
         struct hf__span text = {0};
         bool ok = response->status.error == 0 && response->body;
@@ -210,6 +217,7 @@ static bool take_uid(struct job *job, const struct hfd_response *response, char 
  * means. */
 static void on_secret(struct hfd_request *get, const struct hfd_response *got) {
         struct job *job = (struct job *)get;
+        /* kube-apiserver's conflict has the kind in place of the resource here. */
         const struct hfd_resource secret = {.plural = "Secret", .group = ""};
         const char *wanted = text_at(job, "spec.boundObjectRef.uid");
         struct hfd_response response = {0};
@@ -267,6 +275,8 @@ static void check_seconds(const struct job *job, struct hfd_causes *causes) {
                                   "may not specify a duration larger than 2^32 seconds");
 }
 
+/* The account has been read. Only now the spec is checked: a client without a valid account gets
+ * 404, whatever else is wrong. */
 static void on_account(struct hfd_request *get, const struct hfd_response *got) {
         struct job *job = (struct job *)get;
         struct hfd_response response = {0};

@@ -3,7 +3,10 @@
  * SelfSubjectReviews, which say who the requester is, and TokenReviews, which say whose a token is.
  *
  * A TokenReview names the user of any token, so only users with the right to create one get a
- * result. An unknown token is not a failure of the request: the response says that it is unknown.
+ * result.
+ *
+ * Invariant: a token that is not valid is no failure of the request; the response is a 201 that
+ * says so. A client would take a failure for a fault of the server, and try again.
  */
 #include "server/handlers/reviews/user_review.h"
 
@@ -64,7 +67,8 @@ bool hfd_self_review(const struct hfd_review_context *context, struct hf__json *
         return r == 0;
 }
 
-/* why: what the authenticator of the token says; "" = nothing. */
+/* As in Kubernetes, the user is present but empty, and authenticated is absent, which counts as
+ * false. why: what the authenticator of the token says; "" = nothing. */
 static int set_failure(struct hf__json *object, const char *why) {
         char text[sizeof((struct hf_status *)NULL)->message + 32];
         int r = hf__json_set(object, "status.user", hf__json_object());
@@ -73,6 +77,8 @@ static int set_failure(struct hf__json *object, const char *why) {
         return r == 0 ? hf__json_set_string(object, "status.error", text) : r;
 }
 
+/* Without audiences in the spec the token must be for this server. Otherwise it must be for one of
+ * those named, and the status says for which of them it is. 0, or -errno: memory has run out. */
 static int set_token_status(const struct hfd_review_context *context, struct hf__json *object,
                             const char *token) {
         const struct hf__json *wanted = hf__json_path(object, "spec.audiences");

@@ -50,6 +50,8 @@
 #define RECORD_MAX    (16 * 1024)  /* bytes in one record of TLS */
 #define LINGER_BUFFER (32 * 1024)  /* bytes; Linux allocates twice as much */
 
+/* A peer that vanishes without a word is noticed within a minute: by probes after 30 s without
+ * traffic or, while bytes are not acknowledged, by TCP_USER_TIMEOUT. */
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
         int lowat = NOTSENT_LOWAT, user_timeout_ms = 60000;

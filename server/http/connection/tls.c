@@ -27,7 +27,7 @@
 #include "server/tls/pem.h"
 #include "server/tls/reasons.h"
 
-#define MAX_ORGANISATIONS 64
+#define MAX_ORGANISATIONS 64 /* of a certificate; each one is a group of the user */
 /* Limits for the certificates of a client: how many, their bytes, and the size of an RSA key. */
 #define MAX_CHAIN       8
 #define MAX_CHAIN_BYTES (32 << 10)

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-#define INTERVAL (10 * HF_NSEC_PER_SEC)
+#define INTERVAL (10 * HF_NSEC_PER_SEC) /* between two reports */
 
 static const struct {
         const char *label, *why;

@@ -24,6 +24,8 @@ struct hfd_stranger_group {
         size_t n;
 };
 
+/* A listener for both kinds of addresses sees IPv4 clients at mapped IPv6 addresses. Their first 64
+ * bits are all the same, so they are grouped by the IPv4 address. */
 struct hfd_stranger_key hfd_stranger_key(const struct sockaddr_storage *address) {
         struct hfd_stranger_key key = {.family = address->ss_family};
         const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
@@ -31,7 +33,7 @@ struct hfd_stranger_key hfd_stranger_key(const struct sockaddr_storage *address)
         if (address->ss_family == AF_INET) {
                 memcpy(key.bytes, &((const struct sockaddr_in *)address)->sin_addr, 4);
         } else if (address->ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(in6)) {
-                key.family = AF_INET; /* an IPv4 client of a listener for both */
+                key.family = AF_INET;
                 memcpy(key.bytes, in6->s6_addr + 12, 4);
         } else if (address->ss_family == AF_INET6) {
                 memcpy(key.bytes, in6, 8);
@@ -76,6 +78,8 @@ static struct hfd_stranger_group *make_group(struct hfd_strangers *set,
         return group;
 }
 
+/* A group is dropped at once when its last member leaves, because n_groups is the number of
+ * addresses among which the places are shared. */
 static void drop_group(struct hfd_strangers *set, struct hfd_stranger_group *group) {
         struct hfd_stranger_group **at = &set->buckets[bucket_of(set, &group->key)];
 
@@ -148,6 +152,8 @@ void hfd_strangers_remove(struct hfd_stranger *stranger) {
         *stranger = (struct hfd_stranger){0};
 }
 
+/* The connection calls it for each complete head, not for every byte. So a client that sends
+ * slowly, to occupy a place for long, stays the next one of its address to be closed. */
 void hfd_strangers_touch(struct hfd_stranger *stranger, hf_nsec now) {
         if (!stranger->set)
                 return;
@@ -173,7 +179,9 @@ struct hfd_stranger *hfd_strangers_victim(const struct hfd_strangers *set,
         const struct hfd_stranger_group *own = find_group(set, key);
 
         assert(!own || own->n > 0);
-        /* The new address has no group, or one with less than an equal share. */
+        /* The new address has no group, or one with less than an equal share. The address with the
+         * most connections gives one up whatever its age: min_age protects the clients of one host
+         * from each other only. */
         if (!own || own->n * set->n_groups < set->n) {
                 const struct hfd_stranger_group *largest = find_largest(set);
 

@@ -38,7 +38,7 @@ struct hfd_stranger {
         hf_nsec active_at; /* boot time of the last activity */
 };
 
-#define HFD_STRANGER_BUCKETS 256
+#define HFD_STRANGER_BUCKETS 256 /* a worker has some thousand strangers at most */
 
 struct hfd_strangers {
         struct hfd_stranger_group *buckets[HFD_STRANGER_BUCKETS]; /* owned */

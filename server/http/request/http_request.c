@@ -11,7 +11,9 @@
  * over.
  *
  * Invariants:
- * - What handlers read is immutable after the handler was called, so that it needs no lock.
+ * - What handlers read is immutable after the handler was called, so that it needs no lock. The one
+ *   exception is the start of a stream: from then on handlers must not read headers and body, and
+ *   the worker frees them.
  * - A request leaves its connection only through hfd_http_request_detach, complete or not. That
  *   sets response.gone, after which no thread posts to the worker. So a worker can be freed while
  *   other threads still hold its requests.
@@ -78,6 +80,8 @@ struct hfd_http_request *hfd_http_request_unref(struct hfd_http_request *request
         if (before != 1)
                 return NULL;
         assert(!request->connection); /* a connection holds a reference until it detaches */
+        /* The handler's context first: it may borrow from that of the filters, as a watch borrows
+         * its user. */
         if (request->handler_context_free)
                 request->handler_context_free(request->handler_context);
         if (request->context_free)
@@ -170,7 +174,8 @@ int hfd_http_request_set_target(struct hfd_http_request *request, const char *ta
 static char to_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
 /* The offset of name's entry, or SIZE_MAX. A linear search is enough, because HFD_HEADERS_MAX
- * limits the number of entries. */
+ * limits the number of entries. Most searches are for headers that the request does not have, and
+ * header_lengths answers many of these without reading an entry. */
 static size_t find_header(const struct hfd_http_request *request, const char *name, size_t n_name,
                           struct hfd_packed_header *ret_entry) {
         if (!(request->header_lengths & (UINT64_C(1) << (n_name % 64))))
@@ -193,7 +198,8 @@ static size_t find_header(const struct hfd_http_request *request, const char *na
         return SIZE_MAX;
 }
 
-/* Makes room for n more bytes of headers. 0 or -ENOMEM. */
+/* Makes room for n more bytes of headers. The space doubles, so that all copies together take time
+ * in proportion to the headers. 0 or -ENOMEM. */
 static int reserve_headers(struct hfd_http_request *request, size_t n) {
         size_t need = request->n_headers_bytes + n;
         size_t space = request->headers_space ? request->headers_space : 256;
@@ -272,6 +278,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
         return hfd_request_body_add(&request->body, data, n, max);
 }
 
+/* Counts reserved memory, not only used memory: the limits protect the memory of the process. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request) {
         return sizeof *request + request->n_target + request->headers_space + request->body.space;
 }

@@ -96,8 +96,9 @@ enum hfd_peer_cert hfd_http_request_peer(struct hfd_http_request *request,
                                          const char *const **ret_organisations,
                                          size_t *ret_n_organisations);
 
-/* A header of the response to this request, whoever sends it. name (in lower case) and value are
- * borrowed until the last unref. Set it once at most, in on_head before responding. */
+/* A header that is added to the response to this request, no matter which code responds. name (in
+ * lower case) and value are borrowed until the last unref. Set it once at most, in on_head before
+ * responding. */
 void hfd_http_request_set_response_header(struct hfd_http_request *request, const char *name,
                                           const char *value);
 /* The same for headers that many requests share: the array is borrowed until the last unref, too.

@@ -104,7 +104,7 @@ int hfd_http_request_add_header(struct hfd_http_request *request, const char *na
 int hfd_http_request_add_body(struct hfd_http_request *request, const void *data, size_t n,
                               size_t max);
 
-/* About how many bytes the request holds because of what its sender sent. */
+/* Roughly the bytes of memory that the sender has made the request hold. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
 /* Frees headers and body, which nobody may read any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);

@@ -23,6 +23,8 @@
 
 struct hfd_http_request;
 
+/* The limits of the queue of a stream. A watch whose client is further behind is cut. The client
+ * watches again, which costs less than to keep its events. */
 #define HFD_RESPONSE_MAX_PIECES 1024
 #define HFD_RESPONSE_MAX_BYTES  ((size_t)4 << 20)
 /* Enough for the headers of most responses. Bytes. */

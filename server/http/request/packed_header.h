@@ -6,7 +6,7 @@
  * search skips an entry without reading its text. Entries are not aligned, so the lengths are
  * copied.
  *
- * Pure: whoever owns the block says how long it is. Inline, because each request needs several.
+ * Pure. The owner of the block knows its length. Inline, because each request needs several.
  */
 #include <stddef.h>
 #include <stdint.h>

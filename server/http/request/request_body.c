@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory of a body (request_body.h). It doubles when it is full, so a sender of n bytes makes
- * us reserve at most about 2 * n, of which a mapping uses only what was written.
+ * the server reserve at most about 2 * n, of which a mapping uses only what was written.
  *
  * Invariant: a body that was added to is followed by a NUL within its memory, and `space` alone
  * says where the memory comes from.
@@ -24,7 +24,7 @@ static bool is_mapped(const struct hfd_request_body *body) {
         return body->space >= HFD_REQUEST_BODY_MAPPED;
 }
 
-static void *map(size_t space) {
+static void *new_mapping(size_t space) {
         void *memory =
                 mmap(NULL, space, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -34,7 +34,7 @@ static void *map(size_t space) {
 /* From malloc's memory to a mapping. At most half of HFD_REQUEST_BODY_MAPPED is copied. NULL = out
  * of memory. */
 static void *move_to_mapping(struct hfd_request_body *body, size_t space) {
-        char *mapping = map(space);
+        char *mapping = new_mapping(space);
 
         assert(!is_mapped(body));
         if (!mapping)
@@ -46,7 +46,7 @@ static void *move_to_mapping(struct hfd_request_body *body, size_t space) {
 }
 
 /* 0 or -ENOMEM. */
-static int grow(struct hfd_request_body *body, size_t space) {
+static int grow_body(struct hfd_request_body *body, size_t space) {
         void *memory;
 
         assert(space > body->space);
@@ -74,7 +74,7 @@ int hfd_request_body_add(struct hfd_request_body *body, const void *data, size_t
         while (space < body->n + n + 1)
                 space *= 2;
         if (space > body->space) {
-                int r = grow(body, space);
+                int r = grow_body(body, space);
                 if (r != 0)
                         return r;
         }

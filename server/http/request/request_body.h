@@ -8,7 +8,7 @@
  * outgrows its memory. Therefore a large body is in a mapping of its own, which the kernel moves
  * without copying: with realloc, a body of 3 MiB held up its worker for 3 ms.
  *
- * Thread: whoever owns the struct. Nothing here blocks.
+ * Thread: owner only. Nothing here blocks.
  */
 #include <stddef.h>
 

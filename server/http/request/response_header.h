@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A header of a response that was checked once and is sent many times. Pure. Thread: any. */
+/* A header of a response that has passed its check, so that it cannot break the framing. One that
+ * many responses share is checked once. Pure. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,5 +10,6 @@ struct hfd_checked_header {
         size_t n_name, n_value;
 };
 
-/* False: the header would break the framing: a line break in it, for example, or a length. */
+/* False: the header would break the framing. It contains a line break, for example, or is the
+ * Content-Length, which the server itself writes. */
 bool hfd_header_check(const char *name, const char *value, struct hfd_checked_header *ret_header);
