@@ -334,9 +334,10 @@ static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool
         return has_news || was_committed(sqlite, &looks->seen);
 }
 
-/* One commit may concern many watches: when a Lease has a new holder, those of all informers. So
- * the threads that pass the events on are woken when all watches have been served, and without mu,
- * because what is done for many events at once may call the store. */
+/* One commit may concern many watches of clients: when a Lease has a new holder, for example, every
+ * informer in this process gets a bookmark. The event callbacks wake the threads of these clients.
+ * All wakes are delayed until the watches have been served (base/mailbox.h), and made without mu,
+ * because a delayed call may call the store. */
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
         int inotify_fd = open_inotify(sqlite->file_lock.path);

@@ -65,9 +65,9 @@ static void fail_op(struct hfd_sqlite_op *op, int error, const struct hf_status 
         op->reply.status.error = error;
 }
 
-/* A compare failed: the reply has the keys that were asked for. */
-static int respond_with_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
-                                 struct hf_status *reterr_status) {
+/* A compare failed: fills the reply with the keys that were asked for. */
+static int fill_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
+                         struct hf_status *reterr_status) {
         int r = 0;
 
         op->reply.error =
@@ -86,7 +86,7 @@ static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t 
         if (r == 0 && holds)
                 r = hfd_sqlite_write(db, &op->txn, &first, revision, reterr_status);
         else if (r == 0)
-                r = respond_with_conflict(db, op, reterr_status);
+                r = fill_conflict(db, op, reterr_status);
         op->reply.revision = *revision;
         return r;
 }
@@ -113,6 +113,7 @@ static int run_compact(struct writer *writer, struct hfd_sqlite_db *db, struct h
 
 /* ---- a batch ---- */
 
+/* Whether several operations share the batch, so that it is worth while to remember its rows. */
 static bool is_shared(const struct hfd_sqlite_op *ops) {
         unsigned n = 0;
 

@@ -33,7 +33,7 @@ static sqlite3_vfs *own_vfs; /* SQLite's own; immutable after the registration *
 
 static struct wal_file *wal_of(sqlite3_file *file) { return (struct wal_file *)file; }
 
-/* Writes the kept frames. After an error it is lost: SQLite then rolls the commit back. */
+/* Writes the kept frames. After an error they are lost: SQLite then rolls the commit back. */
 static int flush_frames(struct wal_file *wal) {
         size_t n = wal->n;
 
@@ -157,9 +157,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
         return code;
 }
 
-static int registered = SQLITE_ERROR; /* the result of do_register */
+static int register_result = SQLITE_ERROR; /* of register_vfs */
 
-static void do_register(void) {
+static void register_vfs(void) {
         static sqlite3_vfs vfs;
 
         own_vfs = hfd_sqlite.vfs_find(NULL);
@@ -170,14 +170,14 @@ static void do_register(void) {
         vfs.pNext = NULL;
         vfs.szOsFile += (int)sizeof(struct wal_file);
         vfs.xOpen = open_file;
-        registered = hfd_sqlite.vfs_register(&vfs, 0);
+        register_result = hfd_sqlite.vfs_register(&vfs, 0);
 }
 
 int hfd_sqlite_wal_register(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        (void)pthread_once(&once, do_register);
-        return registered;
+        (void)pthread_once(&once, register_vfs);
+        return register_result;
 }
 
 void hfd_sqlite_wal_drop(sqlite3 *db, bool free_memory) {
