@@ -106,7 +106,8 @@ static void untrack_request(struct tracked_request *request) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
-/* Thread: the store's. done comes last, because it may end what the cacher is needed for. */
+/* Thread: the store's. `done` comes last: the request that it may send next must be compared with
+ * what this reply shows. */
 static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         struct tracked_request *request = ctx;
         hf_nsec now = hfd_cacher_now(request->cacher);
