@@ -26,6 +26,7 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
         trim->waste = waste;
         if (waste < trim->tolerated)
                 trim->tolerated = waste;
+        /* Large: WASTE_MIN, and a quarter of what is used. Almost the same: within an eighth. */
         return waste - trim->tolerated >= WASTE_MIN && waste - trim->tolerated >= used / 4 &&
                difference <= waste / 8;
 }

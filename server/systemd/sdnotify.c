@@ -155,7 +155,7 @@ int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
         library = hfd_systemd_library();
         if (!library)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "the service manager passed a socket, but " //
+                               "the service manager passed a socket, but %s",
                                HFD_SYSTEMD_LIBRARY_MISSING);
         int n = library->listen_fds_with_names(1, &names);
         if (n < 0) {
