@@ -15,8 +15,8 @@
 
 #include "server/storage/keys.h"
 
-/* Keys in one list. So a large store is not read by one operation, which would have to end within
- * HFD_PATIENT_TIMEOUT. */
+/* Keys in one list. A list of all keys of a large store might not end within HFD_PATIENT_TIMEOUT.
+ */
 #define PAGE 1000
 
 /* Whether a key is not copied: it names revisions of its own store, or the copy writes it anew. */

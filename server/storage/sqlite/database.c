@@ -24,7 +24,7 @@
 #include "server/storage/sqlite/engine/wal_file.h"
 
 /* How long a statement waits for SQLite's locks. The stores of holdfastd do not wait for each other
- * here, because they take turns by file_lock.h. What is left is rare: another program that writes,
+ * here, because they take turns by file_lock.h. Only rare cases wait: another program that writes,
  * or the first connection after a crash, which reads the whole WAL with all locks held. */
 #define BUSY_TIMEOUT_MSEC 2000
 

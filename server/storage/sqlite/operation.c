@@ -56,7 +56,7 @@ static int start_op(struct hfd_store *store, struct hfd_sqlite_op *op,
                 r = HF_E_CLOSED;
         } else {
                 hf__timer_heap_add(&sqlite->deadlines, &op->deadline, deadline);
-                /* The watcher looks often enough for deadlines that are not near. */
+                /* A later deadline needs no wake-up: the watcher looks at each interval anyway. */
                 wake = sqlite->deadlines.first == &op->deadline &&
                        deadline < hf_now(hf_host_clock(store->host)) + HFD_SQLITE_LOOK_INTERVAL;
                 struct hfd_sqlite_op ***last = op->urgent ? &queue->last_urgent : &queue->last;

@@ -21,7 +21,7 @@
 #include "server/storage/keys.h"
 
 #define FIRST_REVISION 1 /* of a store that was never written to, as in etcd */
-/* After so many bytes of values a reading of the log stops, so that a watch that is far behind
+/* A reading of the log stops after values of this size, so that a watch that is far behind
  * takes little memory. The watcher reads on where it has stopped. */
 #define LOG_BYTES   (4 * 1024 * 1024)
 #define VISITED_MAX 8 /* versions of a key that a list steps over before it searches */

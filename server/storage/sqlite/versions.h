@@ -72,9 +72,9 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
                    struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
 /*
- * Removes some of what no read at the compacted revision or later can return: it looks at up to max
- * rows, 256 at most, from the meta value "swept" on, and moves that on. *ret_done: nothing is left
- * to remove.
+ * Removes some versions that no read at the compacted revision or later can return: it looks at up
+ * to max rows, 256 at most, from the meta value "swept" on, and moves that on. *ret_done: nothing
+ * is left to remove.
  */
 int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
                      struct hf_status *reterr_status);

@@ -310,9 +310,8 @@ static int open_inotify(const char *path) {
 
 /* The watcher's state between two looks. Used by its thread only. */
 struct looks {
-        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES) when it was last asked for
-                        */
-        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
+        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES), as last read */
+        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = there is none */
         bool has_news; /* a process has given notice of a commit, and no look followed yet */
 };
 

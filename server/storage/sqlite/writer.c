@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer of a SQLite store. It takes transactions that wait (a batch), runs them one after the
- * other in one transaction of SQLite, and commits. So many writes share one wait for the disk.
- * Their replies are sent after the commit. Between batches it removes compacted versions, in small
- * steps.
+ * other in one transaction of SQLite, and commits. In this way many writes share one wait for the
+ * disk. Their replies are sent after the commit. Between batches it removes compacted versions, in
+ * small steps.
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
@@ -38,8 +38,8 @@
 #define IDLE_WRITES 64
 /* Clients that write all the time send the next write when they have the reply to the last one. If
  * a batch took the first of these writes alone, the others would need a commit of their own. So
- * after a batch with so many writes the next one waits for more, but at most as long as that batch
- * took, and not longer than this. */
+ * after a batch with GATHERS_AFTER writes the next one waits for more, but at most as long as that
+ * batch took, and not longer than GATHER_MAX. */
 #define GATHERS_AFTER 16
 #define GATHER_MAX    HF_NSEC_PER_MSEC
 /* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
@@ -157,7 +157,7 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         return r;
 }
 
-/* Hands the committed changes to the watcher. Without all of it the watcher reads the file. */
+/* Hands the committed writes to the watcher. If one was not noted, the watcher reads the file. */
 static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
         struct hfd_sqlite_commits commits = {.history = outcome->history,
                                              .first = outcome->before + 1,

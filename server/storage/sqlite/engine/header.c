@@ -46,7 +46,7 @@ int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
         const char *network = network_file_system(path);
         struct stat info;
 
-        /* For these files SQLite would report an I/O error, as if the disk were bad. What it says
+        /* For these files SQLite would report an I/O error, as if the disk were bad. Its message
          * about a directory is clear. */
         if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
                 return hf_fail(reterr_status, HF_E_INVALID,
