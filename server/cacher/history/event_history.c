@@ -26,7 +26,7 @@
 #include "server/resources/rows/resource_table.h"
 
 #define RING_MIN    16                    /* changes */
-#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC) /* a change may stay so much longer than the window */
+#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC) /* how much longer than the window a change may stay */
 #define NODE_BYTES  48                    /* of a tree, with malloc's overhead */
 
 void hfd_event_histories_init(struct hfd_event_histories *histories) {
