@@ -45,7 +45,7 @@
 #define MEMBER(member) offsetof(struct hfd_config, member)
 
 /*
- * Flags that kube-apiserver and kube-controller-manager have, too, keep their names, so that users
+ * Flags that kube-apiserver or kube-controller-manager also has keep their names, so that users
  * need not learn others. Some defaults are safer: unless flags say otherwise, kube-apiserver serves
  * on all addresses and allows every request.
  */

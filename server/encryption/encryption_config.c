@@ -236,8 +236,8 @@ static int add_keys(struct parser *p, enum hfd_cipher_kind kind, const struct hf
         return r;
 }
 
-/* A value without a prefix is plain. So identity can read it, and as the first provider it writes
- * what follows as plain: that is how an administrator ends the encryption. */
+/* A value without a prefix is plain, so identity can read it. If identity is the first provider,
+ * all later writes are stored as plain text: in this way an administrator ends the encryption. */
 static int add_identity(struct parser *p, const struct hf__json *provider) {
         static const char *const known[] = {NULL};
 
