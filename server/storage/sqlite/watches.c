@@ -42,7 +42,8 @@
 /* Rows that are read at once; exceeded only to complete a revision. */
 #define EVENTS_MAX HFD_SQLITE_COMMITS_MAX
 /* While this process writes, how soon another one's commit is seen at the latest. Until then the
- * processors are free for those who wait for the write: a new leader's controllers, for example. */
+ * processors are free for the threads that wait for the write: a new leader's controllers, for
+ * example. */
 #define LOOK_AFTER (10 * HF_NSEC_PER_MSEC)
 /* Another process's commit is to be seen within 20 ms, and the look itself takes time, too. */
 #define LOOK_INTERVAL_WITHOUT_NOTICE (15 * HF_NSEC_PER_MSEC)

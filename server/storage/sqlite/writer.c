@@ -234,8 +234,8 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 hfd_sqlite_respond(writer->sqlite, op);
         }
         hf__mailbox_wake_delayed();
-        /* After the replies: the watchers of all processes look at the file, and those who wait for
-         * a reply would have to wait for a processor as well. */
+        /* After the replies: on a notice the watchers of all processes look at the file, and the
+         * threads that wait for a reply would have to wait for a processor, too. */
         if (has_news)
                 notify_watchers(writer->sqlite);
 }
