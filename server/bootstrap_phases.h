@@ -10,8 +10,8 @@
 struct hfd_server;
 
 /* Reads and checks all manifests and sets server->bootstrap; writes nothing. Blocks on files.
- * Thread: main. 0, -ENOMEM, or a user's mistake: HF_E_INVALID and others; the message begins with
- * the flag and names the file. */
+ * Thread: that of hfd_assembly_make, or main (`holdfastd --check`). 0, -ENOMEM, or a user's
+ * mistake: HF_E_INVALID and others; the message begins with the flag and names the file. */
 int hfd_bootstrap_phases_make(struct hfd_server *server, struct hf_status *reterr_status);
 /* The name of the last phase's controller; main/election.c starts other leader-only controllers
  * after it. Borrowed from server->bootstrap. */

@@ -5,6 +5,7 @@ struct hfd_server;
 
 /*
  * Registers the checks with server->host.health. The server outlives the registry of checks. Call
- * before the HTTP server starts. The checks run on HTTP workers and never block. 0 or -errno.
+ * before the HTTP server starts. The checks run on HTTP workers and never block. Thread: that of
+ * hfd_assembly_make. 0 or -errno.
  */
 int hfd_health_checks_add(struct hfd_server *server);

@@ -58,8 +58,8 @@ static int start_request(struct hf_hook_context *context, enum hf_verb verb, con
 
 /*
  * Sends a request for each namespace whose result is HF_E_NOT_FOUND, all at the same time, so that
- * a store on a disk makes one commit of them. Replaces these results by those of the requests. A
- * request that cannot be started has the error of that.
+ * a store on a disk makes one commit of them. Replaces these results by those of the requests. If a
+ * request cannot be started, the reason is its result.
  */
 static void request_namespaces(struct hf_hook_context *context, enum hf_verb verb,
                                int results[N_SYSTEM_NAMESPACES], struct hf_status *reterr_status) {

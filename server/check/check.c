@@ -62,6 +62,7 @@ static void report_result(struct check *check, int r, const char *format, ...) {
 
 /* ---- directories ---- */
 
+/* A directory that is missing is no fault if the start can make it. */
 static void check_directory(struct check *check, const char *flag, const char *path) {
         struct hf_status status = {0};
         int fd = -1;

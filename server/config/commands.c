@@ -6,7 +6,10 @@
  */
 #include "server/config/commands.h"
 
+/* Help, the last command of the enum, has no row: its text is that of the command that it
+ * explains. */
 const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
+        /* The first command of a new user is holdfastd --help, so it lists the other commands. */
         [HFD_COMMAND_SERVE] =
                 {"",
                  {NULL},
@@ -19,6 +22,7 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "holdfastd pki COMMAND      makes, shows, exports and joins the CA of the "
                  "certificates\n"
                  "holdfastd version          shows the version\n"},
+        /* systemd runs it after the server, with the server's list of flags (flags.c). */
         [HFD_COMMAND_RELEASE] =
                 {" release",
                  {NULL},
@@ -69,12 +73,14 @@ const struct hfd_command_info hfd_commands[HFD_COMMAND_VERSION + 1] = {
                  "holdfastd store compact STORE                 removes what was overwritten or "
                  "deleted\n"
                  "A STORE is sqlite:FILE or etcd:URL[,URL]. Each command has --help.\n"},
+        /* The stores are flags, so that nobody exchanges source and target. */
         [HFD_COMMAND_STORE_COPY] =
                 {" store copy",
                  {NULL},
                  "holdfastd store copy --from STORE --to STORE [flags]: copies all objects to an "
                  "empty store\n"
                  "Stop all instances first. A STORE is sqlite:FILE or etcd:URL[,URL].\n"},
+        /* A backup is for a file only: etcd's own program, etcdctl, makes snapshots of etcd. */
         [HFD_COMMAND_STORE_BACKUP] =
                 {" store backup",
                  {"FILE", "TARGET"},

@@ -62,7 +62,7 @@ static int set_default_instance(char **text) {
                 if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
                             *c))
                         *c = '-';
-        if (strchr("._-", name[0]))
+        if (strchr("._-", name[0])) /* hfd_config_check would refuse such a beginning */
                 name[0] = 'h';
         return set_text(text, name);
 }
@@ -157,7 +157,8 @@ bool hfd_config_is_in_memory(const struct hfd_config *config) {
 }
 
 /* Derives the directories and files whose flags were not given. With --storage=memory there are
- * none, so the caller does not call this. */
+ * none, so the caller does not call this. The order matters: most of them are in a directory that
+ * an earlier step has derived. */
 static int derive_paths(struct hfd_config *config) {
         int r = 0;
 
@@ -230,11 +231,13 @@ void hfd_config_store_name(const struct hfd_config *config, char name[HFD_STORE_
                 (void)snprintf(name, HFD_STORE_NAME_MAX, "the store %.200s", config->store_file);
 }
 
+/* Frees all places of an array, also those after the items: they are NULL. */
 static void free_texts(char **texts, size_t n) {
         for (size_t i = 0; i < n; i++)
                 free(texts[i]);
 }
 
+/* `texts` must have each string of the struct: those of the table of flags, and ignored_flags. */
 void hfd_config_done(struct hfd_config *config) {
         char **texts[] = {&config->storage,
                           &config->shared_dir,
@@ -300,7 +303,8 @@ void hfd_config_done(struct hfd_config *config) {
         *config = (struct hfd_config){0};
 }
 
-/* The first item that names the controller decides; "*" applies if no item names it. */
+/* The first item that names the controller decides, as in kube-controller-manager; "*" applies if
+ * no item names it. */
 bool hfd_config_runs_controller(const struct hfd_config *config, const char *name) {
         bool all = false;
         for (size_t i = 0; i < config->n_controllers; i++) {

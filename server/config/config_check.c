@@ -29,6 +29,7 @@
 
 static bool is_set(const char *text) { return text && text[0]; }
 
+/* The value may be a URL with a password, so the message shows it without one. */
 static int refuse_value(struct hf_status *reterr_status, const char *flag, const char *value,
                         const char *rule) {
         char shown[161];
@@ -89,6 +90,8 @@ static int check_storage(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
+/* A prefix that ends with '/' would give keys with "//", which no instance with the usual prefix
+ * would find. Of the PEM files only the pair is checked here: nothing is opened. */
 static int check_store(const struct hfd_config *config, struct hf_status *reterr_status) {
         const char *prefix = config->etcd_prefix;
         bool cert = is_set(config->etcd_cert_file), key = is_set(config->etcd_key_file);
@@ -230,7 +233,8 @@ static int check_oidc(const struct hfd_config *config, struct hf_status *reterr_
         return 0;
 }
 
-/* hf_electors_add checks names and timing again, but only this check can name the flag. */
+/* hf_electors_add checks names and timing again, but only this check can name the flag. The names
+ * must be valid for the API, which would refuse every request for a Lease with another name. */
 static int check_leading(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hf_status why = {0};
         /* As in Kubernetes, the flags of the election are not checked if there is none. */
@@ -272,6 +276,8 @@ static int check_leading(const struct hfd_config *config, struct hf_status *rete
         return 0;
 }
 
+/* Makes the resolver, and drops it again, because that parses the flag. main/assembly.c makes the
+ * one that is used. */
 static int check_webhooks(const struct hfd_config *config, struct hf_status *reterr_status) {
         struct hfd_service_resolver *resolver = NULL;
         struct hf_status status;

@@ -44,6 +44,11 @@
  * bool for BOOL, int64_t for NUMBER, DURATION and CHOICE (the index of the word). */
 #define MEMBER(member) offsetof(struct hfd_config, member)
 
+/*
+ * Flags that kube-apiserver or kube-controller-manager also has keep their names, so that users
+ * need not learn others. Some defaults are safer: unless flags say otherwise, kube-apiserver serves
+ * on all addresses and allows every request.
+ */
 static const struct hfd_flag flags[] = {
         {"store", PATH, STORE, MEMBER(store_file), "", "<shared-dir>/store.db", 0, 0,
          "file of the objects, if they are not in etcd; instances of one host may share it"},
@@ -80,6 +85,7 @@ static const struct hfd_flag flags[] = {
         {"advertise-address", TEXT, SERVE, MEMBER(advertise_address), "",
          "--bind-address, or that of the default interface", 0, 0,
          "the IP address at which clients and other instances reach this one"},
+        /* With port 0 several servers can run on one machine, in tests for example. */
         {"secure-port", NUMBER, SERVE, MEMBER(secure_port), "6443", NULL, 0, 65535,
          "the https port; 0 means any free port"},
         {"cert-dir", DIR, SERVE | PKI, MEMBER(cert_dir), "", "<shared-dir>/pki", 0, 0,
@@ -137,12 +143,14 @@ static const struct hfd_flag flags[] = {
          "after how many megabytes a new file of the audit log begins; 0 means never"},
         {"leader-elect", BOOL, SERVE, MEMBER(leader_elect), "true", NULL, 0, 0,
          "contend for the lease and run controllers while leading"},
+        /* A Lease has its duration in whole seconds, at least one. */
         {"leader-elect-lease-duration", DURATION, SERVE, MEMBER(timing.lease_duration), "15s", NULL,
          HF_NSEC_PER_SEC, HOUR, "how long standbys wait after the leader's last renewal"},
         {"leader-elect-renew-deadline", DURATION, SERVE, MEMBER(timing.renew_deadline), "10s", NULL,
          1, HOUR, "how long a leader acts after its last successful renewal"},
         {"leader-elect-retry-period", DURATION, SERVE, MEMBER(timing.retry_period), "2s", NULL, 1,
          HOUR, "time between two renewals"},
+        /* hf_leader_timing_defaults computes the default from the two flags in it. */
         {"leader-elect-stop-grace", DURATION, SERVE, MEMBER(timing.stop_grace), "",
          "min(3s, (lease-duration - renew-deadline) / 2)", 1, HOUR,
          "how long controllers may take to stop after the lease is lost"},
@@ -182,6 +190,7 @@ static const struct hfd_flag flags[] = {
          "how long to continue serving after SIGTERM, while /readyz fails"},
         {"shutdown-send-retry-after", BOOL, SERVE, MEMBER(shutdown_send_retry_after), "false", NULL,
          0, 0, "during the shutdown, respond to new requests with 429 instead of closing the port"},
+        /* As in kube-apiserver, priority and fairness uses only the sum of the two limits. */
         {"max-requests-inflight", NUMBER, SERVE, MEMBER(max_requests_inflight), "400", NULL, 1,
          100000, "with --max-mutating-requests-inflight: how many requests run at a time"},
         {"max-mutating-requests-inflight", NUMBER, SERVE, MEMBER(max_mutating_requests_inflight),
@@ -208,6 +217,7 @@ _Static_assert(N_FLAGS <= HFD_FLAGS_MAX, "arrays of flags have HFD_FLAGS_MAX ele
 
 /* ---- for flags_parse.c ---- */
 
+/* A linear search is enough: a command line has few flags, and is parsed once. */
 const struct hfd_flag *hfd_flag_table_find(const char *name, size_t n) {
         for (size_t i = 0; i < N_FLAGS; i++)
                 if (strlen(flags[i].name) == n && memcmp(flags[i].name, name, n) == 0)
@@ -245,6 +255,7 @@ size_t hfd_flag_table_position(const struct hfd_flag *flag) {
 const char *hfd_flag_table_near(const char *name, size_t n, enum hfd_command command) {
         const char *best = NULL;
 
+        /* A flag of another command is no help: the parser would refuse it, too. */
         for (size_t i = 0; i < N_FLAGS; i++)
                 if (hfd_flag_table_accepts(&flags[i], command))
                         hfd_hint_offer(name, n, flags[i].name, &best);

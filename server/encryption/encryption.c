@@ -185,6 +185,7 @@ struct hfd_encryption *hfd_encryption_unref(struct hfd_encryption *encryption) {
 
 /* ---- using ---- */
 
+/* Digests are compared, so that no copy of the text, which has the keys, is kept. */
 bool hfd_encryption_is_same(const struct hfd_encryption *a, const struct hfd_encryption *b) {
         return memcmp(a->digest, b->digest, sizeof a->digest) == 0;
 }

@@ -36,7 +36,8 @@ struct parser {
 
 static int refuse_config(const struct parser *p, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-/* Returns HF_E_INVALID. The message has the current place. */
+/* Returns HF_E_INVALID. The message has the current place. Where Kubernetes has the same rule, the
+ * text is Kubernetes' text, because people search for it. */
 static int refuse_config(const struct parser *p, const char *format, ...) {
         char why[300];
         va_list values;
@@ -52,7 +53,8 @@ static int fail_memory(const struct parser *p) {
         return hf_fail(p->reterr_status, -ENOMEM, "out of memory");
 }
 
-/* Sets the place to a member of `parent`, or to an element of a list. */
+/* Sets the place to a member of `parent`. Here and below a place that is too long is cut: messages
+ * with it are less precise then, but still true. */
 static void set_place(struct parser *p, const char *parent, const char *member) {
         (void)snprintf(p->place, sizeof p->place, "%.100s%.40s", parent, member);
 }
@@ -79,6 +81,8 @@ static int check_members(const struct parser *p, const struct hf__json *object,
 
 /* ---- resources ---- */
 
+/* Only the name itself is a mistake. A wildcard may include Leases: hfd_encryption_rule leaves them
+ * out. */
 static bool is_leases(const char *plural, const char *group) {
         return strcmp(plural, "leases") == 0 && strcmp(group, "coordination.k8s.io") == 0;
 }
@@ -124,6 +128,7 @@ static int add_resource(struct parser *p, const char *text) {
                                         "or *.* "
                                         "to encrypt all resources");
         (void)snprintf(plural, sizeof plural, "%.*s", (int)n, text);
+        /* Kubernetes knows no other wildcards either: a part of a name is never matched. */
         bool any = strcmp(plural, "*") == 0;
         if ((strchr(plural, '*') && !any) ||
             (strchr(group, '*') && !(any && strcmp(group, "*") == 0)))
@@ -163,7 +168,8 @@ static int add_resources(struct parser *p, const struct hf__json *list) {
 
 /* ---- providers ---- */
 
-/* Adds the key whose secret has been decoded. */
+/* Adds the key whose secret has been decoded. A name that is given twice for one cipher is refused:
+ * a value has only the cipher and the name of its key, so the second key would never be found. */
 static int add_decoded(struct parser *p, enum hfd_cipher_kind kind, const char *name,
                        const char *key, size_t n_key) {
         int r = hfd_encryption_add_key(p->rule, kind, name, key, n_key);
@@ -198,7 +204,7 @@ static int add_key(struct parser *p, enum hfd_cipher_kind kind, const struct hf_
         const char *name = hf__json_string(json, "name"), *secret = hf__json_string(json, "secret");
         if (!name || !*name)
                 return refuse_config(p, "a key must have a name");
-        if (strchr(name, ':'))
+        if (strchr(name, ':')) /* a colon ends the name in front of each value */
                 return refuse_config(p, "the name \"%.100s\" must not contain a colon", name);
         if (!secret || !*secret)
                 return refuse_config(p, "a key must have a secret");
@@ -230,6 +236,8 @@ static int add_keys(struct parser *p, enum hfd_cipher_kind kind, const struct hf
         return r;
 }
 
+/* A value without a prefix is plain, so identity can read it. If identity is the first provider,
+ * all later writes are stored as plain text: in this way an administrator ends the encryption. */
 static int add_identity(struct parser *p, const struct hf__json *provider) {
         static const char *const known[] = {NULL};
 
@@ -310,6 +318,7 @@ static int add_rules(struct parser *p, const struct hf__json *json) {
         size_t i = 0;
         int r = check_members(p, json, known);
 
+        /* Nobody could say which of the two members was meant. */
         if (r == 0 && hf__json_check_unique(json, &twice) != 0)
                 return refuse_config(p, "the field \"%.80s\" is given twice in one object",
                                      twice ? twice : "");

@@ -5,10 +5,10 @@
  * Invariants. An object is created after the objects that it borrows, and freed before them.
  * Exceptions:
  * - The bootstrap gets the elector later, and is freed after it, because the elector's controllers
- *   use it.
+ *   use the bootstrap.
  * - The observers of the cacher (authorizer, flow control, service accounts, feeds of kinds and of
- *   admission) stop before it is freed and are freed after it, because it calls on_observed until
- *   then.
+ *   admission) stop before the cacher is freed, and are freed after it, because the cacher calls
+ *   on_observed until it is freed.
  * - auth gets its authenticators later, and is freed before them.
  * - The handler of OpenAPI is freed after the registry, whose pool of threads uses it.
  *

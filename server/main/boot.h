@@ -6,10 +6,10 @@
 struct hfd_server;
 
 /*
- * Begins to serve, writes <data-dir>/admin.kubeconfig, waits for the store and runs the post-start
- * hooks, which begin the election (unless --leader-elect=false). On success the server is ready.
- * Call once. The caller continues with hfd_shutdown_run: at once after an error, otherwise when the
- * stop token fires.
+ * Begins to serve, writes the administrator's kubeconfig, waits for the store and runs the
+ * post-start hooks, which begin the election (unless --leader-elect=false). On success the server
+ * is ready. Call once. The caller continues with hfd_shutdown_run: at once after an error,
+ * otherwise when the stop token fires.
  *
  * Blocks until the server is ready or the boot has failed. 0, HF_E_CANCELED (the stop token fired;
  * there may be no message), HF_E_UNAVAILABLE (the store sent no more objects for a minute), or

@@ -172,8 +172,8 @@ static size_t append_controllers(struct hf_controller *all, size_t n,
 }
 
 /*
- * Collects all controllers. A leader-only controller that names no other one to start after starts
- * after the bootstrap. after_bootstrap must live until the elector has copied it.
+ * Collects all controllers. A leader-only controller starts after the bootstrap, unless it names
+ * another one to start after. after_bootstrap must live until the elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {

@@ -49,9 +49,9 @@
 /* How long livez fails because of a stuck controller before the process ends, so that probes and
  * people can see the reason. */
 #define STUCK_GRACE (5 * HF_NSEC_PER_SEC)
-/* While it boots or stops, the server requests this much more time from the service manager ... */
+/* While it boots or stops, the server requests this much more time from the service manager. */
 #define EXTEND_BY (30 * HF_NSEC_PER_SEC)
-/* ... at this interval. */
+/* How often it requests more time. */
 #define EXTEND_INTERVAL (10 * HF_NSEC_PER_SEC)
 /* How long main waits at the end for a reload, which a disk or a file server may hold up. */
 #define RELOAD_GRACE (10 * HF_NSEC_PER_SEC)
@@ -75,9 +75,10 @@ enum { ELECTOR_LOOP, STORE_LOOP, HTTP_LOOP, N_LOOPS };
 struct main_loop {
         struct hfd_server *server;
         int signal_fd;
-        hf_nsec stop_signal_at;    /* when the first SIGTERM or SIGINT was handled; 0 = none was */
-        bool ready_sent;           /* READY=1 was sent */
-        bool stopping_sent;        /* STOPPING=1 was sent */
+        hf_nsec stop_signal_at; /* when the first SIGTERM or SIGINT was handled; 0 = there was none
+                                 */
+        bool ready_sent;        /* READY=1 was sent */
+        bool stopping_sent;     /* STOPPING=1 was sent */
         hf_nsec watchdog_interval; /* 0 = there is no watchdog */
         hf_nsec watchdog_at;       /* when to feed the watchdog next */
         hf_nsec extend_at;         /* when to request more time next; while booting or stopping */

@@ -6,6 +6,9 @@
  *
  * mallinfo2 visits all free blocks, under the allocator's locks. So it is only called if the
  * process is large enough for a trim to be worth its cost, and the more seldom the longer it takes.
+ *
+ * Invariant: apart from the trims after the start, nothing is trimmed while the waste changes from
+ * check to check. Requests use that memory then, and would have to get it from the kernel again.
  */
 #include "server/process/memory_trim.h"
 
@@ -26,6 +29,7 @@ bool hfd_memory_trim_is_due(struct hfd_memory_trim *trim, size_t resident, size_
         trim->waste = waste;
         if (waste < trim->tolerated)
                 trim->tolerated = waste;
+        /* Large: WASTE_MIN, and a quarter of what is used. Almost the same: within an eighth. */
         return waste - trim->tolerated >= WASTE_MIN && waste - trim->tolerated >= used / 4 &&
                difference <= waste / 8;
 }

@@ -81,9 +81,9 @@ static struct hf__json *parse_content(int fd) {
         return json;
 }
 
-/* The pid that was last written to the file; 0 = none. It is that of the holder of the lock, unless
- * that is a `holdfastd release`, or has not written yet. The kernel does not report the holder of
- * an OFD lock. */
+/* The pid that was last written to the file; 0 = none. It is the pid of the holder of the lock,
+ * unless the holder is a `holdfastd release` or has not written yet. The kernel does not report the
+ * holder of an OFD lock. */
 static long long last_pid(const char *path) {
         int64_t pid = 0;
         /* Reading needs no lock: a line that is being written counts as no record. */

@@ -230,7 +230,7 @@ hf_nsec hfd_compactor_next(const struct hfd_compactor *compactor) {
 int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const char *prefix,
                       hf_nsec interval, struct hfd_compactor **ret_compactor) {
         struct hfd_compactor *compactor = calloc(1, sizeof *compactor);
-        int n, r;
+        int r;
 
         if (!compactor)
                 return -ENOMEM;
@@ -240,9 +240,8 @@ int hfd_compactor_new(const struct hf_host *host, struct hfd_store *store, const
         compactor->step =
                 interval > 0 && interval < HFD_COMPACT_N_STEPS ? 1 : interval / HFD_COMPACT_N_STEPS;
         compactor->refs = 1;
-        n = snprintf(compactor->key, sizeof compactor->key, "%s.holdfast/compact", prefix);
-        r = HF_E_TOO_LARGE;
-        if (n >= 0 && (size_t)n < sizeof compactor->key)
+        r = hfd_key_own(compactor->key, prefix, "compact");
+        if (r == 0)
                 r = hf__mutex_init(&compactor->mu);
         if (r != 0) {
                 free(compactor);

@@ -15,7 +15,9 @@
 
 #include "server/storage/keys.h"
 
-#define PAGE 1000 /* keys in one list */
+/* Keys in one list. A list of all keys of a large store might not end within HFD_PATIENT_TIMEOUT.
+ */
+#define PAGE 1000
 
 /* Whether a key is not copied: it names revisions of its own store, or the copy writes it anew. */
 static bool is_left_out(const char *prefix, const char *key) {
@@ -90,7 +92,7 @@ static int survey_beginning(struct hfd_patient *patient, struct hfd_store *store
                 more = page.more && page.n_kvs > 0;
                 if (more)
                         hfd_key_after(start, page.kvs[page.n_kvs - 1].key);
-                more = more && start[0];
+                more = more && start[0]; /* no key can follow the last one that is possible */
                 r = survey_page(prefix, survey, &page);
                 if (r != 0)
                         (void)hf_fail(patient->status, r, "%s", hf_strerror(r));
@@ -118,6 +120,8 @@ int hfd_survey(struct hfd_patient *patient, struct hfd_store *store, const char 
 
 /* ---- the source ---- */
 
+/* The target then has its keys in the same order of revisions as the source. The keys of one
+ * transaction have one revision, and follow each other by name. */
 static int by_revision(const void *a, const void *b) {
         const struct hfd_copy_entry *x = a, *y = b;
 

@@ -4,7 +4,7 @@
  * random number makes the value unique.
  *
  * Invariant: no two epochs are equal. So without a random number none is made: a restored store
- * with the epoch of the old one would pass for it.
+ * with the epoch of the old store would be taken for the old store.
  */
 #include "server/storage/epoch.h"
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the prefixes of keys. The text before ".holdfast/" in a key is a prefix, because every
- * instance writes such keys below its prefix. The rest of an object's key never contains this text:
- * a namespace has no dot, and no API group ends in ".holdfast".
+ * Finds the prefixes of keys (key_prefixes.h).
+ *
+ * Invariant: every prefix is found, because every instance writes keys that begin with its prefix
+ * and ".holdfast/". In the key of an object this text does not follow the prefix: a namespace has
+ * no dot. Only a custom resource may have it there, if its group ends in ".holdfast"; then the
+ * message names one wrong prefix, too.
  */
 #include "server/storage/key_prefixes.h"
 

@@ -49,6 +49,7 @@ int hfd_store_restore_main(const struct hfd_config *config) {
         return report_result("restore", r, &status);
 }
 
+/* A fault is a result, not a failure of the command, so it is printed to stdout. */
 static void print_fault(void *ctx, const char *text) { (void)puts(text); }
 
 int hfd_store_check_main(const struct hfd_config *config) {
@@ -85,7 +86,8 @@ static int compact_file(const char *file, struct hf_status *reterr_status) {
         return r;
 }
 
-/* Compacts at the newest revision, so only the current versions of keys stay. Blocks. */
+/* Compacts at the newest revision, so only the current versions of keys stay. The store refuses a
+ * revision that it has not reached, so the revision is read first. Blocks. */
 static int compact_store(struct hfd_store *store, const char *name,
                          struct hf_status *reterr_status) {
         struct hfd_waiter waiter;

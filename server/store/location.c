@@ -18,7 +18,7 @@
 #include "server/storage/sqlite/store.h"
 #include "server/store/configured_store.h"
 
-/* The part of text after the scheme. NULL: text does not begin with the scheme, or ends with it. */
+/* The part of text after the scheme. NULL: text has another scheme, or nothing after it. */
 static const char *text_after(const char *text, const char *scheme) {
         size_t n = strlen(scheme);
 

@@ -153,7 +153,7 @@ static int fail_program(struct stamping *stamping, const char *log, const char *
 }
 
 /* Runs a program that must succeed. */
-static int run_well(struct stamping *stamping, const char *what, const char *const argv[]) {
+static int run_successfully(struct stamping *stamping, const char *what, const char *const argv[]) {
         int exit_status, r = run_command(stamping, "run.log", argv, &exit_status);
 
         return r == 0 && exit_status != 0
@@ -174,7 +174,7 @@ static int restore_snapshot(struct stamping *stamping, const char *snapshot) {
                 return fail_program(stamping, "run.log", argv[0], "restore the snapshot",
                                     exit_status);
         argv[0] = "etcdctl";
-        return run_well(stamping, "restore the snapshot", argv);
+        return run_successfully(stamping, "restore the snapshot", argv);
 }
 
 static int start_etcd(struct stamping *stamping) {
@@ -277,7 +277,7 @@ static int put_epoch(struct stamping *stamping, const char *prefix) {
 
 static int save_snapshot(struct stamping *stamping, const char *temporary) {
         const char *const argv[] = {"etcdctl", ENDPOINT, "snapshot", "save", temporary, NULL};
-        int r = run_well(stamping, "take a snapshot", argv);
+        int r = run_successfully(stamping, "take a snapshot", argv);
 
         if (r == 0 && chmod(temporary, 0600) != 0)
                 r = hf_fail(stamping->status, -errno, "%s: %s", temporary, strerror(errno));

@@ -6,7 +6,7 @@
  * The messages themselves are datagrams to the socket NOTIFY_SOCKET, as sd_notify(3) describes.
  * sd_notify itself would block for as long as the service manager does not read, and with it the
  * main thread, which handles the signals. Here a message that will be repeated is dropped instead,
- * and one that will not waits for WAIT_S at most.
+ * and any other one waits for WAIT_S at most.
  *
  * Invariant: a text cannot add an assignment to a message. Assignments are separated by line
  * breaks, so line breaks in a text, such as an error message, are replaced.
@@ -155,7 +155,7 @@ int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status) {
         library = hfd_systemd_library();
         if (!library)
                 return hf_fail(reterr_status, HF_E_INVALID,
-                               "the service manager passed a socket, but " //
+                               "the service manager passed a socket, but %s",
                                HFD_SYSTEMD_LIBRARY_MISSING);
         int n = library->listen_fds_with_names(1, &names);
         if (n < 0) {

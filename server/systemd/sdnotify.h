@@ -12,8 +12,8 @@
  * not read, READY=1, STOPPING=1 and RELOADING=1 wait for it for five seconds, and are lost then.
  * All others are dropped at once: they are sent again, or replaced by the next one.
  *
- * Thread: any, while no thread changes the environment. hfd_sdnotify_listen_fd changes it: call it
- * from main, before other threads start.
+ * Thread: any, while no thread changes the environment. hfd_sdnotify_listen_fd changes it: when it
+ * is called, no other thread may run that could read the environment.
  */
 #include <stdbool.h>
 

@@ -215,6 +215,12 @@ static void test_a_missing_file_needs_a_directory(void **state) {
         assert_int_equal(hfd_sqlite_check_place(at("missing/none"), &status), 0);
 }
 
+static void test_a_link_to_nothing_is_not_a_missing_file(void **state) {
+        assert_int_equal(symlink("nothing", at("dangling")), 0);
+        expect_message(hfd_sqlite_check_header(at("dangling"), &status), HF_E_INVALID,
+                       "dangling cannot be opened: No such file or directory");
+}
+
 /* A directory is left to SQLite, which names it. */
 static void test_only_a_regular_file_can_be_a_store(void **state) {
         assert_int_equal(mkfifo(at("pipe"), 0600), 0);
@@ -246,6 +252,7 @@ int main(void) {
                 cmocka_unit_test(test_what_cannot_be_made_is_said),
                 cmocka_unit_test(test_a_header_shows_whose_file_it_is),
                 cmocka_unit_test(test_a_missing_file_needs_a_directory),
+                cmocka_unit_test(test_a_link_to_nothing_is_not_a_missing_file),
                 cmocka_unit_test(test_only_a_regular_file_can_be_a_store),
                 cmocka_unit_test(test_numbers_are_compared),
         };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread of a feed. A change while the thread works makes it run again, so its last result
- * always includes the last change. Each run is on a thread of its own (hf__thread_run), because
- * most objects that a feed reads change seldom, and each run parses all of them.
+ * always includes the last change. Each run is on a thread of its own (hf__thread_run): it parses
+ * all objects and needs much memory for a moment, but runs are rare. So the stack and the
+ * allocator's cache of the thread are given back after each run.
  *
  * Invariants: the thread sleeps without a time limit while nothing changes. After each run it
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a

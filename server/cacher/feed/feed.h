@@ -30,8 +30,8 @@ struct hfd_feed_config {
 /* Starts the thread. config is copied. host outlives the feed. 0 or -errno. */
 int hfd_feed_new(const struct hf_host *host, const struct hfd_feed_config *config,
                  struct hfd_feed **ret_feed);
-/* Joins the thread. Then the feed does not use the cacher any more, but the cacher may still wake
- * it. Accepts NULL. Idempotent. */
+/* Joins the thread, so blocks until a run of `make` has ended. Then the feed does not use the
+ * cacher any more, but the cacher may still wake it. Accepts NULL. Idempotent. */
 void hfd_feed_stop(struct hfd_feed *feed);
 /* Stops. Accepts NULL, returns NULL. */
 struct hfd_feed *hfd_feed_free(struct hfd_feed *feed);

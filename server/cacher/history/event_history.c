@@ -6,10 +6,10 @@
  * Invariants:
  *
  *  - The ring has every change after the floor, in the order of revisions, because a watch may
- * begin at any revision from the floor on.
+ *    begin at any revision from the floor on.
  *  - A version of an object is counted once, so that n_bytes is what the history keeps in memory:
- * as `before` of the change that replaced it, or as the copy that a deletion makes. The version
- * that a change has stored is not counted, because the tree has it, or a later change counts it.
+ *    as `before` of the change that replaced it, or as the copy that a deletion makes. The version
+ *    that a change has stored is not counted, because the tree has it, or a later change counts it.
  *  - Nodes of trees: a write copies the nodes that it shares with a kept state or another snapshot.
  *    They are counted for the newest kept state, if there is one.
  *
@@ -26,7 +26,7 @@
 #include "server/resources/rows/resource_table.h"
 
 #define RING_MIN    16                    /* changes */
-#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC) /* a change may stay so much longer than the window */
+#define TRIM_PERIOD (5 * HF_NSEC_PER_SEC) /* how much longer than the window a change may stay */
 #define NODE_BYTES  48                    /* of a tree, with malloc's overhead */
 
 void hfd_event_histories_init(struct hfd_event_histories *histories) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests of the cacher and the registry to the store. A request is tracked from before it is
- * sent until its `done` has returned, and each reply tells the cacher what it shows about the
- * store: that it is there, has room, is the same store, and how far it has come.
+ * The requests of the cacher and the registry to the store. The tracking of a request begins before
+ * the request is sent, and ends when its `done` has returned. From each reply the cacher
+ * learns whether the store is there, has room and is the same store, and how far it has come.
  *
  * Invariants: the cacher is not freed while a request is tracked, so `done` may use the cacher. The
  * snapshot of the store's identity is made before the request is sent, because a newer reply may
@@ -106,7 +106,8 @@ static void untrack_request(struct tracked_request *request) {
         pthread_mutex_unlock(&cacher->mu);
 }
 
-/* Thread: the store's. done comes last, because it may end what the cacher is needed for. */
+/* Thread: the store's. `done` comes last: the request that it may send next must be compared with
+ * what this reply shows. */
 static void on_tracked_reply(void *ctx, const struct hfd_store_reply *reply) {
         struct tracked_request *request = ctx;
         hf_nsec now = hfd_cacher_now(request->cacher);

@@ -61,7 +61,10 @@ struct hfd_cache_audit *hfd_cache_audit_free(struct hfd_cache_audit *audit) {
         return NULL;
 }
 
-hf_nsec hfd_cache_audit_due_locked(const struct hfd_cacher *cacher) { return cacher->audit->due; }
+hf_nsec hfd_cache_audit_due_locked(const struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
+        return cacher->audit->due;
+}
 
 static void free_audit(struct audit *audit) {
         assert(audit->cacher);

@@ -78,7 +78,10 @@ size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *re
         return cacher->listings->n;
 }
 
-void hfd_listings_reset_locked(struct hfd_cacher *cacher) { cacher->listings->n = 0; }
+void hfd_listings_reset_locked(struct hfd_cacher *cacher) {
+        hf__mutex_assert_held(&cacher->mu);
+        cacher->listings->n = 0;
+}
 
 /* The running listing has received n objects so far. */
 static void record_progress(struct hfd_cacher *cacher, size_t n) {
@@ -108,6 +111,7 @@ static bool add_value(struct hfd_listing *listing, const struct hfd_kv *kv) {
         struct hfd_object *old = NULL;
 
         assert(kv->key);
+        /* No path: memory ran out while the key was looked up (hfd_object_key_parse). */
         if (!resource || !kv->value)
                 return path != NULL;
         const struct hfd_resource *form = hfd_slot_form_get(cacher, resource);

@@ -126,8 +126,8 @@ static int replace_batch(struct hfd_cacher *cacher, size_t slot, struct batch *b
         return r;
 }
 
-/* Makes each object of the snapshot anew that has another form than row, unless it is not valid for
- * row: readers check the form of each object. 0 or -ENOMEM. */
+/* Makes the objects of the snapshot anew that have another form than row. An object that is not
+ * valid for row stays as it is, because readers check the form of each object. 0 or -ENOMEM. */
 static int form_objects(struct hfd_cacher *cacher, const struct hfd_resource *row,
                         const struct hfd_object_tree *snapshot) {
         static const struct hfd_scope all = {.prefix = ""};

@@ -46,10 +46,12 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
  * cached objects of another form are made anew, unless they are not valid for row. Until this
  * returns, and of those objects also later, readers may get an older form, so they check the form
  * of each object (forms/conversion.h). Takes as long as parsing all objects of the slot, unless
- * they have the form already. One thread at a time. 0 or -ENOMEM: call it again.
+ * they have the form already. One thread at a time; not under the lock. 0 or -ENOMEM: call it
+ * again.
  */
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
-/* The slot has no form any more; its objects keep theirs. */
+/* The slot has no form any more; its objects keep theirs. Thread: any; not under the lock. */
 void hfd_slot_form_clear(struct hfd_cacher *cacher, const struct hfd_resource *slot);
-/* The kind is not served any more: its watches end, and no new one begins with its rows. */
+/* The kind is not served any more: its watches end, and no new one begins with its rows. Thread:
+ * any; not under the lock, because the ends of watches call their sinks. */
 void hfd_slot_form_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind);

@@ -90,7 +90,7 @@ static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_even
                 prepared->resource = hfd_object_key_parse(cacher->prefix, cacher->table,
                                                           event->kv.key, &prepared->path);
         if (!prepared->resource && event->type != HFD_WATCH_PROGRESS && !prepared->path)
-                return false;
+                return false; /* memory ran out while the key was looked up */
         if (!prepared->resource) {
                 batch->epoch_written |= is_epoch_written(cacher, event);
                 batch->lease_acquired |= is_lease_acquired(cacher, event);

@@ -216,8 +216,8 @@ static bool deliver_batch(struct hfd_delivery *delivery, struct hfd_queued_chang
         return good;
 }
 
-/* Delivers the objects of the snapshot, if its owner has not taken it. False: the sink accepts no
- * more events, or memory ran out. */
+/* Delivers the objects of a snapshot that nobody has taken (hfd_watcher_take_snapshot). False: the
+ * sink accepts no more events, or memory ran out. */
 static bool deliver_snapshot(struct hfd_delivery *delivery, const struct hfd_snapshot *snapshot) {
         struct hfd_queued_change batch[BATCH_MAX];
         struct hfd_scope scope;

@@ -43,7 +43,7 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        atomic_size_t n_bytes; /* of what waits in queue; read also without mu */
+        atomic_size_t n_bytes; /* of the changes that wait in queue; read also without mu */
         bool behind;           /* the sink was told that changes wait */
         /* Changes in the history since the watch's revision, also of other objects: the queue may
          * be longer than the limit by this number. 0 once delivered. */

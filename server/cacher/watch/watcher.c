@@ -232,7 +232,7 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
  * If the store itself has not reached the client's revision, the revision most likely comes from a
  * history that a restored backup has replaced. The client would get no events until the new history
  * reaches that revision, and would miss all changes before it. So the watch ends with HF_E_GONE,
- * and the client lists again. Its message says "too old", because clients know only this one.
+ * and the client lists again. Its message says "too old", because clients know no other message.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watcher = ctx;

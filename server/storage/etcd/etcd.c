@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The endpoint of an etcd cluster that is in use.
+ * Chooses which endpoint of an etcd cluster is in use.
  *
  * Invariant: new operations go to one endpoint until a request to it fails. When several requests
  * fail at the same time, they must not skip a working endpoint. So a request switches to the next

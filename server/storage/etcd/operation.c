@@ -187,7 +187,7 @@ static int start_call(struct hfd_store *store, const struct target *target, stru
 }
 
 /* Sets the channel and the lane of a get or a transaction. */
-static void aim_at(struct target *target, struct hfd_etcd *etcd, bool urgent) {
+static void choose_channel(struct target *target, struct hfd_etcd *etcd, bool urgent) {
         target->channel = urgent ? etcd->leases : etcd->calls;
         target->lane = urgent ? HFD_ETCD_ONLY_LANE : HFD_ETCD_LANE_CALLS;
 }
@@ -196,7 +196,7 @@ int hfd_etcd_get(struct hfd_store *store, const char *key, bool urgent, hf_nsec 
                  hfd_store_fn done, void *ctx) {
         struct target target = {.path = RANGE, .kind = HFD_ETCD_RANGE, .repeatable = true};
 
-        aim_at(&target, hfd_etcd_of(store), urgent);
+        choose_channel(&target, hfd_etcd_of(store), urgent);
         if (!key || *key == 0)
                 return -EINVAL;
         return start_call(store, &target, hfd_etcd_pack_get(key), deadline, done, ctx);
@@ -230,7 +230,7 @@ int hfd_etcd_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec dea
         struct hf__buf *body;
         int r = hfd_txn_check(txn);
 
-        aim_at(&target, hfd_etcd_of(store), txn->urgent);
+        choose_channel(&target, hfd_etcd_of(store), txn->urgent);
         if (r != 0)
                 return r;
         body = hfd_etcd_pack_txn(txn);

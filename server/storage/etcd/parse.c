@@ -179,7 +179,7 @@ int hfd_etcd_parse_watch_response(const void *data, size_t n, struct hf__arena *
                 if (r != 0)
                         return r;
                 ret_response->n_events++;
-                if (response->events[i]->kv->mod_revision <= 0) /* no event of etcd has none */
+                if (response->events[i]->kv->mod_revision <= 0) /* every event of etcd has one */
                         return -EPROTO;
                 event->revision = event->kv.mod_revision;
         }

@@ -132,7 +132,6 @@ void hfd_grpc_connection_end(struct hfd_grpc_stream *stream, int outcome, const 
                 stream->next->link = stream->link;
         else
                 connection->streams_tail = stream->link;
-        assert(connection->n_streams > 0);
         connection->n_streams--;
         stream->connection = NULL;
         hfd_grpc_channel_end_stream(connection->channel, stream, outcome, error_text);
@@ -145,6 +144,8 @@ void hfd_grpc_connection_abort(struct hfd_grpc_stream *stream, int outcome,
         hfd_grpc_connection_end(stream, outcome, error_text);
 }
 
+/* etcd executes a unary call when it has the whole request. So as long as a byte before the end of
+ * our side is not in the kernel's hands, the call was certainly not executed. */
 int hfd_grpc_connection_lost_outcome(const struct hfd_grpc_stream *stream) {
         const struct hfd_grpc_connection *connection = stream->connection;
 
@@ -212,8 +213,9 @@ static hf_nsec silence_due(const struct hfd_grpc_connection *connection) {
 }
 
 static void check_peer(struct hfd_grpc_connection *connection, hf_nsec now) {
+        /* etcd admits PINGs only while calls are under way. The next call sets the timer. */
         if (connection->n_streams == 0)
-                return; /* the next call sets the timer */
+                return;
         if (connection->pinged_at == 0 && silence_due(connection) <= now) {
                 connection->pinged_at = now;
                 connection->no_ping_before = now + HFD_GRPC_PING_EVERY;
@@ -258,6 +260,7 @@ static int outcome_at_end(const struct hfd_grpc_stream *stream) {
         return hfd_grpc_connection_lost_outcome(stream);
 }
 
+/* The calls end first: their outcomes depend on how much this connection has written. */
 void hfd_grpc_connection_free(struct hfd_grpc_connection *connection) {
         struct hfd_grpc_connection **at = &connection->channel->connections;
 

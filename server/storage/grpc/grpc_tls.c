@@ -82,10 +82,12 @@ int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_p
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
         SSL_CTX_set_min_proto_version(tls->ctx, TLS1_2_VERSION);
         SSL_CTX_set_options(tls->ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+        /* Connections live long, so it is not worth while to resume sessions. */
         SSL_CTX_set_session_cache_mode(tls->ctx, SSL_SESS_CACHE_OFF);
         /* Unsent bytes are copied (io.c), so a repeated write passes another address. */
         SSL_CTX_set_mode(tls->ctx,
                          SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        /* One read of the socket takes all records that have arrived. */
         SSL_CTX_set_read_ahead(tls->ctx, 1);
         SSL_CTX_set_verify(tls->ctx, SSL_VERIFY_PEER, NULL);
         (void)SSL_CTX_set_alpn_protos(tls->ctx, alpn_h2, sizeof alpn_h2 - 1);
@@ -109,7 +111,8 @@ static bool is_address(const char *host) {
         return inet_pton(AF_INET, host, address) == 1 || inet_pton(AF_INET6, host, address) == 1;
 }
 
-/* Requires the host in the server's certificate, and sends a host name by SNI. */
+/* Requires the host in the server's certificate. Sends it by SNI if it is a name, because RFC 6066
+ * admits no addresses there. */
 static bool set_host(SSL *ssl, const char *host) {
         if (is_address(host))
                 return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1;
@@ -180,6 +183,7 @@ int hfd_grpc_tls_handshake(struct ssl_st *session, struct hf_status *reterr_stat
         ok = SSL_do_handshake(session);
         if (ok != 1)
                 return classify_failure(session, ok, errno, reterr_status);
+        /* gRPC needs HTTP/2, on which the two sides of TLS agree by ALPN. */
         SSL_get0_alpn_selected(session, &name, &n);
         if (n != 2 || memcmp(name, "h2", 2) != 0)
                 return hf_fail(reterr_status, HF_E_UNAVAILABLE, "the server speaks no HTTP/2");

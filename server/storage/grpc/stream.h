@@ -54,7 +54,7 @@ struct hfd_grpc_request {
         struct hf__buf *body; /* the first message, prefix included; borrowed until on_done */
         size_t endpoint;      /* index */
         unsigned lane;        /* calls of different lanes share no connection */
-        hf_nsec deadline;     /* boot time, for the whole call; NEVER: streams only */
+        hf_nsec deadline;     /* boot time, for the whole call; HF_NSEC_NEVER only for a stream */
         hf_nsec head_timeout; /* from the start to the response's header block; 0 = none */
         size_t max_message;
         /*

@@ -19,7 +19,7 @@ struct hfd_sqlite_commits {
         struct hfd_sqlite_kvs writes; /* owned; in order */
 };
 
-/* At most so many writes, or bytes of their values, are kept. More are read from the file. */
+/* The most writes, and bytes of their values, that are kept. More are read from the file. */
 #define HFD_SQLITE_COMMITS_MAX   256
 #define HFD_SQLITE_COMMITS_BYTES (4 * 1024 * 1024)
 

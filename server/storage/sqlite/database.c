@@ -9,7 +9,6 @@
  *    the file: closing a descriptor drops all POSIX locks that the process has on that file.
  */
 #include "server/storage/sqlite/database.h"
-#include "server/storage/sqlite/engine/header.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,10 +20,16 @@
 #include <unistd.h>
 
 #include "server/storage/sqlite/engine/file_lock.h"
+#include "server/storage/sqlite/engine/header.h"
 #include "server/storage/sqlite/engine/wal_file.h"
 
-#define BUSY_TIMEOUT_MSEC 2000 /* how long a statement waits for locks of other processes */
+/* How long a statement waits for SQLite's locks. The stores of holdfastd do not wait for each other
+ * here, because they take turns by file_lock.h. Only rare cases wait: another program that writes,
+ * or the first connection after a crash, which reads the whole WAL with all locks held. */
+#define BUSY_TIMEOUT_MSEC 2000
 
+/* BEGIN IMMEDIATE takes SQLite's write lock at once. A plain BEGIN would take it at the first write
+ * and fail there, without waiting, if another process had committed since the first read. */
 static const char *const statement_texts[HFD_SQL_N] = {
         [HFD_SQL_BEGIN_READ] = "BEGIN",
         [HFD_SQL_BEGIN_WRITE] = "BEGIN IMMEDIATE",
@@ -56,6 +61,8 @@ static const char *const statement_texts[HFD_SQL_N] = {
         [HFD_SQL_CHANGES] = "PRAGMA data_version",
 };
 
+/* id is SQLite's rowid, which every entry of an index has at its end. So versions_by_key also has
+ * the versions of a key in order, and it has everything that a walk over the keys needs. */
 static const char schema_text[] =
         "CREATE TABLE versions(id INTEGER PRIMARY KEY, previous INTEGER NOT NULL, "
         "created INTEGER NOT NULL, key TEXT NOT NULL, value BLOB);"
@@ -68,6 +75,7 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
         const char *text = db->handle ? hfd_sqlite.errmsg(db->handle) : "out of memory";
         int r;
 
+        /* The lowest byte of a result code is its kind. */
         switch (db->handle ? hfd_sqlite.errcode(db->handle) & 0xff : SQLITE_NOMEM) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED: r = HF_E_UNAVAILABLE; break;
@@ -76,7 +84,7 @@ int hfd_sqlite_db_fail(struct hfd_sqlite_db *db, struct hf_status *reterr_status
         case SQLITE_READONLY: r = -EROFS; break;
         case SQLITE_NOTADB:
         case SQLITE_CORRUPT: r = -EBADMSG; break;
-        case SQLITE_IOERR:
+        case SQLITE_IOERR: /* SQLITE_FULL is for writes only; a sync may find the disk full, too */
                 r = hfd_sqlite.system_errno(db->handle) == ENOSPC ? -ENOSPC : -EIO;
                 break;
         default: r = -EIO;
@@ -116,6 +124,8 @@ static int fail_open(struct hfd_sqlite_db *db, const char *path, struct hf_statu
 
 /* ---- statements ---- */
 
+/* A statement is prepared when it is first needed, because each connection uses only a few. The
+ * result of the reset is that of the last step, which was reported then. */
 sqlite3_stmt *hfd_sqlite_db_statement(struct hfd_sqlite_db *db, enum hfd_sqlite_statement which) {
         sqlite3_stmt **statement = &db->statements[which];
 
@@ -178,7 +188,8 @@ int hfd_sqlite_db_set_meta(struct hfd_sqlite_db *db, const char *name, uint64_t 
 
 /* ---- opening ---- */
 
-/* SQLite would make the file readable by others, as the umask says. */
+/* Makes an empty file unless there is one. SQLite would make it readable by others, as the umask
+ * says. */
 static int create_file(const char *path, struct hf_status *reterr_status) {
         int fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 
@@ -192,6 +203,7 @@ static int create_file(const char *path, struct hf_status *reterr_status) {
                        path, strerror(errno));
 }
 
+/* Returns a result code of SQLite. *ret_value stays as it is if the statement returns no row. */
 static int read_pragma(struct hfd_sqlite_db *db, const char *text, int64_t *ret_value) {
         sqlite3_stmt *statement;
         int code = hfd_sqlite.prepare_v2(db->handle, text, -1, &statement, NULL);
@@ -210,7 +222,8 @@ static int exec_text(struct hfd_sqlite_db *db, const char *text) {
 }
 
 /* Creates the tables of an empty file. Looks at the version inside the transaction, so that only
- * one of two processes creates them. */
+ * one of two processes creates them. After an error the transaction is still open: the caller
+ * closes the connection, which rolls the transaction back. */
 static int create_schema(struct hfd_sqlite_db *db) {
         int64_t version = 0;
         uint64_t history = 0;
@@ -261,7 +274,12 @@ static int check_writable(struct hfd_sqlite_db *db, const char *path,
                        strerror(error));
 }
 
-/* foreign_keys: a build of SQLite may have another default. */
+/* The pragmas hold for this connection only.
+ *  - synchronous=FULL syncs the WAL at each commit; NORMAL, SQLite's advice for WAL, would lose the
+ *    last commits when the machine fails, although clients have got their replies;
+ *  - cache_size is in KiB if it is negative;
+ *  - journal_size_limit cuts a WAL that one large write has made longer than 8 MiB;
+ *  - foreign_keys: no table has any, but a build of SQLite may look for them by default. */
 static int configure_connection(struct hfd_sqlite_db *db, const char *path, bool create,
                                 struct hf_status *reterr_status) {
         bool empty = false;
@@ -319,12 +337,12 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
 
 /* A path that begins with '/' or "./" is never one of SQLite's special names. */
 static int open_with(const char *path, int flags, const char *vfs, sqlite3 **ret_db) {
-        char own[PATH_MAX + 2];
+        char with_dot[PATH_MAX + 2];
 
         if (path[0] != '/') {
-                if (snprintf(own, sizeof own, "./%s", path) >= (int)sizeof own)
+                if (snprintf(with_dot, sizeof with_dot, "./%s", path) >= (int)sizeof with_dot)
                         return SQLITE_CANTOPEN;
-                path = own;
+                path = with_dot;
         }
         return hfd_sqlite.open_v2(path, ret_db, flags, vfs);
 }

@@ -27,7 +27,8 @@ static void free_op(struct hfd_sqlite_op *op) {
 
 /* ---- starting ---- */
 
-/* The operation, followed by n zeroed bytes for what it copies. */
+/* Makes an operation, followed by n zeroed bytes for what it copies: one block, so that an
+ * operation costs one allocation. */
 static struct hfd_sqlite_op *new_op(enum hfd_sqlite_op_kind kind, size_t n, hfd_store_fn done,
                                     void *ctx) {
         struct hfd_sqlite_op *op = calloc(1, sizeof *op + n);
@@ -41,6 +42,8 @@ static struct hfd_sqlite_op *new_op(enum hfd_sqlite_op_kind kind, size_t n, hfd_
         return op;
 }
 
+/* Queues an operation, or frees it if the store is closing. `wakes_at` lets a writer that waits for
+ * more writes (writer.c) sleep until enough have come. */
 static int start_op(struct hfd_store *store, struct hfd_sqlite_op *op,
                     enum hfd_sqlite_queue_kind which, hf_nsec deadline) {
         struct hfd_sqlite *sqlite = hfd_sqlite_of(store);
@@ -53,7 +56,7 @@ static int start_op(struct hfd_store *store, struct hfd_sqlite_op *op,
                 r = HF_E_CLOSED;
         } else {
                 hf__timer_heap_add(&sqlite->deadlines, &op->deadline, deadline);
-                /* The watcher looks often enough for deadlines that are not near. */
+                /* A later deadline needs no wake-up: the watcher looks at each interval anyway. */
                 wake = sqlite->deadlines.first == &op->deadline &&
                        deadline < hf_now(hf_host_clock(store->host)) + HFD_SQLITE_LOOK_INTERVAL;
                 struct hfd_sqlite_op ***last = op->urgent ? &queue->last_urgent : &queue->last;
@@ -74,7 +77,7 @@ int hfd_sqlite_start_get(struct hfd_store *store, const char *key, bool urgent, 
                          hfd_store_fn done, void *ctx) {
         size_t n = key ? strlen(key) + 1 : 0;
 
-        if (n <= 1)
+        if (n <= 1) /* the key is missing or empty */
                 return -EINVAL;
         struct hfd_sqlite_op *op = new_op(HFD_SQLITE_GET, n, done, ctx);
         if (!op)
@@ -102,6 +105,8 @@ int hfd_sqlite_start_list(struct hfd_store *store, const char *prefix, const cha
         return start_op(store, op, HFD_SQLITE_LISTS, deadline);
 }
 
+/* The writer runs it: it sets a number in the file. The versions themselves are removed later, a
+ * few at a time, so that no write waits long for a compaction. */
 int hfd_sqlite_start_compact(struct hfd_store *store, uint64_t revision, hf_nsec deadline,
                              hfd_store_fn done, void *ctx) {
         struct hfd_sqlite_op *op = new_op(HFD_SQLITE_COMPACT, 0, done, ctx);
@@ -146,7 +151,7 @@ static void *put_bytes(char **at, const void *data, size_t n) {
 static char *put_text(char **at, const char *text) { return put_bytes(at, text, strlen(text) + 1); }
 
 /* Copies txn into the n bytes after the operation: the arrays first, because they need alignment,
- * then the text. */
+ * then the text. Values of puts may have a megabyte and are referenced instead. */
 static void copy_txn(struct hfd_sqlite_op *op, const struct hfd_txn *txn, size_t n) {
         struct hfd_compare *compares = (struct hfd_compare *)(op + 1);
         struct hfd_op *ops = (struct hfd_op *)(compares + txn->n_compares);
@@ -194,6 +199,8 @@ int hfd_sqlite_start_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_
 
 /* ---- taking and responding ---- */
 
+/* When the queue becomes empty, *last must refer to its beginning again, where the next operation
+ * is added. */
 static struct hfd_sqlite_op *take_first(struct hfd_sqlite_op **first,
                                         struct hfd_sqlite_op ***last) {
         struct hfd_sqlite_op *op = *first;
@@ -243,6 +250,7 @@ void hfd_sqlite_respond(struct hfd_sqlite *sqlite, struct hfd_sqlite_op *op) {
         if (mine)
                 hf__timer_heap_remove(&sqlite->deadlines, &op->deadline);
         pthread_mutex_unlock(&sqlite->mu);
+        /* Otherwise the watcher calls back. It has copied what it needs. */
         if (mine) {
                 op->reply.kvs = op->kvs.kvs;
                 op->reply.n_kvs = op->kvs.n;

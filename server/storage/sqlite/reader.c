@@ -14,8 +14,8 @@
 #include "server/storage/sqlite/sqlite.h"
 #include "server/storage/sqlite/versions.h"
 
-/* A list may take long. After so many rows it notes its progress, so that it does not count as
- * hanging (hfd_sqlite_set_busy). */
+/* A list may take long. After this number of rows it notes its progress, so that it does not count
+ * as hanging (hfd_sqlite_set_busy). */
 #define ROWS_BETWEEN_NOTES 1024
 
 struct reading {

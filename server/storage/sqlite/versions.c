@@ -20,9 +20,11 @@
 #include "base/cleanup.h"
 #include "server/storage/keys.h"
 
-#define FIRST_REVISION 1
-#define LOG_BYTES      (4 * 1024 * 1024) /* of values after which a reading of the log stops */
-#define VISITED_MAX    8 /* versions of a key that a list steps over before it searches */
+#define FIRST_REVISION 1 /* of a store that was never written to, as in etcd */
+/* A reading of the log stops after values of this size, so that a watch that is far behind
+ * takes little memory. The watcher reads on where it has stopped. */
+#define LOG_BYTES   (4 * 1024 * 1024)
+#define VISITED_MAX 8 /* versions of a key that a list steps over before it searches */
 
 /* The ids of a revision's rows: see database.h. */
 static int64_t first_id(uint64_t revision) { return (int64_t)(revision * HFD_TXN_MAX); }
@@ -321,6 +323,8 @@ int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool
         return r;
 }
 
+/* Notes a write for the watcher. If memory runs out, the notes are given up: the watcher then reads
+ * the file instead. */
 static void note_written(struct hfd_sqlite_db *db, int64_t id, uint64_t created,
                          const struct hfd_op *op) {
         bool put = op->kind == HFD_PUT;
@@ -330,6 +334,8 @@ static void note_written(struct hfd_sqlite_db *db, int64_t id, uint64_t created,
                 db->written = NULL;
 }
 
+/* A put keeps the create revision of the version before it. After a deletion the key is a new one,
+ * as in etcd, and so is its create revision. */
 static int insert_version(struct hfd_sqlite_db *db, int64_t id,
                           const struct hfd_sqlite_current *current, const struct hfd_op *op,
                           struct hf_status *reterr_status) {
@@ -365,7 +371,8 @@ int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
                 struct hfd_sqlite_current current = *first;
                 int r = 0;
 
-                /* A later op may write a key for the second time. */
+                /* What the compare has read is true for the first op only: a second one may delete
+                 * the same key, which then does not exist any more. */
                 if (i > 0 || !first->key || strcmp(first->key, txn->ops[i].key) != 0)
                         r = read_current(db, txn->ops[i].key, &current, reterr_status);
                 if (r == 0 && (txn->ops[i].kind == HFD_PUT || current.exists))
@@ -432,6 +439,8 @@ struct swept_row {
 
 #define SWEEP_MAX 256 /* rows; the array is on the stack */
 
+/* Reads the rows before any of them is deleted: what a statement returns is undefined once another
+ * one has deleted rows of the same table. */
 static int read_swept(struct hfd_sqlite_db *db, int64_t after, int64_t to, size_t max,
                       struct swept_row *rows, size_t *ret_n, struct hf_status *reterr_status) {
         sqlite3_stmt *sweep = hfd_sqlite_db_statement(db, HFD_SQL_SWEEP);
@@ -479,6 +488,7 @@ int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
                 r = read_swept(db, (int64_t)swept, last_id(compacted), max, rows, &n,
                                reterr_status);
         for (size_t i = 0; i < n && r == 0; i++) {
+                /* A read at the compacted revision or later finds this row, or a newer one. */
                 if (rows[i].previous != 0)
                         r = delete_row(db, rows[i].previous, reterr_status);
                 /* A watch from the compacted revision itself still sees its deletions. */

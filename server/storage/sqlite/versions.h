@@ -56,9 +56,9 @@ struct hfd_sqlite_current {
  * transactions then write the same key; its key is borrowed from txn. */
 int hfd_sqlite_compare(struct hfd_sqlite_db *db, const struct hfd_txn *txn, bool *ret_holds,
                        struct hfd_sqlite_current *ret_first, struct hf_status *reterr_status);
-/* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. first: of
- * hfd_sqlite_compare; nothing was written since. Adds to db->written what hfd_sqlite_log would
- * read. */
+/* Does all ops as revision *revision + 1, and increments *revision if one of them wrote. first:
+ * what hfd_sqlite_compare has read; nothing was written since. Adds to db->written what
+ * hfd_sqlite_log would read. */
 int hfd_sqlite_write(struct hfd_sqlite_db *db, const struct hfd_txn *txn,
                      const struct hfd_sqlite_current *first, uint64_t *revision,
                      struct hf_status *reterr_status);
@@ -72,9 +72,9 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
                    struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
 /*
- * Removes some of what no read at the compacted revision or later can return: it looks at up to max
- * rows, 256 at most, from the meta value "swept" on, and moves that on. *ret_done: nothing is left
- * to remove.
+ * Removes some versions that no read at the compacted revision or later can return: it looks at up
+ * to max rows, 256 at most, from the meta value "swept" on, and moves that on. *ret_done: nothing
+ * is left to remove.
  */
 int hfd_sqlite_sweep(struct hfd_sqlite_db *db, size_t max, bool *ret_done,
                      struct hf_status *reterr_status);

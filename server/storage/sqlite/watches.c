@@ -42,7 +42,8 @@
 /* Rows that are read at once; exceeded only to complete a revision. */
 #define EVENTS_MAX HFD_SQLITE_COMMITS_MAX
 /* While this process writes, how soon another one's commit is seen at the latest. Until then the
- * processors are free for those who wait for the write: a new leader's controllers, for example. */
+ * processors are free for the threads that wait for the write: a new leader's controllers, for
+ * example. */
 #define LOOK_AFTER (10 * HF_NSEC_PER_MSEC)
 /* Another process's commit is to be seen within 20 ms, and the look itself takes time, too. */
 #define LOOK_INTERVAL_WITHOUT_NOTICE (15 * HF_NSEC_PER_MSEC)
@@ -310,9 +311,8 @@ static int open_inotify(const char *path) {
 
 /* The watcher's state between two looks. Used by its thread only. */
 struct looks {
-        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES) when it was last asked for
-                        */
-        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
+        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES), as last read */
+        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = there is none */
         bool has_news; /* a process has given notice of a commit, and no look followed yet */
 };
 
@@ -334,9 +334,10 @@ static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool
         return has_news || was_committed(sqlite, &looks->seen);
 }
 
-/* One commit may concern many watches: when a Lease has a new holder, those of all informers. So
- * the threads that pass the events on are woken when all watches have been served, and without mu,
- * because what is done for many events at once may call the store. */
+/* One commit may concern many watches of clients: when a Lease has a new holder, for example, every
+ * informer in this process gets a bookmark. The event callbacks wake the threads of these clients.
+ * All wakes are delayed until the watches have been served (base/mailbox.h), and made without mu,
+ * because a delayed call may call the store. */
 void *hfd_sqlite_watcher_main(void *ctx) {
         struct hfd_sqlite *sqlite = ctx;
         int inotify_fd = open_inotify(sqlite->file_lock.path);

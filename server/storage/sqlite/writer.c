@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writer of a SQLite store. It takes transactions that wait (a batch), runs them one after the
- * other in one transaction of SQLite, and commits. So many writes share one wait for the disk.
- * Their replies are sent after the commit. Between batches it removes compacted versions, in small
- * steps.
+ * other in one transaction of SQLite, and commits. In this way many writes share one wait for the
+ * disk. Their replies are sent after the commit. Between batches it removes compacted versions, in
+ * small steps.
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
@@ -38,8 +38,8 @@
 #define IDLE_WRITES 64
 /* Clients that write all the time send the next write when they have the reply to the last one. If
  * a batch took the first of these writes alone, the others would need a commit of their own. So
- * after a batch with so many writes the next one waits for more, but at most as long as that batch
- * took, and not longer than this. */
+ * after a batch with GATHERS_AFTER writes the next one waits for more, but at most as long as that
+ * batch took, and not longer than GATHER_MAX. */
 #define GATHERS_AFTER 16
 #define GATHER_MAX    HF_NSEC_PER_MSEC
 /* Batches with fewer writes are not worth the memory in which the newest rows are remembered. */
@@ -65,9 +65,9 @@ static void fail_op(struct hfd_sqlite_op *op, int error, const struct hf_status 
         op->reply.status.error = error;
 }
 
-/* A compare failed: the reply has the keys that were asked for. */
-static int respond_with_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
-                                 struct hf_status *reterr_status) {
+/* A compare failed: fills the reply with the keys that were asked for. */
+static int fill_conflict(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op,
+                         struct hf_status *reterr_status) {
         int r = 0;
 
         op->reply.error =
@@ -86,7 +86,7 @@ static int run_txn(struct hfd_sqlite_db *db, struct hfd_sqlite_op *op, uint64_t 
         if (r == 0 && holds)
                 r = hfd_sqlite_write(db, &op->txn, &first, revision, reterr_status);
         else if (r == 0)
-                r = respond_with_conflict(db, op, reterr_status);
+                r = fill_conflict(db, op, reterr_status);
         op->reply.revision = *revision;
         return r;
 }
@@ -113,6 +113,7 @@ static int run_compact(struct writer *writer, struct hfd_sqlite_db *db, struct h
 
 /* ---- a batch ---- */
 
+/* Whether several operations share the batch, so that it is worth while to remember its rows. */
 static bool is_shared(const struct hfd_sqlite_op *ops) {
         unsigned n = 0;
 
@@ -156,7 +157,7 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         return r;
 }
 
-/* Hands the committed changes to the watcher. Without all of it the watcher reads the file. */
+/* Hands the committed writes to the watcher. If one was not noted, the watcher reads the file. */
 static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
         struct hfd_sqlite_commits commits = {.history = outcome->history,
                                              .first = outcome->before + 1,
@@ -233,8 +234,8 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
                 hfd_sqlite_respond(writer->sqlite, op);
         }
         hf__mailbox_wake_delayed();
-        /* After the replies: the watchers of all processes look at the file, and those who wait for
-         * a reply would have to wait for a processor as well. */
+        /* After the replies: on a notice the watchers of all processes look at the file, and the
+         * threads that wait for a reply would have to wait for a processor, too. */
         if (has_news)
                 notify_watchers(writer->sqlite);
 }

@@ -24,9 +24,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define PATIENCE_MSEC  2000
-#define LAST_WAIT_MSEC 2
-#define TURN_MSEC      250
+#define PATIENCE_MSEC  2000 /* then the operation ends with HF_E_UNAVAILABLE */
+#define LAST_WAIT_MSEC 2    /* the longest pause between two tries */
+#define TURN_MSEC      250  /* much longer than a commit takes */
 
 int hfd_sqlite_open_result(int error) {
         switch (error) {
@@ -115,6 +115,7 @@ void hfd_sqlite_file_lock_release(struct hfd_sqlite_file_lock *lock) {
 }
 
 void hfd_sqlite_file_lock_notify(const struct hfd_sqlite_file_lock *lock) {
+        assert(lock->fd >= 0);
         if (pwrite(lock->fd, "n", 1, 0) == 1)
                 return;
         /* The disk may be full, and yet the commit had room. The watchers see a close as well. */

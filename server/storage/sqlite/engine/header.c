@@ -46,7 +46,8 @@ int hfd_sqlite_check_place(const char *path, struct hf_status *reterr_status) {
         const char *network = network_file_system(path);
         struct stat info;
 
-        /* SQLite would report an I/O error, as of a bad disk. A directory it names itself. */
+        /* For these files SQLite would report an I/O error, as if the disk were bad. Its message
+         * about a directory is clear. */
         if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "%s cannot be opened: it is not a regular file", path);
@@ -102,11 +103,13 @@ int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
         int r = hfd_sqlite_check_place(path, reterr_status);
         unsigned char header[HEADER_BYTES];
         char copy[PATH_MAX];
+        struct stat info;
 
         if (r != 0)
                 return r;
-        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        if (fd < 0 && errno == ENOENT) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error = errno;
+        /* A symbolic link to nothing is not missing: the start would not replace it. */
+        if (fd < 0 && error == ENOENT && lstat(path, &info) != 0) {
                 (void)snprintf(copy, sizeof copy, "%s", path);
                 if (access(dirname(copy), W_OK | X_OK) == 0)
                         return 0;
@@ -115,7 +118,7 @@ int hfd_sqlite_check_header(const char *path, struct hf_status *reterr_status) {
         }
         if (fd < 0)
                 return hf_fail(reterr_status, HF_E_INVALID, "%s cannot be opened: %s", path,
-                               strerror(errno));
+                               strerror(error));
         ssize_t n = pread(fd, header, sizeof header, 0);
         (void)close(fd);
         if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0)

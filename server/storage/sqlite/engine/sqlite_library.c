@@ -45,7 +45,7 @@ static bool is_loaded;
 /*
  * For the whole process. By default SQLite sets 20 pages aside for each connection, 350 KiB for the
  * four of a store, and counts what it allocates, with a lock around each allocation. Nothing needs
- * either. It has no effect if something else in the process has used SQLite before.
+ * either. This has no effect if something else in the process has used SQLite before.
  */
 static void configure_library(void) {
         (void)hfd_sqlite.config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);

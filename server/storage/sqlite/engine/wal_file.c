@@ -2,15 +2,16 @@
 /*
  * Writes the frames of a commit to the WAL together.
  *
- * SQLite's own file does everything; only the WAL is behind a struct that collects SQLite's
- * consecutive writes. The order of writes between two syncs does not matter to SQLite: a commit
- * counts when the sync after its last frame has returned, and each frame has a checksum.
+ * SQLite's own functions read and write all files. Only for the WAL a struct comes before them,
+ * which collects SQLite's consecutive writes. The order of writes between two syncs does not matter
+ * to SQLite: a commit counts when the sync after its last frame has returned, and each frame has a
+ * checksum.
  *
  * Invariants:
  *  - kept frames are written before anything else is done with the WAL through this connection, so
- *    a sync covers it, and a read finds it;
+ *    a sync covers them, and a read finds them;
  *  - kept frames belong to the transaction of this connection, which excludes all other writers.
- *    hfd_sqlite_wal_drop ends it: nothing is written after that.
+ *    hfd_sqlite_wal_drop forgets them at its end.
  */
 #include "server/storage/sqlite/engine/wal_file.h"
 
@@ -33,7 +34,7 @@ static sqlite3_vfs *own_vfs; /* SQLite's own; immutable after the registration *
 
 static struct wal_file *wal_of(sqlite3_file *file) { return (struct wal_file *)file; }
 
-/* Writes the kept frames. After an error it is lost: SQLite then rolls the commit back. */
+/* Writes the kept frames. After an error they are lost: SQLite then rolls the commit back. */
 static int flush_frames(struct wal_file *wal) {
         size_t n = wal->n;
 
@@ -157,9 +158,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
         return code;
 }
 
-static int registered = SQLITE_ERROR; /* the result of do_register */
+static int register_result = SQLITE_ERROR; /* of register_vfs */
 
-static void do_register(void) {
+static void register_vfs(void) {
         static sqlite3_vfs vfs;
 
         own_vfs = hfd_sqlite.vfs_find(NULL);
@@ -170,14 +171,14 @@ static void do_register(void) {
         vfs.pNext = NULL;
         vfs.szOsFile += (int)sizeof(struct wal_file);
         vfs.xOpen = open_file;
-        registered = hfd_sqlite.vfs_register(&vfs, 0);
+        register_result = hfd_sqlite.vfs_register(&vfs, 0);
 }
 
 int hfd_sqlite_wal_register(void) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-        (void)pthread_once(&once, do_register);
-        return registered;
+        (void)pthread_once(&once, register_vfs);
+        return register_result;
 }
 
 void hfd_sqlite_wal_drop(sqlite3 *db, bool free_memory) {

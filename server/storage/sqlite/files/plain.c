@@ -19,7 +19,9 @@
 #include "server/storage/sqlite/engine/header.h"
 #include "server/storage/store.h"
 
-#define BUSY_TIMEOUT_MSEC 5000 /* how long a statement waits for locks of other processes */
+/* How long a statement waits for locks of other processes. It is longer than in a server
+ * (database.c), because no client waits for a command. */
+#define BUSY_TIMEOUT_MSEC 5000
 
 int hfd_sqlite_plain_fail(sqlite3 *db, const char *path, struct hf_status *reterr_status) {
         int r;
@@ -70,6 +72,7 @@ int hfd_sqlite_plain_set(sqlite3 *db, const char *path, const char *name, int64_
                          struct hf_status *reterr_status) {
         char text[128];
 
+        /* name is one of our own words, so it needs no quoting. */
         (void)snprintf(text, sizeof text, "INSERT OR REPLACE INTO meta VALUES('%s', %" PRId64 ")",
                        name, value);
         return hfd_sqlite_plain_exec(db, path, text, reterr_status);
