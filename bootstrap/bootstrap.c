@@ -141,7 +141,7 @@ static int load_steps(struct hf__phase *phase, const struct hf_bootstrap_phase *
                 r = hf__manifest_read_text(&phase->steps, kinds, from->manifests[i].source,
                                            from->manifests[i].text, from->manifests[i].n,
                                            reterr_status);
-        /* Before the directories are read, whose manifests always keep their order. */
+        /* This comes before the directories are read: their manifests always keep their order. */
         for (size_t i = 0; i < phase->steps.n; i++)
                 phase->steps.list[i].any_order = from->any_order;
         for (size_t i = 0; r == 0 && i < from->n_directories; i++)

@@ -14,8 +14,10 @@
 
 #include "base/strbuf.h"
 
+/* Strict: a mistake in a manifest, such as a misspelt field, fails instead of being dropped. */
 #define WRITE_QUERY HF__FIELD_MANAGER "&fieldValidation=Strict"
 
+/* The request for a step's object, without a body. The name of a create is in its body. */
 static struct hf_request request_for(const struct hf__step *step, enum hf_verb verb) {
         assert(step);
         return (struct hf_request){.size = sizeof(struct hf_request),

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of the steps of a phase. Invariants: it never has more than HF_BOOTSTRAP_STEPS_MAX
- * steps, and no two steps have the same id once hf__steps_check_unique has succeeded. */
+/*
+ * The list of the steps of a phase.
+ *
+ * Invariants: it never has more than HF_BOOTSTRAP_STEPS_MAX steps, because the ledger has a record
+ * of each in one ConfigMap. No two steps have the same id once hf__steps_check_unique has
+ * succeeded: the ledger tells steps apart by their ids.
+ */
 #include "bootstrap/steps.h"
 
 #include <errno.h>

@@ -125,7 +125,7 @@ int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_val
          * one does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
-        /* Also after a failure, because the expressions of one object share a budget. */
+        /* A failure has a cost, too, because the expressions of one object share a budget. */
         if (ret_cost)
                 *ret_cost = run.cost;
         if (run.failed != 0) {

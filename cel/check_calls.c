@@ -43,7 +43,8 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                                           false);
                 if (!result)
                         result = type;
-                /* Which overload is called is not known yet, so the result can have either type. */
+                /* The overload that will be called is not known yet, so the result can have either
+                 * type. */
                 else if (result->kind != HF__CEL_DYN && !hf__cel_type_same(result, type))
                         result = hf__cel_check_dyn();
         }

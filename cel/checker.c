@@ -84,7 +84,8 @@ static bool resolve_global(struct hf__cel_checker *c, struct hf__cel_node *node,
         return true;
 }
 
-/* From the innermost macro outwards, so a variable of a macro hides one with the same name. */
+/* The slot of a local variable, or -1. The search goes from the innermost macro outwards, so a
+ * variable of a macro hides one with the same name. */
 static int find_local(const struct hf__cel_checker *c, const char *name) {
         for (uint32_t i = c->n_locals; i-- > 0;)
                 if (c->locals[i].name && strcmp(c->locals[i].name, name) == 0)
@@ -269,7 +270,7 @@ static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_t
         }
 }
 
-/* The type Object, or Object.spec and the like, if the declarations have it. NULL: they do not.
+/* The type Object, or one such as Object.spec, if the declarations have it. NULL: they do not.
  * MutatingAdmissionPolicies write such objects. Their fields are those of a kind that is not known
  * here. */
 static const struct hf__cel_type *open_object(struct hf__cel_checker *c, const char *name) {

@@ -141,7 +141,7 @@ static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf_
 }
 
 /* Evaluates optional.or(optional) and optional.orValue(value). The alternative is evaluated only if
- * the optional is empty, so it may be dear, or an error. */
+ * the optional is empty. So an author may write one that is expensive, or that fails otherwise. */
 static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
                                            const struct hf__cel_node *node) {
         struct hf__cel_value optional = hf__cel_eval_node(run, node->as.call.args[0]);

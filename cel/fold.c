@@ -89,8 +89,8 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
         return hf__cel_is_error(error) ? error : hf__cel_bool(!decisive);
 }
 
-/* An error of the test ends the macro, other than in all and exists: one more element could change
- * the result, so no element is decisive. */
+/* An error of the test ends the macro. In all and exists it does not, because there one element can
+ * decide the result; here each further element could change it. */
 static struct hf__cel_value exists_one(struct loop *l) {
         size_t found = 0;
 
@@ -159,8 +159,8 @@ static struct hf__cel_value sort_by(struct loop *l) {
         return hf__cel_sort_by(l->run, l->range.as.list, keys.as.list);
 }
 
-/* How many entries a macro makes is not known before: a test leaves some out, and transformMapEntry
- * may make several in a round. */
+/* The entries that a macro has made so far. Their number is not known before: a test leaves some
+ * out, and transformMapEntry may make several in a round. */
 struct entries {
         struct hf__cel_entry *items;
         size_t n;

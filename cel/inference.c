@@ -14,12 +14,12 @@
 #include "base/arena.h"
 
 /* Nested types can need exponentially many steps: a variable may occur twice in the type that
- * another variable stands for. The limits end such a check. Expressions of practice take some
- * hundred steps. */
+ * another variable stands for. The limits end such a check. Usual expressions take some hundred
+ * steps. */
 #define STEPS_MAX 2000000
 #define DEPTH_MAX 600
 
-/* What a variable stood for before, to undo a failed attempt. */
+/* The type that a variable stood for before, to undo a failed attempt. */
 struct hf__cel_change {
         uint32_t var;
         const struct hf__cel_type *before;

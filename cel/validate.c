@@ -86,8 +86,8 @@ static void validate_map(struct validator *v, const struct hf__cel_node *node) {
 
 /* ---- formats ---- */
 
-/* What an argument may be is known here only as a type. A dyn passes, and format.c checks the
- * value. */
+/* Whether an argument of this type may have the kind that the clause takes. A dyn passes, and
+ * format.c checks the value. */
 static bool clause_takes(char clause, enum hf__cel_kind kind) {
         bool integer = kind == HF__CEL_INT || kind == HF__CEL_UINT;
 
@@ -188,7 +188,7 @@ static void validate_call(struct validator *v, const struct hf__cel_node *node) 
         bool mixed = v->mixed;
 
         if (is_format(node)) {
-                /* The arguments of a format have different types by their nature. */
+                /* The clauses of a format take arguments of different types. */
                 v->mixed = true;
                 if (node->as.call.n_args == 2 &&
                     node->as.call.args[0]->kind == HF__CEL_NODE_CONST &&

@@ -3,7 +3,8 @@
  * Adds, removes and finds a name in an object's list of finalizers.
  *
  * Invariant: no other finalizer, and no other member of the object, is changed. The name is added
- * only if the list lacks it, and removed wherever the list has it.
+ * only if the list lacks it, and removed wherever the list has it. An object stays in the store
+ * until its list is empty, so a finalizer that others have set must not get lost.
  */
 #include <holdfast/finalizer.h>
 
@@ -40,6 +41,8 @@ static void remove_elements(struct hf__json *list, const char *finalizer) {
         }
 }
 
+/* The object of an informer always has metadata, so one without it is refused. A list that is null
+ * is as good as none, as in Go. 0, -ENOMEM or HF_E_INVALID. */
 static int set_finalizer(struct hf__json *object, const char *finalizer, bool present,
                          bool *ret_changed) {
         struct hf__json *metadata = hf__json_get(object, "metadata");

@@ -2,8 +2,9 @@
 /*
  * Finds parts of a JSON text by their brackets and strings.
  *
- * Invariant: no function reads outside of its span, whatever the text is. Depth is counted, not
- * recursed into, so a deeply nested text costs no stack.
+ * Invariants: no function reads outside of its span, whatever the text is. A walk takes time in
+ * proportion to the span. Depth is counted, not recursed into, so a deeply nested text costs no
+ * stack.
  */
 #include "client/json_span.h"
 
@@ -18,7 +19,8 @@ static size_t skip_space(struct hf__span s, size_t i) {
 }
 
 /* s.data[i] is the opening quote. Returns the index after the closing quote, or 0 if there is none.
- * A quote after an odd number of backslashes is part of the string. */
+ * A quote after an odd number of backslashes is part of the string. memchr finds the next quote
+ * many bytes at a time, and most strings have no backslash. */
 static size_t skip_string(struct hf__span s, size_t i) {
         const char *begin = s.data + i + 1, *end = s.data + s.n, *quote = begin;
 

@@ -17,6 +17,7 @@
 #include "client/file_text.h"
 #include "client/yaml.h"
 
+/* Bytes of the JSON that a file becomes, which its escapes make longer than the YAML. */
 #define MAX_JSON ((size_t)4 << 20)
 
 static int fail_no_memory(struct hf_status *reterr_status) {
@@ -50,6 +51,8 @@ void hf__kubeconfig_file_done(struct hf__kubeconfig_file *file) {
         free(file->source);
 }
 
+/* The size is checked before the text is parsed: strchr in parse_text and libyaml rely on a text
+ * without NUL. */
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,
                               struct hf__kubeconfig_file *file, struct hf_status *reterr_status) {
         *file = (struct hf__kubeconfig_file){.dir = strdup(dir), .source = strdup(source)};
@@ -100,8 +103,8 @@ int hf__kubeconfig_file_read(const char *path, struct hf__kubeconfig_file *file,
         return r;
 }
 
-/* Reads the files of a colon-separated list of paths, and skips those that do not exist. Modifies
- * the list. */
+/* Reads the files of a colon-separated list of paths, and skips those that do not exist, as kubectl
+ * does. Modifies the list. */
 static int read_list(char *list, struct hf__kubeconfig_file *files, size_t *n_files,
                      struct hf_status *reterr_status) {
         int r = 0;

@@ -2,7 +2,9 @@
 /*
  * Adds and finds the controller among an object's owner references.
  *
- * Invariant: an object never gets a second controller, and references to other owners stay.
+ * Invariant: an object never gets a second controller, and references to other owners stay. Two
+ * controllers would undo each other's work without an end, and the API server refuses such an
+ * object.
  */
 #include <holdfast/owner.h>
 
@@ -23,7 +25,9 @@ static struct hf__json *controller_of(const struct hf__json *object) {
         return m;
 }
 
-/* 0, -ENOMEM, HF_E_CONFLICT or HF_E_INVALID, as hf_owner_set returns them. */
+/* Owners are told apart by their uid: an object of the same name that was created later is another
+ * owner. blockOwnerDeletion makes a foreground deletion of the owner wait for this object. 0,
+ * -ENOMEM, HF_E_CONFLICT or HF_E_INVALID, as hf_owner_set returns them. */
 static int set_controller(struct hf__json *object, const struct hf__json *owner) {
         static const char *const members[][2] = {{"apiVersion", "apiVersion"},
                                                  {"kind", "kind"},

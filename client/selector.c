@@ -59,6 +59,7 @@ static int check_term(const struct hf_selector_term *term, bool is_label,
         return 0;
 }
 
+/* The escapes are those of apimachinery's fields.EscapeValue. */
 static void put_field_value(struct hf__strbuf *out, const char *value) {
         for (; *value; value++) {
                 if (strchr(",=\\", *value))
@@ -67,6 +68,7 @@ static void put_field_value(struct hf__strbuf *out, const char *value) {
         }
 }
 
+/* `in` and `notin` are words, so a space divides them from the key. */
 static void put_values(struct hf__strbuf *out, const struct hf_selector_term *term) {
         hf__strbuf_puts(out, term->key);
         hf__strbuf_puts(out, term->op == HF_SELECTOR_IN ? " in (" : " notin (");
@@ -134,7 +136,7 @@ int hf_selector_query(const struct hf_selector *given, char **ret_query,
         int r = hf__sized_copy(&sized_selector, &selector, given, reterr_status);
         if (r != 0)
                 return r;
-        hf__strbuf_puts(&query, "");
+        hf__strbuf_puts(&query, ""); /* so that a selector without terms is "", and not NULL */
         r = put_terms(&query, selector.labels, selector.n_labels, true, reterr_status);
         if (r == 0)
                 r = put_terms(&query, selector.fields, selector.n_fields, false, reterr_status);

@@ -117,7 +117,7 @@ static void enter_following(struct hf__core *core, hf_nsec contend_at) {
         core->poll_at = core->heard_at; /* a time in the past: without a watch, poll at once */
 }
 
-/* How long to wait before contending again: retry_period x 2^(n-1) after n short terms in a row, at
+/* The time to wait before contending again: retry_period x 2^(n-1) after n short terms in a row, at
  * most a lease duration, plus jitter; 0 after a long term. */
 static hf_nsec contend_backoff(struct hf__core *core) {
         hf_nsec delay = hf__core_timing(core)->retry_period;

@@ -12,9 +12,9 @@
  *  - While electors run, the loop waits only in epoll_wait. Operations on the Lease are
  *    asynchronous, and the threads of a term are joined only after they have reported their end,
  *    or if the term has not begun, so that they only return. Its other calls return soon: it starts
- * threads, takes mutexes that no thread holds for long, and tests the lock of a local file if lock
- * files are used. The embedder's callbacks must not block. When all electors have stopped, the loop
- * may wait 25 ms before it sends the last Events.
+ *    threads, takes mutexes that no thread holds for long, and tests the lock of a local file if
+ *    lock files are used. The embedder's callbacks must not block. When all electors have stopped,
+ *    the loop may wait 25 ms before it sends the last Events.
  *  - The clock is read immediately before each step. The core uses this time as the send time of
  *    the step's operation, and a term's validity counts from there. An operation that must wait for
  *    its turn (op_queue.h) is requested anew, by another step, when it is sent. A pause between
@@ -221,7 +221,7 @@ static void step_core(struct hf_elector *elector, struct hf__core_event *event) 
                         hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT,
                                "%s: out of memory, so the request to hand over is forgotten",
                                elector->label);
-                /* As if the event had been lost (post_message). */
+                /* The core then does what it does after a lost event (post_message). */
                 *event = (struct hf__core_event){.type = event->type == HF__EV_WATCHED
                                                                  ? HF__EV_WATCH_LOST
                                                                  : HF__EV_TICK,

@@ -53,7 +53,7 @@ const struct hf__sized hf__sized_elector_config = HF__SIZED(struct hf_elector_co
 
 HF__CLEANUP_DEFINE(watches_cleanup, struct hf__lease_watches *, hf__lease_watches_free)
 
-/* All of them or none. */
+/* Initializes all of them, or none. 0 or -errno. */
 static int init_locks(struct hf_electors *electors) {
         int r = hf__mutex_cond_init(&electors->mu, &electors->changed);
 
@@ -252,8 +252,13 @@ static int start_electors(struct hf_electors *electors) {
                                 &electors->thread);
 }
 
+/* Ends a start or a stop. */
 static void set_state(struct hf_electors *electors, enum hf__electors_state state) {
         pthread_mutex_lock(&electors->mu);
+        assert(electors->state == HF__ELECTORS_STARTING ||
+               electors->state == HF__ELECTORS_STOPPING);
+        assert(state != HF__ELECTORS_RUNNING || electors->state == HF__ELECTORS_STARTING);
+        assert(state != HF__ELECTORS_HUNG || electors->state == HF__ELECTORS_STOPPING);
         electors->state = state;
         pthread_cond_broadcast(&electors->changed);
         pthread_mutex_unlock(&electors->mu);

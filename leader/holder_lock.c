@@ -229,7 +229,8 @@ bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *pro
 
         if (!parse_process(lock, process, &parts) || strcmp(process, lock->process) == 0)
                 return false;
-        /* This process has locked the file since: its previous owner is dead. */
+        /* This is the file that this process has locked, so the process that had locked it before
+         * is dead. */
         if (strcmp(parts.file, lock->file) == 0)
                 return true;
         int fd = openat(lock->dir_fd, parts.name,

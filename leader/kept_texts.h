@@ -12,7 +12,7 @@
  *      hf__kept_texts_end      counts the pointers that the core has now, and no longer those that
  *                              it had before
  *
- * Between the two the texts of before still exist. Thread: the elector loop's. Nothing blocks.
+ * Between the two the earlier texts still exist. Thread: the elector loop's. Nothing blocks.
  */
 #include "client/key_index.h"
 #include "leader/core.h"

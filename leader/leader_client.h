@@ -39,7 +39,7 @@ void hf__leader_client_abort(struct hf_client *client);
 /* The controllers have returned: refuses everything from now on. Writes under way go on. Never
  * blocks. Thread: any. */
 void hf__leader_client_end(struct hf_client *client);
-/* Which writes may still take effect: as hf__core_event.doubt_at (core.h). Thread: any. */
+/* The writes that may still take effect: as hf__core_event.doubt_at (core.h). Thread: any. */
 hf_nsec hf__leader_client_doubt_at(struct hf_client *client);
 /* The fence that is sent with each write; borrowed until hf__leader_client_release. */
 const struct hf_fence *hf__leader_client_fence(struct hf_client *self);

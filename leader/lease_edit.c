@@ -3,7 +3,8 @@
  * Copies the text of a Lease, with other values of the members that a holder changes.
  *
  * Invariant: each member that hf__lease_write would set is found exactly once, or the edit is given
- * up. So neither a missing nor a repeated member makes a difference between the two.
+ * up. So neither a missing nor a repeated member makes a difference between the two. If the edit is
+ * given up, the caller parses the Lease and calls hf__lease_write.
  */
 #include "leader/lease_edit.h"
 
@@ -43,7 +44,7 @@ static bool is_key(struct hf__span key, const char *name) {
 }
 
 /* False: the object has two members of this name. */
-static bool find(struct edit *edit, enum member member) {
+static bool mark_found(struct edit *edit, enum member member) {
         bool is_first = !(edit->found & 1u << member);
 
         edit->found |= 1u << member;
@@ -52,20 +53,20 @@ static bool find(struct edit *edit, enum member member) {
 
 static bool find_text(struct edit *edit, enum member member, struct hf__span value,
                       const char *text) {
-        return find(edit, member) && value.n == strlen(text) + 2 && hf__span_is_plain(value) &&
-               memcmp(value.data + 1, text, value.n - 2) == 0;
+        return mark_found(edit, member) && value.n == strlen(text) + 2 &&
+               hf__span_is_plain(value) && memcmp(value.data + 1, text, value.n - 2) == 0;
 }
 
 /* Copies the text up to the value, and leaves the value out. */
-static bool replace(struct edit *edit, enum member member, struct hf__span value) {
+static bool cut_value(struct edit *edit, enum member member, struct hf__span value) {
         hf__strbuf_add(edit->out, edit->copied, (size_t)(value.data - edit->copied));
         edit->copied = value.data + value.n;
-        return find(edit, member);
+        return mark_found(edit, member);
 }
 
 static bool replace_text(struct edit *edit, enum member member, struct hf__span value,
                          const char *text) {
-        bool is_found = replace(edit, member, value);
+        bool is_found = cut_value(edit, member, value);
 
         hf__strbuf_printf(edit->out, "\"%s\"", text);
         return is_found;
@@ -73,7 +74,7 @@ static bool replace_text(struct edit *edit, enum member member, struct hf__span 
 
 static bool replace_number(struct edit *edit, enum member member, struct hf__span value,
                            int64_t number) {
-        bool is_found = replace(edit, member, value);
+        bool is_found = cut_value(edit, member, value);
 
         hf__strbuf_printf(edit->out, "%lld", (long long)number);
         return is_found;
@@ -102,8 +103,9 @@ static bool each_member(struct edit *edit, struct hf__span object, member_fn fn)
         return r == 0;
 }
 
-/* An update removes these, or sets them. A renewal keeps the description of the process. */
-static bool look_at_annotation(struct edit *edit, struct hf__span key, struct hf__span value) {
+/* Whether the annotation stays as it is. An update removes or sets the others. A renewal keeps the
+ * description of the process. */
+static bool keep_annotation(struct edit *edit, struct hf__span key, struct hf__span value) {
         bool is_release = edit->what->record->holder[0] == '\0';
 
         (void)value;
@@ -119,7 +121,7 @@ static bool edit_metadata(struct edit *edit, struct hf__span key, struct hf__spa
         if (is_key(key, "resourceVersion"))
                 return replace_text(edit, REVISION, value, edit->what->record->rv);
         if (is_key(key, "annotations"))
-                return find(edit, ANNOTATIONS) && each_member(edit, value, look_at_annotation);
+                return mark_found(edit, ANNOTATIONS) && each_member(edit, value, keep_annotation);
         return true;
 }
 
@@ -145,9 +147,9 @@ static bool edit_lease(struct edit *edit, struct hf__span key, struct hf__span v
         if (is_key(key, "kind"))
                 return find_text(edit, KIND, value, "Lease");
         if (is_key(key, "metadata"))
-                return find(edit, METADATA) && each_member(edit, value, edit_metadata);
+                return mark_found(edit, METADATA) && each_member(edit, value, edit_metadata);
         if (is_key(key, "spec"))
-                return find(edit, SPEC) && each_member(edit, value, edit_spec);
+                return mark_found(edit, SPEC) && each_member(edit, value, edit_spec);
         return true;
 }
 

@@ -9,7 +9,7 @@
 
 struct hf__strbuf;
 
-/* What to print: as for hf__lease_write, without labels. */
+/* The values to print: as for hf__lease_write, without labels. */
 struct hf__lease_edit {
         const char *ns, *name;
         const struct hf__record *record;

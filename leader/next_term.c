@@ -64,6 +64,7 @@ int hf__next_term_begin(struct hf_elector *elector, const struct hf__term_config
                 hf__next_term_dismiss(elector);
                 return r;
         }
+        assert(elector->electors->n_waiting_threads >= hf__term_n_threads(config));
         elector->electors->n_waiting_threads -= hf__term_n_threads(config);
         elector->term = HF__TAKE(elector->next_term);
         return 0;
@@ -74,6 +75,7 @@ void hf__next_term_dismiss(struct hf_elector *elector) {
 
         if (!elector->next_term)
                 return;
+        assert(elector->electors->n_waiting_threads >= hf__term_n_threads(&config));
         elector->electors->n_waiting_threads -= hf__term_n_threads(&config);
         elector->next_term = hf__term_free(elector->next_term);
 }

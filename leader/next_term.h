@@ -7,16 +7,17 @@
  * A set of electors keeps at most HF__NEXT_TERM_THREADS_MAX such threads, for the electors that
  * asked first. The other electors start their threads when they have acquired their Lease.
  *
- * Thread: the loop's only, if it is not said otherwise.
+ * Thread: the loop's only, unless a comment says otherwise.
  */
 #include "leader/electors.h"
 
 #define HF__NEXT_TERM_THREADS_MAX 64
 
-/* What the elector's terms have in common; the client and acquired_at are left to the caller. */
+/* The values that the elector's terms have in common; the client and acquired_at are left to the
+ * caller. */
 struct hf__term_config hf__next_term_config(struct hf_elector *elector);
 /* Prepares the next term if another process leads and there is none yet. If that is not possible,
- * none is prepared until a term has begun. Costs nothing to speak of if there is nothing to do. */
+ * none is prepared until a term has begun. Takes almost no time if there is nothing to do. */
 void hf__next_term_prepare(struct hf_elector *elector);
 /* Begins the prepared term, or a new one, and sets elector->term. 0 or -errno: then there is no
  * term and nothing has run. */

@@ -67,8 +67,8 @@ static void send_op(struct hf__op_queue *queue, struct hf_elector *elector, hf_n
         struct hf__lock *lock = elector->lock;
 
         queue->turn = NULL;
-        leave_queue(queue,
-                    ticket); /* an operation that the core has given up may still be under way */
+        /* An earlier operation may still count as under way, although the core has given it up. */
+        leave_queue(queue, ticket);
         ticket->op_id = core->op_id;
         ticket->round = queue->round;
         ticket->is_under_way = true;

@@ -7,7 +7,7 @@
  *  - An object has its finalizer before reconcile sees it, and keeps it until finalize has
  *    returned 0. So finalize can always remove what reconcile has made.
  *  - Informers live from hf_operator_new to hf_operator_free, the recorder and the reconciler for
- *    one term.
+ *    one term. So a standby has its caches filled already when it becomes the leader.
  */
 #include <holdfast/operator.h>
 
@@ -35,7 +35,8 @@ struct term_work {
         struct hf_recorder *recorder;
 };
 
-/* Queues the owner of a changed object. */
+/* Queues the owner of a changed object: an object of the kind in the same namespace, because an
+ * operator makes the owned objects there (hf_operator_upsert). */
 static int map_owned(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
         const struct term_work *w = ctx;
@@ -163,6 +164,7 @@ static int new_informer(const struct hf_operator *op, struct hf_resource resourc
         return hf_informer_new(op->host, &config, ret_informer);
 }
 
+/* The elector has one controller, and its Lease, the controller and the Events share a name. */
 static int add_elector(struct hf_operator *op, struct hf_status *status) {
         const struct hf_operator_config *config = &op->config;
         const struct hf_controller controller = {.size = sizeof controller,

@@ -2,8 +2,9 @@
 /*
  * Sends the requests of an operator about the object that it works on.
  *
- * Invariant: every request is sent with the term's client, so a process that no longer leads sends
- * none.
+ * Invariants: every request is sent with the term's client, so a process that no longer leads sends
+ * none. Every request waits with the term's abort token: a drain lets the current work finish, and
+ * an abort ends it at once.
  */
 #include "leader/operator_work.h"
 
@@ -65,22 +66,27 @@ static bool is_same(const struct hf_resource *a, const struct hf_resource *b) {
                strcmp(a->plural, b->plural) == 0;
 }
 
-/* Whether the operator watches the collection of the object, and the informer does not have it. */
+/* Whether the operator watches the collection of the object, and no informer has it. An operator
+ * may watch a collection twice, with different selectors; then one informer has objects that
+ * another one lacks. */
 static bool is_absent(const struct hf_operator_work *work, const struct hf_resource *resource,
                       const char *name) {
         const struct hf_operator *op = work->op;
+        bool is_watched = false;
 
         for (size_t i = 0; i < op->config.n_owned; i++) {
                 char *object = NULL;
 
                 if (!is_same(&op->owned[i].resource, resource))
                         continue;
-                if (hf_informer_get(op->informers[i], work->ns, name, &object, NULL) ==
-                    HF_E_NOT_FOUND)
-                        return true;
+                int r = hf_informer_get(op->informers[i], work->ns, name, &object, NULL);
                 free(object);
+                /* An error proves nothing, so the request is sent. */
+                if (r != HF_E_NOT_FOUND)
+                        return false;
+                is_watched = true;
         }
-        return false;
+        return is_watched;
 }
 
 int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resource,
@@ -93,7 +99,8 @@ int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resourc
                                hf_term_abort(work->term), &work->status);
 }
 
-/* Prints the body after its name and namespace are set. */
+/* Prints the body after its name and namespace are set, so that the body cannot name another object
+ * than the caller does. 0, -ENOMEM, or HF_E_INVALID. */
 static int print_named(const struct hf_operator_work *work, const char *name, const char *body,
                        struct hf__strbuf *text) {
         struct hf__json *object = NULL;
@@ -154,6 +161,8 @@ static int print_with_status(const struct hf_operator_work *work, const char *st
         return r == HF_E_TOO_LARGE ? HF_E_INVALID : r;
 }
 
+/* hf_upsert compares before it writes. Without that, each status would cause an event, which leads
+ * to the next reconcile, and so on without an end. */
 int hf_operator_report(struct hf_operator_work *work, const char *status,
                        const struct hf_condition *given) {
         struct hf_condition condition;
@@ -181,6 +190,8 @@ int hf_operator_report(struct hf_operator_work *work, const char *status,
         return r;
 }
 
+/* The recorder takes a format, too, but no va_list, so the message is made here. A longer one is
+ * cut, as the recorder would do. */
 void hf_operator_event(struct hf_operator_work *work, enum hf_recorder_type type,
                        const char *reason, const char *format, ...) {
         char message[MESSAGE_MAX + 1];

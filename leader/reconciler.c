@@ -319,8 +319,8 @@ static void start_helpers(struct run *run) {
         (void)pthread_mutex_unlock(&run->mu);
 }
 
-/* Until the first worker has left. The calling thread only waits and starts threads, so it needs
- * little memory however much the work takes. If there is no thread for the first worker, the
+/* Returns when the first worker has left. The calling thread only waits and starts threads, so it
+ * needs little memory however much the work takes. If there is no thread for the first worker, the
  * calling thread is that worker. */
 static void run_first_worker(struct run *run, const char *key) {
         struct first_worker first = {.run = run, .key = key};
@@ -328,7 +328,7 @@ static void run_first_worker(struct run *run, const char *key) {
 
         (void)pthread_mutex_lock(&run->mu);
         run->n_waiting++;
-        run->has_first = true; /* before the thread begins, which sets it to false at its end */
+        run->has_first = true; /* set here, because the thread sets it to false at its end */
         (void)pthread_mutex_unlock(&run->mu);
         int r = hf__thread_start(hf_term_host(run->term), "hf-worker", first_worker_main, &first,
                                  &thread);
@@ -343,7 +343,7 @@ static void run_first_worker(struct run *run, const char *key) {
         run_worker(run, key);
 }
 
-/* Until the term ends. */
+/* Returns when the term ends: the queue then refuses to hand out keys. */
 static void run_workers(struct run *run) {
         const char *key;
 

@@ -32,10 +32,12 @@
 #include "leader/lease_record.h"
 #include "leader/shards_core.h"
 
-#define LABEL        "holdfast.dev/shards"
-#define MEMBER       "member-"
-#define KEY          "shards" /* the only key of the balancer's queue */
-#define LEASE_NAME   (HF_SHARDS_NAME_MAX + 32)
+#define LABEL      "holdfast.dev/shards" /* selects the Leases of the group in a watch */
+#define MEMBER     "member-"
+#define KEY        "shards" /* the only key of the balancer's queue */
+#define LEASE_NAME (HF_SHARDS_NAME_MAX + 32)
+/* The time for which a free shard is left to the instance whose turn it is. An instance that is
+ * alive takes the shard long before. */
 #define HOLD_BACK(t) (3 * (t)->retry_period)
 
 struct shard {
@@ -85,7 +87,8 @@ static void free_shards(struct hf__electors_part *part) {
 
 /* ---- observations ---- */
 
-/* Reads all of text as a number of this base, written as printf would. */
+/* Reads all of text as a number of this base, written as printf would. So "01" or "+1" is not the
+ * name of shard 1, and two Leases never stand for one shard. */
 static bool read_number(const char *text, int base, uint64_t *ret_number) {
         char *end, again[32];
 
@@ -99,8 +102,8 @@ static bool read_number(const char *text, int base, uint64_t *ret_number) {
 
 /* Passes the content of one Lease to the core. suffix: the part of its name after "<name>-". record
  * NULL: the Lease was deleted. True: decide again. */
-static bool see_lease(struct hf_shards *shards, const char *suffix, const struct hf__record *record,
-                      hf_nsec now) {
+static bool observe_lease(struct hf_shards *shards, const char *suffix,
+                          const struct hf__record *record, hf_nsec now) {
         struct hf__shards_core *core = &shards->core;
         uint64_t number = 0;
         bool changes = false;
@@ -147,8 +150,8 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
         if (r != 0)
                 return r;
         if ((!exists || hf__lease_read(lease, &record) == 0) &&
-            see_lease(shards, name + n_name + 1, exists ? &record : NULL,
-                      hf_now(hf_host_clock(balance->host))))
+            observe_lease(shards, name + n_name + 1, exists ? &record : NULL,
+                          hf_now(hf_host_clock(balance->host))))
                 balance->must_decide = true;
         hf__json_free(lease);
         r = balance->must_decide ? hf_workqueue_add(queue, KEY) : 0;
@@ -159,6 +162,8 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
 
 /* ---- actions ---- */
 
+/* Tells the elector of a shard what was decided, if it differs from before. 0, or an error, after
+ * which the reconciler calls again. */
 static int apply_decision(struct hf_shards *shards, unsigned i) {
         const struct hf__shards_shard *decided = &shards->core.shards[i];
         struct shard *shard = &shards->list[i];
@@ -221,7 +226,7 @@ static int reconcile_shard(void *ctx, struct hf_term *term, const char *key, hf_
         return 0;
 }
 
-/* Runs the balancer. Every instance has one, which runs whoever holds the Leases
+/* Runs the balancer. Every instance has one, also an instance that holds no Lease
  * (HF_EVERY_INSTANCE). */
 static int run_balancer(struct hf_term *term, void *ctx) {
         struct hf_shards *shards = ctx;

@@ -2,8 +2,10 @@
 /*
  * Divides shards over the live members of a group. shards_core.h has the rules.
  *
- * Invariant: `members` is sorted by key. All processes must go through the members in the same
- * order, or they would compute different divisions from the same view.
+ * Invariants: `members` is sorted by key. All processes must go through the members in the same
+ * order, or they would compute different divisions from the same view. For the same reason a
+ * decision depends on the records and on this process's clock alone: times that other machines have
+ * written into a record are only compared for equality.
  */
 #include "leader/shards_core.h"
 
@@ -43,7 +45,8 @@ void hf__shards_core_done(struct hf__shards_core *core) {
 
 /* ---- observations ---- */
 
-/* Returns the index of the first member whose key is not less than `key`; n_members = none. */
+/* Returns the index of the first member whose key is not less than `key`; n_members = none. A group
+ * has as many members as instances, so a search from the beginning is quick enough. */
 static size_t find_place(const struct hf__shards_core *core, uint64_t key) {
         size_t at = 0;
 
@@ -132,6 +135,8 @@ bool hf__shards_core_saw_shard(struct hf__shards_core *core, size_t number, cons
 
 /* ---- the division ---- */
 
+/* The index of the live member with this identity. NONE: there is none, so its shards are free to
+ * be given to others. */
 static size_t find_live(const struct hf__shards_core *core, const char *identity) {
         for (size_t i = 0; i < core->n_members; i++)
                 if (core->members[i].live && strcmp(core->members[i].identity, identity) == 0)
@@ -240,15 +245,17 @@ hf_nsec hf__shards_core_decide(struct hf__shards_core *core, hf_nsec now) {
         return again_at;
 }
 
-/* Whether the member's Lease may be deleted now. */
+/* Whether the member's Lease may be deleted now. Four lease durations are long after any other
+ * instance, with a slower clock, has seen it expire. */
 static bool is_garbage(const struct hf__shards_core *core, const struct hf__shards_member *member,
                        hf_nsec now) {
         return !member->live && now >= member->seen_at + 4 * core->lease_duration &&
                (member->tried_at == 0 || now >= member->tried_at + core->lease_duration);
 }
 
-/* A Lease that cannot be deleted must not keep the others from being deleted. So the Leases that
- * were never tried come first, then those whose last try is the oldest. */
+/* Only the first live member finds any, so that not all members send the same deletes. A Lease that
+ * cannot be deleted must not keep the others from being deleted. So the Leases that were never
+ * tried come first, then those whose last try is the oldest. */
 bool hf__shards_core_find_garbage(struct hf__shards_core *core, hf_nsec now, uint64_t *ret_key) {
         struct hf__shards_member *found = NULL, *first = core->members;
         struct hf__shards_member *end = first + core->n_members;

@@ -3,7 +3,8 @@
  * Stops the electors without blocking the caller. hf_electors_stop has a deadline, so the thread
  * ends.
  *
- * Invariant: `done` is called at most once, and not after hf_electors_free has returned.
+ * Invariants: `done` is called at most once, and not after hf_electors_free has returned. `over` is
+ * set before `done` is called or queued, so a caller that polls within `done` sees the result.
  */
 #include "leader/stop_thread.h"
 
@@ -53,6 +54,7 @@ int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
         stop->done = done;
         stop->ctx = ctx;
         stop->task = (struct hf__loop_task){.fn = run_done, .ctx = stop};
+        /* A thread that could not be started leaves no trace: the caller may try again. */
         int r = hf__thread_start(electors->host, "hf-stop", run_thread, electors, &stop->thread);
         if (r != 0) {
                 pthread_mutex_lock(&electors->mu);

@@ -360,7 +360,7 @@ int hf__term_begin(struct hf__term *term, const struct hf__term_config *config) 
                 return r;
         (void)snprintf(term->acquired_at, sizeof term->acquired_at, "%s",
                        config->acquired_at ? config->acquired_at : "");
-        /* Before the first part runs, so that no part waits for a settled one. */
+        /* This comes before the first part runs, so that no part waits for a settled one. */
         for (size_t i = 0; i < term->n_parts; i++) {
                 const struct hf_controller *controller = term->parts[i].controller;
                 if (controller->is_settled && controller->is_settled(controller->ctx))

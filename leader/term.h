@@ -52,7 +52,7 @@ int hf__term_begin(struct hf__term *term, const struct hf__term_config *config);
 /* Prepares a term and begins it. On failure nothing has run, and nothing exists. */
 int hf__term_new(const struct hf_host *host, const struct hf__term_config *config,
                  struct hf__term **ret_term);
-/* How many threads a term of these controllers has. */
+/* The number of threads that a term of these controllers has. */
 size_t hf__term_n_threads(const struct hf__term_config *config);
 /* Planned end of a term that has begun: drains each controller when the controllers after it have
  * returned. Idempotent. Thread: any. Never blocks. */

@@ -117,7 +117,7 @@ int hf_leader_timing_check(const struct hf_leader_timing *timing, struct hf_stat
         return 0;
 }
 
-/* How long a duration may take on the other machines' clocks. */
+/* The time that a duration may take on the other machines' clocks. */
 static hf_nsec slowed_duration(hf_nsec duration) { return duration + duration / 20; }
 
 static hf_nsec longer_duration(hf_nsec a, hf_nsec b) { return a > b ? a : b; }

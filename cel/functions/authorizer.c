@@ -3,7 +3,9 @@
  * The functions of `authorizer`. Each returns a value that has one more detail of the right that
  * check() asks the host about.
  *
- * Invariant: a value does not change; a detail makes a copy, whose texts are shared.
+ * Invariants: a value does not change; a detail makes a copy, whose texts are shared. Only check()
+ * asks the host, and its cost is high, because an expression could otherwise ask for thousands of
+ * decisions within its budget.
  */
 #include <assert.h>
 #include <string.h>
@@ -45,11 +47,13 @@ struct check {
         struct hf__cel_right right;
 };
 
+/* A decision, with what allowed(), reason() and error() show of it. */
 struct decided {
         struct hf__cel_opaque opaque;
         struct hf__cel_decision decision;
 };
 
+/* The types have no equality in Kubernetes, so a value is equal to itself only. */
 static bool is_same(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b) {
         return a == b;
 }
@@ -142,6 +146,7 @@ static struct hf__cel_value call_path(struct hf__cel_run *run, const struct hf__
         return check_value(run, check);
 }
 
+/* The text may be empty: that is the core group. */
 static struct hf__cel_value call_group(struct hf__cel_run *run, const struct hf__cel_value *args,
                                        unsigned n) {
         const char *text = NULL;
@@ -259,7 +264,7 @@ static struct hf__cel_value call_check(struct hf__cel_run *run, const struct hf_
 
         if (hf__cel_is_error(verb) || !decided)
                 return hf__cel_failure(run);
-        /* Only now the host is asked, because each detail before may still change the right. */
+        /* The host is asked only now, because each detail before may still change the right. */
         right.verb = verb.as.text;
         decided->opaque = (struct hf__cel_opaque){.type = &decision_type, .equal = is_same};
         assert(asked->authorizer);
@@ -279,6 +284,7 @@ static struct hf__cel_value call_reason(struct hf__cel_run *run, const struct hf
         return hf__cel_string(text, strlen(text));
 }
 
+/* A decision with an error is one that the authorizer could not make; then it does not allow. */
 static struct hf__cel_value call_errored(struct hf__cel_run *run, const struct hf__cel_value *args,
                                          unsigned n) {
         return hf__cel_bool(decided_of(args[0])->decision.error != NULL);

@@ -29,12 +29,14 @@
 #define NUMBER_MAX (HF__CEL_PRECISION_MAX + 350)
 #define DEPTH_MAX  100 /* of lists and maps in each other; the functions below recurse */
 
+/* A call of format() that is under way. */
 struct format {
         struct hf__cel_run *run;
         struct hf__strbuf out;
         struct hf__cel_value error; /* null = no error so far */
 };
 
+/* Sets the error of the call. The first error is the one that cel-go reports, so it stays. */
 static void fail_format(struct format *f, const char *message, const char *detail) {
         if (!hf__cel_is_error(f->error))
                 f->error = hf__cel_errorf(f->run, "%s%.200s", message, detail);
@@ -142,6 +144,7 @@ static void put_map(struct format *f, const struct hf__cel_map *map, unsigned de
         f->out = outer;
 }
 
+/* Writes a time or a duration; nested: as the call that would make it. */
 static void put_time(struct format *f, struct hf__cel_value value, bool nested) {
         bool duration = value.kind == HF__CEL_DURATION;
 
@@ -169,6 +172,8 @@ static void put_double(struct format *f, double value, bool nested) {
                 hf__strbuf_putc(&f->out, '"');
 }
 
+/* Bytes are shown as the text that they encode. If they are not valid UTF-8, there is none, and the
+ * call fails with cel-go's message. */
 static void put_text(struct format *f, struct hf__cel_value value, bool nested) {
         static const char message[] =
                 "error during formatting: could not convert argument \"invalid UTF-8 in bytes, "
@@ -381,6 +386,8 @@ static size_t take_clause(struct format *f, const char *text, size_t n, int *ret
         return end;
 }
 
+/* Writes the format with its clauses replaced. Arguments beyond the last clause are ignored here;
+ * validate.c refuses them in literals. */
 static void put_clauses(struct format *f, struct hf__cel_value format,
                         const struct hf__cel_list *args) {
         size_t n_used = 0;
@@ -420,7 +427,7 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
         struct hf__cel_value result;
 
         /* The text is built outside of the arena, and its length is not known before. So it may
-         * become as long as what the run may still allocate. */
+         * become as long as what the run may still allocate; the count never exceeds the limit. */
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
         put_clauses(&f, args[0], args[1].as.list);

@@ -149,7 +149,8 @@ static struct hf__cel_value in_list(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_bool(false);
 }
 
-/* A key of a type that no map has is just not found: other than for m[key], that is no error. */
+/* A key of a type that no map has is just not found. It would be an error in m[key], but `in` asks
+ * a question, and its answer is false. */
 static struct hf__cel_value in_map(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
         bool found;

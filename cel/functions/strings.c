@@ -120,7 +120,7 @@ __attribute__((noinline)) static size_t find_reversed(char *space, const char *t
 
 static size_t find_long_last(struct hf__cel_run *run, const char *text, size_t n, const char *part,
                              size_t n_part) {
-        /* Not from the arena, which would keep the reversed copy until the evaluation ends. */
+        /* The arena would keep the reversed copy until the evaluation ends, so it is not used. */
         char *space = malloc(n + n_part);
         size_t at;
 

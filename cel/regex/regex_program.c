@@ -153,8 +153,9 @@ static bool is_anchored(const struct hf__cel_regex_node *node) {
         return node->kind == HF__CEL_REGEX_ASSERTION && node->assertion == HF__CEL_BEGIN_TEXT;
 }
 
-/* How many instructions a node needs, at most HF__CEL_REGEX_SIZE_MAX: each level of the tree is cut
- * to that, so no product overflows. The recursion is as deep as the tree, which syntax.c limits. */
+/* The number of instructions that a node needs, at most HF__CEL_REGEX_SIZE_MAX: each level of the
+ * tree is cut to that, so no product overflows. The recursion is as deep as the tree, which
+ * syntax.c limits. */
 static uint64_t size_of(const struct hf__cel_regex_node *node) {
         uint64_t size = 0;
 

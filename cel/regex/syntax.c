@@ -117,7 +117,7 @@ static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_re
 
 /* A single character is a set of one as well. So a pattern that ignores case needs no instruction
  * of its own, and a look-up in such a set is as quick as a comparison. */
-static struct hf__cel_regex_node *character(struct parser *p, uint32_t c) {
+static struct hf__cel_regex_node *new_character(struct parser *p, uint32_t c) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
         if (node && !hf__cel_set_add(p->arena, &node->set, c, c, p->flags.fold))
@@ -125,7 +125,7 @@ static struct hf__cel_regex_node *character(struct parser *p, uint32_t c) {
         return finish_set(p, node, false);
 }
 
-static struct hf__cel_regex_node *assertion(struct parser *p, enum hf__cel_assertion kind) {
+static struct hf__cel_regex_node *new_assertion(struct parser *p, enum hf__cel_assertion kind) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_ASSERTION);
 
         if (node)
@@ -403,13 +403,13 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         uint32_t c;
 
         if (take_text(p, "A"))
-                return assertion(p, HF__CEL_BEGIN_TEXT);
+                return new_assertion(p, HF__CEL_BEGIN_TEXT);
         if (take_text(p, "z"))
-                return assertion(p, HF__CEL_END_TEXT);
+                return new_assertion(p, HF__CEL_END_TEXT);
         if (take_text(p, "b"))
-                return assertion(p, HF__CEL_WORD_EDGE);
+                return new_assertion(p, HF__CEL_WORD_EDGE);
         if (take_text(p, "B"))
-                return assertion(p, HF__CEL_NO_WORD_EDGE);
+                return new_assertion(p, HF__CEL_NO_WORD_EDGE);
         if (peek_text(p, "p") || peek_text(p, "P")) {
                 node = new_node(p, HF__CEL_REGEX_SET);
                 return node && take_unicode(p, &node->set) ? finish_set(p, node, false) : NULL;
@@ -420,7 +420,7 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
                         p->r = -ENOMEM;
                 return finish_set(p, node, false);
         }
-        return take_escape(p, &c) ? character(p, c) : NULL;
+        return take_escape(p, &c) ? new_character(p, c) : NULL;
 }
 
 /* A dot matches all characters except a newline; with the flag s it matches all of them. It is the
@@ -445,12 +445,13 @@ static struct hf__cel_regex_node *parse_atom(struct parser *p) {
         if (take_text(p, "."))
                 return parse_dot(p);
         if (take_text(p, "^"))
-                return assertion(p, p->flags.multi_line ? HF__CEL_BEGIN_LINE : HF__CEL_BEGIN_TEXT);
+                return new_assertion(p,
+                                     p->flags.multi_line ? HF__CEL_BEGIN_LINE : HF__CEL_BEGIN_TEXT);
         if (take_text(p, "$"))
-                return assertion(p, p->flags.multi_line ? HF__CEL_END_LINE : HF__CEL_END_TEXT);
+                return new_assertion(p, p->flags.multi_line ? HF__CEL_END_LINE : HF__CEL_END_TEXT);
         if (take_text(p, "*") || take_text(p, "+") || take_text(p, "?"))
                 return refuse_pattern(p, "missing argument to repetition operator", start, p->at);
-        return character(p, take_character(p));
+        return new_character(p, take_character(p));
 }
 
 /* Reads digits. False: there are none. A number above HF__CEL_REPEAT_MAX is not exact, but stays
@@ -541,7 +542,7 @@ static struct hf__cel_regex_node **append_node(struct hf__cel_regex_node **place
 static struct hf__cel_regex_node **parse_quoted(struct parser *p,
                                                 struct hf__cel_regex_node **place) {
         while (has_more(p) && !take_text(p, "\\E"))
-                place = append_node(place, character(p, take_character(p)));
+                place = append_node(place, new_character(p, take_character(p)));
         return place;
 }
 

@@ -55,7 +55,7 @@ static size_t skip_space(const struct lexer *l, size_t i) {
 /* The length of an escape sequence that begins at the backslash. 0: it is malformed, and *ret_bad
  * is the byte that does not fit. An octal escape has three digits and begins with 0 to 3, so it
  * fits into a byte. */
-static size_t escape(const struct lexer *l, size_t i, size_t *ret_bad) {
+static size_t escape_length(const struct lexer *l, size_t i, size_t *ret_bad) {
         char c = char_at(l, i + 1);
         size_t digits = 0;
         size_t n;
@@ -100,7 +100,7 @@ static size_t string_end(struct lexer *l, size_t i, bool raw, size_t *ret_bad) {
                 if (!triple && (c == '\n' || c == '\r'))
                         break;
                 if (c == '\\' && !raw) {
-                        size_t n = escape(l, k, ret_bad);
+                        size_t n = escape_length(l, k, ret_bad);
 
                         if (n == 0 && !triple)
                                 return 0;
@@ -135,7 +135,7 @@ static size_t exponent_end(const struct lexer *l, size_t i) {
 
 /* A dot belongs to a number only if a digit follows it. Otherwise it selects a member: 1.size is no
  * number. */
-static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
+static size_t number_end(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t end = digits_end(l, i);
         size_t fraction;
 
@@ -163,7 +163,7 @@ static size_t number(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 }
 
 /* The end of a string with its prefix. 0: the text is not a string. */
-static size_t string(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
+static size_t literal_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
         bool bytes = char_at(l, i) == 'b' || char_at(l, i) == 'B';
         size_t k = i + (bytes ? 1 : 0);
         bool raw = char_at(l, k) == 'r' || char_at(l, k) == 'R';
@@ -186,7 +186,7 @@ static bool is_word(const char *text, size_t n) {
         return false;
 }
 
-static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
+static size_t name_end(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         size_t end = i;
 
         while (is_letter(char_at(l, end)) || hf__is_digit(char_at(l, end)))
@@ -196,7 +196,7 @@ static size_t name(const struct lexer *l, size_t i, uint8_t *ret_kind) {
 }
 
 /* cel-go's quoted names: they select fields whose names are no identifiers, such as a.`x-y`. */
-static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
+static size_t quoted_name_end(const struct lexer *l, size_t i, size_t *ret_bad) {
         size_t k = i + 1;
 
         while (is_letter(char_at(l, k)) || hf__is_digit(char_at(l, k)) ||
@@ -206,7 +206,7 @@ static size_t quoted_name(const struct lexer *l, size_t i, size_t *ret_bad) {
         return char_at(l, k) == '`' && k > i + 1 ? k + 1 : 0;
 }
 
-static size_t sign(const struct lexer *l, size_t i, size_t *ret_bad) {
+static size_t sign_end(const struct lexer *l, size_t i, size_t *ret_bad) {
         char c = char_at(l, i);
         char next = char_at(l, i + 1);
 
@@ -228,19 +228,19 @@ static size_t token_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *re
 
         *ret_bad = i;
         if (hf__is_digit(c) || (c == '.' && hf__is_digit(char_at(l, i + 1)))) {
-                return number(l, i, ret_kind);
+                return number_end(l, i, ret_kind);
         }
         if (c == '`') {
                 *ret_kind = HF__CEL_TOKEN_QUOTED_NAME;
-                return quoted_name(l, i, ret_bad);
+                return quoted_name_end(l, i, ret_bad);
         }
-        end = string(l, i, ret_kind, ret_bad);
+        end = literal_end(l, i, ret_kind, ret_bad);
         if (end > 0)
                 return end;
         if (is_letter(c))
-                return name(l, i, ret_kind);
+                return name_end(l, i, ret_kind);
         *ret_kind = HF__CEL_TOKEN_SIGN;
-        return c == '"' || c == '\'' ? 0 : sign(l, i, ret_bad);
+        return c == '"' || c == '\'' ? 0 : sign_end(l, i, ret_bad);
 }
 
 /* Reports a text that is not a token, and returns where to continue. */

@@ -74,8 +74,8 @@ static char simple_escape(char c) {
         return at ? to[at - from] : c;
 }
 
-/* Appends one LF for a CR LF. Returns the length of the CR LF. So an expression has the same value
- * whichever line ends the file has that it came from. */
+/* Appends one LF for a CR LF. Returns the length of the CR LF. So an expression has the same value,
+ * whether its lines end with LF or with CR LF. */
 static size_t put_newline(char **out) {
         *(*out)++ = '\n';
         return 2;

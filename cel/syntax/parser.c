@@ -241,6 +241,8 @@ static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
         return node;
 }
 
+/* Parses the key of an entry and its colon. The key of a map is any expression, the key of an
+ * object is the name of a field. */
 static bool parse_key(struct parser *p, struct hf__cel_node *node, struct hf__cel_pair *pair) {
         pair->optional = accept_sign(p, "?");
         if (node->kind == HF__CEL_NODE_MAP) {
@@ -472,6 +474,8 @@ static struct hf__cel_node *parse_object(struct parser *p, const struct hf__cel_
         return parse_pairs(p, node);
 }
 
+/* Parses what follows an operand: fields, calls, indexes. A brace belongs to the operand only if
+ * the operand reads as the name of a type. */
 static struct hf__cel_node *parse_postfix(struct parser *p, struct hf__cel_node *node) {
         char name[256];
 

@@ -3,8 +3,9 @@
  * The memory and the limits of an evaluation, and what is common to all functions: making lists and
  * maps, equality and order.
  *
- * Invariants: every byte that an evaluation allocates is counted. Equality counts each element that
- * it visits, because lists can share their parts: a few small ones may stand for a huge tree.
+ * Invariants: every byte that an evaluation allocates is counted, and the count never exceeds the
+ * limit. Equality counts each element that it visits, because lists can share their parts: a few
+ * small ones may stand for a huge tree.
  */
 #include "cel/values/run.h"
 
@@ -26,15 +27,21 @@
 /* Entries from which a map gets an index. Fewer are searched faster one after another, and most
  * literal maps have only a few. */
 #define INDEX_MIN 8
+/* The overhead of a block in the arena, rounded up. */
+#define BLOCK_BYTES 16
 
-/* Each block counts with 16 bytes more, so that many tiny values cannot use more than the limit by
- * the overhead of each. */
+/* Each block counts with BLOCK_BYTES more, so that many tiny values cannot use more than the limit
+ * by the overhead of each. The count never exceeds the limit: other code takes the difference of
+ * the two for what is left (format.c). */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
+        size_t left = run->bytes_limit - run->n_bytes;
+
+        assert(run->n_bytes <= run->bytes_limit);
         /* The first failure stays: it says why the evaluation ended. */
-        if (run->failed == 0 && (n > run->bytes_limit || run->n_bytes > run->bytes_limit - n))
+        if (run->failed == 0 && (left < BLOCK_BYTES || n > left - BLOCK_BYTES))
                 run->failed = HF_E_TOO_LARGE;
         if (run->failed == 0)
-                run->n_bytes += n + 16;
+                run->n_bytes += n + BLOCK_BYTES;
         return run->failed == 0;
 }
 
@@ -428,7 +435,7 @@ static int compare_bytes(struct hf__cel_value a, struct hf__cel_value b) {
 }
 
 /* Numbers of all types have one order, as the language definition demands. NaN has none, and values
- * of different types have none either: that is an error, other than for ==. */
+ * of different types have none either. That is an error here, but not for ==. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error) {
         *ret_error = hf__cel_error_text("no such overload");

@@ -27,8 +27,8 @@ struct hf__cel_run {
         uint64_t work_limit;
         size_t n_bytes;
         size_t bytes_limit;
-        /* What the program has prepared for the call that runs now: a compiled pattern. May be
-         * NULL. */
+        /* The part of the program that was prepared for the call that runs now: a compiled pattern.
+         * May be NULL. */
         const void *prepared;
         /* Memory that the search for a pattern uses again. */
         void *scratch;
@@ -40,7 +40,8 @@ struct hf__cel_run {
 
 /* n bytes that live as long as the arena. NULL: the run has failed. */
 void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
-/* Counts n bytes that other code allocates from the arena. false: the run has failed. */
+/* Counts n bytes that other code allocates from the arena, and their overhead. n_bytes never
+ * exceeds bytes_limit. false: the run has failed. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
 /* The error value of a run that has failed. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);

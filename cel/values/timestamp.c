@@ -85,6 +85,8 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day) {
                (153 * shifted + 2) / 5 + day - 1 - DAYS_TO_1970;
 }
 
+/* The inverse of days_of. Without the leap days before it (one in 1460 days, none in 36,524, one in
+ * 146,096), a day of the era is divided into years of 365 days. 1970 began on a Thursday. */
 struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset) {
         int64_t seconds = timestamp.as.i + offset;
         int64_t days = floor_divide(seconds, DAY_SECONDS);
@@ -255,11 +257,11 @@ static bool take_part(const char **text, const char *end, uint64_t *ret_nanoseco
                 if (__builtin_mul_overflow(whole, 10, &whole) ||
                     __builtin_add_overflow(whole, (uint64_t)(**text - '0'), &whole))
                         return false;
-        /* Digits beyond the 17th do not change the double. */
+        /* Digits beyond the 17th do not change the double: they are far less than a nanosecond of
+         * any unit. */
         if (take_char(text, end, '.'))
                 for (; *text < end && **text >= '0' && **text <= '9'; (*text)++, digits++)
-                        if (scale <
-                            1e17) { /* further digits are less than a nanosecond of any unit */
+                        if (scale < 1e17) {
                                 fraction = fraction * 10 + (**text - '0');
                                 scale *= 10;
                         }

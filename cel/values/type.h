@@ -52,7 +52,7 @@ struct hf__cel_type {
         size_t n_fields;
         bool open;   /* an OBJECT with any fields, which are dyn */
         bool sorted; /* the fields are in the order of strcmp; otherwise a look-up visits all */
-        /* What a declared variable holds at most: characters, bytes, elements or entries. Only the
+        /* The largest size of a declared variable: characters, bytes, elements or entries. Only the
          * estimate of the cost uses it; types are the same whatever it is. */
         uint64_t max_size;
 };
@@ -77,7 +77,7 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
 
 /* Whether both are the same type: the same structure. */
 bool hf__cel_type_same(const struct hf__cel_type *a, const struct hf__cel_type *b);
-/* As messages of Kubernetes show it. */
+/* Appends the type as messages of Kubernetes show it. */
 void hf__cel_type_print(struct hf__strbuf *out, const struct hf__cel_type *type);
 /* The name that a value of this type has as a type: "int", "google.protobuf.Timestamp". */
 const char *hf__cel_type_name(const struct hf__cel_type *type);

@@ -169,6 +169,8 @@ int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b) {
         return r != 0 ? r : (int)a.kind - (int)b.kind;
 }
 
+/* A map without an index is small: one that an expression has made has fewer than INDEX_MIN entries
+ * (run.c). So nothing charges the comparison with each of them. */
 bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
                       struct hf__cel_value *ret_value) {
         size_t low = 0;

@@ -160,7 +160,7 @@ struct hfd_admission {
 /* Adds a plug-in after those that are there. Call it before requests are served. */
 void hfd_admission_chain_add(struct hfd_admission_chain *chain,
                              const struct hfd_admission_plugin *plugin);
-/* Whether any plug-in wants the request. chain NULL = nobody. */
+/* Whether any plug-in wants the request. chain NULL = there are no plug-ins. */
 bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
@@ -204,6 +204,7 @@ struct hfd_admission_state *hfd_admission_state(struct hfd_admission *a);
 const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);
-/* Whether the object itself configures webhooks or policies. Webhooks and policies are never asked
- * about such objects, so that no user can lock themselves out. */
+/* Whether the object itself configures webhooks or policies. Webhooks are never asked about such
+ * objects, so that no user can lock themselves out. Policies are asked about configurations of
+ * webhooks, but not about policies (policy/policy_plugin.c). */
 bool hfd_admission_is_configuration(const struct hfd_admission_attributes *of);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The feed that makes the plug-ins of admission read their configuration again. Invariant:
- * chain->ready becomes true after the first refresh of all plug-ins that succeeds, and stays. */
+/*
+ * The feed that makes the plug-ins of admission read their configuration again.
+ *
+ * Invariant: chain->ready becomes true after the first refresh of all plug-ins that succeeds, and
+ * stays: a later refresh that fails leaves the index that was there, which is better than none.
+ */
 #include "server/admission/admission_feed.h"
 
 #include <stdatomic.h>
@@ -9,6 +13,7 @@
 #include "server/admission/admission.h"
 #include "server/cacher/feed/feed.h"
 
+/* Many objects may change at once, for example when a chart is installed. They share a refresh. */
 #define PAUSE_MAX (300 * HF_NSEC_PER_MSEC)
 
 bool hfd_admission_feed_observes(const struct hfd_resource *resource) {

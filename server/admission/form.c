@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts between the versions of a kind. Invariant: the object that was passed in is not changed.
+/*
+ * Converts between the versions of a kind.
+ *
+ * Invariant: the object that was passed in is not changed: it may be the object of the request,
+ * which other webhooks and policies read in their own version.
  */
 #include "server/admission/form.h"
 
@@ -12,7 +16,8 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/forms/conversion.h"
 
-/* Converts through the form in which the objects are stored. */
+/* Converts through the form in which the objects are stored. The stored form has no
+ * resourceVersion; it is passed beside it. So an object without one must not get one. */
 static int convert_built_in(const struct hfd_resource *from, const struct hfd_resource *to,
                             const struct hf__json *object, struct hf__json **ret_object) {
         const char *text = hf__json_string(object, "metadata.resourceVersion");
@@ -34,6 +39,7 @@ bool hfd_form_is_elsewhere(const struct hfd_resource *from, const struct hfd_res
                strcmp(from->version, to->version) != 0;
 }
 
+/* The versions of a custom resource without a webhook differ in apiVersion only. */
 int hfd_form_convert(const struct hfd_resource *from, const struct hfd_resource *to,
                      const struct hf__json *object, struct hf__json **ret_object) {
         char version[HFD_API_VERSION_MAX];

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the work of plug-ins in turns on the pool of threads. Invariant: after a turn has called its
- * function, it does not touch the request, because the request may have ended. */
+/*
+ * Runs the work of plug-ins in turns on the pool of threads.
+ *
+ * Invariant: after a turn has called its function, it does not touch the request, because the
+ * request may have ended. So the memory of the turn is its own, and not part of the request.
+ */
 #include "server/admission/turn.h"
 
 #include <errno.h>
@@ -30,6 +34,7 @@ int hfd_admission_take_turn(struct hfd_work_pool *pool, const struct hfd_admissi
 
         if (!turn)
                 return -ENOMEM;
+        /* An expression cannot be interrupted, so a turn may take longer than the pool's steps. */
         *turn = (struct turn){.task = {.step = run_turn,
                                        .owner = hfd_work_owner(user),
                                        .long_step = true},

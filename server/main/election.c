@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/admission/policy/type_check.h"
+#include "server/admission/policy/types/type_check.h"
 #include "server/auth/files.h"
 #include "server/bootstrap_phases.h"
 #include "server/certificates/cluster_ca.h"

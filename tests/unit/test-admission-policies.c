@@ -19,7 +19,7 @@
 #include "server/admission/expressions/expression_run.h"
 #include "server/admission/expressions/value_json.h"
 #include "server/admission/policy/mutation.h"
-#include "server/admission/policy/type_check.h"
+#include "server/admission/policy/types/type_check.h"
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"

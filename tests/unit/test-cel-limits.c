@@ -16,6 +16,8 @@
 
 #include <holdfast/error.h>
 
+#include "cel/values/run.h"
+
 /* `n` times the first text, the second, and `n` times the third. The caller frees it. */
 static char *repeat(const char *before, const char *middle, const char *after, size_t n) {
         char *text = malloc(n * (strlen(before) + strlen(after)) + strlen(middle) + 1);
@@ -72,6 +74,16 @@ static void test_the_characters_of_an_expression_are_limited(void **state) {
                   1);
         free(longest);
         free(longer);
+}
+
+static void test_the_counted_bytes_never_exceed_the_limit(void **state) {
+        for (size_t n = 0; n <= 300; n++) {
+                struct hf__cel_run run = {.bytes_limit = 200};
+                bool fits = hf__cel_reserve(&run, n) && hf__cel_reserve(&run, 20);
+
+                assert_true(run.n_bytes <= run.bytes_limit);
+                assert_int_equal(run.failed, fits ? 0 : HF_E_TOO_LARGE);
+        }
 }
 
 static void test_types_that_double_are_refused(void **state) {
@@ -198,6 +210,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_deep_and_large_expressions_are_refused),
                 cmocka_unit_test(test_the_characters_of_an_expression_are_limited),
+                cmocka_unit_test(test_the_counted_bytes_never_exceed_the_limit),
                 cmocka_unit_test(test_types_that_double_are_refused),
                 cmocka_unit_test(test_the_cost_limit_ends_an_evaluation),
                 cmocka_unit_test(test_large_values_are_refused),

@@ -16,6 +16,7 @@
 #include <holdfast/operator.h>
 
 #include "fake_api_client.h"
+#include "leader/operator_work.h"
 #include "patience.h"
 
 #define THING "things/default/a"
@@ -183,6 +184,48 @@ static void test_it_works_from_the_finalizer_to_the_end(void **state) {
         fake_api_free(api);
 }
 
+static int delete_part(void *ctx, struct hf_operator_work *work, hf_nsec *ret_again) {
+        return hf_operator_delete(work, parts, "a-part");
+}
+
+/* The server of this test knows no selectors, so the first of two owned collections is replaced by
+ * one that has nothing: that of another namespace. */
+static void test_a_collection_that_lacks_an_object_hides_it_in_no_other(void **state) {
+        const struct hf_operator_owned twice[] = {owned, owned};
+        struct fake_api *api = fake_api_new();
+        struct fake_api_client *client = fake_api_client_new(api);
+        struct hf_operator_config config = config_with(&client->base);
+        const struct hf_informer_config elsewhere = {.size = sizeof elsewhere,
+                                                     .client = &client->base,
+                                                     .resource = parts,
+                                                     .ns = "elsewhere"};
+        struct hf_status status = {0};
+        struct hf_operator *op = NULL;
+
+        config.owned = twice;
+        config.n_owned = 2;
+        config.finalizer = NULL;
+        config.finalize = NULL;
+        config.reconcile = delete_part;
+        fake_api_put(api, THING,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"namespace\":"
+                     "\"default\",\"name\":\"a\",\"uid\":\"u-1\"}}");
+        fake_api_put(api, PART,
+                     "{\"apiVersion\":\"v1\",\"kind\":\"Part\",\"metadata\":{\"namespace\":"
+                     "\"default\",\"name\":\"a-part\",\"uid\":\"u-2\",\"ownerReferences\":[{"
+                     "\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"name\":\"a\",\"uid\":\"u-1\","
+                     "\"controller\":true}]}}");
+        assert_int_equal(hf_operator_new(&api->host, &config, &op, &status), 0);
+        hf_informer_free(op->informers[0]);
+        assert_int_equal(hf_informer_new(&api->host, &elsewhere, &op->informers[0]), 0);
+        assert_int_equal(hf_operator_start(op, &status), 0);
+        await(api, PART, NULL);
+        assert_int_equal(hf_operator_stop(op, &status), 0);
+        assert_null(hf_operator_free(op));
+        hf_client_free(&client->base);
+        fake_api_free(api);
+}
+
 /* Leaves out the required member with this number. False: there are fewer. */
 static bool leave_out(struct hf_operator_config *config, int number) {
         switch (number) {
@@ -315,6 +358,7 @@ static void test_a_definition_that_is_none_fails_the_term(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_it_works_from_the_finalizer_to_the_end),
+                cmocka_unit_test(test_a_collection_that_lacks_an_object_hides_it_in_no_other),
                 cmocka_unit_test(test_what_is_missing_is_named),
                 cmocka_unit_test(test_an_object_that_is_gone_is_no_failure),
                 cmocka_unit_test(test_a_definition_that_is_none_fails_the_term),

@@ -108,8 +108,8 @@ const struct hf_status *hf_operator_status(const struct hf_operator_work *work);
 HF_MUST_CHECK int hf_operator_upsert(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name, const char *body);
 /* Deletes an object of this name if it exists and the object of this work is its controller: see
- * hf_owned_delete. Sends no request if the operator watches that collection and its informer does
- * not have the object. */
+ * hf_owned_delete. Sends no request if the operator watches that collection and none of its
+ * informers of that collection has the object. */
 HF_MUST_CHECK int hf_operator_delete(struct hf_operator_work *work, struct hf_resource resource,
                                      const char *name);
 /* The same as hf_operator_upsert for an object that nobody owns: hf_upsert. */

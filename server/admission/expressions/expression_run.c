@@ -3,8 +3,9 @@
  * Evaluates expressions of admission.
  *
  * Invariants: each variable of the policy is evaluated once at most, when it is first read, and
- * costs nothing afterwards. An expression that reads one is suspended on the stack, so the levels
- * of all suspended expressions are counted, and limited.
+ * costs nothing afterwards, as in Kubernetes. A variable may only read those before it, so this
+ * ends. An expression that reads one is suspended on the stack, so the levels of all suspended
+ * expressions are counted, and limited: beyond the limit the thread would run out of stack.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -29,6 +30,8 @@ struct hfd_expression_memo {
         struct hf__cel_value value;
 };
 
+/* The values are not initialized: `made` says which of them are valid, and most expressions read
+ * only one or two. */
 void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_expressions *set,
                              const struct hfd_expression_input *input, uint64_t budget) {
         assert(set);
@@ -52,7 +55,9 @@ static struct hf__cel_value json_value(struct hfd_expression_run *run,
         return json ? hfd_rule_value(&run->arena, NULL, json) : hf__cel_null();
 }
 
-/* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. */
+/* Evaluates a variable of the policy. Its cost is charged to the expression that reads it. A
+ * variable that fails is an error value, and not the end of the run: `has()` and `||` may still
+ * decide. */
 static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
                                           const struct hfd_expression_variable *variable) {
         struct hf__strbuf message = {.max = 400};
@@ -76,6 +81,8 @@ static struct hf__cel_value eval_variable(struct hfd_expression_run *run,
         return hf__cel_error_text(text ? text : "out of memory");
 }
 
+/* The function `find` of the map `variables`. A value is kept even if it is an error, so a variable
+ * that fails is not evaluated again by each expression that reads it. */
 static bool find_variable(const struct hf__cel_map *map, struct hf__cel_value key,
                           struct hf__cel_value *ret_value) {
         /*
@@ -114,6 +121,7 @@ static struct hf__cel_entry variable_at(const struct hf__cel_map *map, size_t i)
         return entry;
 }
 
+/* The map `variables`. Its values are computed when they are read. */
 static struct hf__cel_value variables_value(struct hfd_expression_run *run) {
         size_t n;
 
@@ -183,7 +191,8 @@ static int evaluate_expression(struct hfd_expression_run *run,
 
         if (!is_allowed(run, 0))
                 return -EDQUOT;
-        /* A limit of 0 would mean the default limit. */
+        /* Ends the evaluation soon after the allowance is spent. A limit of 0 would mean the
+         * default limit. */
         if (run->allowance && run->allowance->left < limits.cost)
                 limits.cost = run->allowance->left + 1;
 

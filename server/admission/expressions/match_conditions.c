@@ -4,6 +4,8 @@
  * request at all.
  *
  * Invariant: if any condition is false, the result is NO, even if conditions before it have failed.
+ * As in Kubernetes, a failure says that the condition is not known, and one that is false decides
+ * without it.
  */
 #include "server/admission/expressions/match_conditions.h"
 
@@ -96,7 +98,6 @@ static enum hfd_match conclude_conditions(const struct hfd_match_progress *progr
         return HFD_MATCH_ERROR;
 }
 
-/* Each turn has a run of its own, so the budget of the last one is carried over in progress. */
 /* The work may be divided into turns, each with a run of its own. So progress carries the budget
  * over to the next run. */
 enum hfd_match hfd_match_conditions_go_on(const struct hfd_match_conditions *conditions,

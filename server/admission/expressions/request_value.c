@@ -3,8 +3,8 @@
  * Makes the values of the variables request and namespaceObject, whose types are in
  * resources/expressions/request_types.c. Texts are borrowed from the attributes and the JSON.
  *
- * When the arena is exhausted, a function returns null. The arena remembers it, so the evaluation
- * fails.
+ * When the arena is exhausted, a function returns null. The arena remembers its failure, so the
+ * evaluation fails.
  *
  * Invariant: fields that are empty are left out where Kubernetes' JSON leaves them out, so that
  * has() says the same.

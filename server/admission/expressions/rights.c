@@ -2,7 +2,9 @@
 /*
  * Decides what expressions ask of `authorizer`.
  *
- * Invariant: the authorizer has its index in memory, so a decision never waits.
+ * Invariants: the authorizer has its index in memory, so a decision never waits. The decision is
+ * about the user of the request, after impersonation, unless the expression names a service
+ * account.
  */
 #include "server/admission/expressions/rights.h"
 
@@ -16,9 +18,10 @@
 #include "server/auth/user.h"
 #include "server/authorization/authorizer.h"
 
-#define REASON_MAX 4096
+#define REASON_MAX 4096 /* bytes of the text that reason() of a decision returns */
 
-/* A service account as a user. */
+/* A service account as a user, with the groups that its tokens have. The lengths are those of
+ * struct hfd_user. */
 struct account {
         char name[352];
         char group[128];
@@ -37,6 +40,7 @@ static struct hfd_subject account_subject(struct account *account,
         return (struct hfd_subject){account->name, account->groups, 3};
 }
 
+/* Without a user the request is one of the server's own, which may do everything. */
 static struct hf__cel_decision decide_right(struct hf__cel_run *run, const void *data,
                                             const struct hf__cel_right *right) {
         static const char *const masters[] = {HFD_GROUP_MASTERS};

@@ -5,6 +5,7 @@
  *
  * Invariants: every part that is visited is counted, because values share their parts: a small
  * value can stand for a huge JSON text. The depth is limited as in JSON, and with it the recursion.
+ * A function that fails leaves *ret_json NULL, so its caller frees only what it has made itself.
  */
 #include "server/admission/expressions/value_json.h"
 
@@ -22,6 +23,7 @@
 #include "cel/values/number_text.h"
 #include "cel/values/timestamp.h"
 
+/* A conversion or a check that is under way. */
 struct walk {
         struct hf__strbuf *message;
         size_t n_parts;
@@ -34,7 +36,8 @@ static int refuse_value(struct walk *walk, const char *text, const char *detail)
         return HF_E_INVALID;
 }
 
-/* Counts one more part. 0 or HF_E_INVALID. */
+/* Counts one more part. The value becomes a part of an object, which adds a few levels of its own
+ * to those of the value. 0 or HF_E_INVALID. */
 static int count_part(struct walk *walk) {
         if (++walk->n_parts > HFD_VALUE_PARTS_MAX)
                 return refuse_value(walk, "the value is too large", "");

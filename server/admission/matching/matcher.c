@@ -18,6 +18,7 @@
 #include "server/resources/label_selector.h"
 #include "server/resources/rows/resource_table.h"
 
+/* An empty selector selects everything, so it is as good as none, and then nothing is looked up. */
 static const struct hf__json *selector_of(const struct hf__json *json, const char *key) {
         const struct hf__json *selector = hf__json_get(json, key);
 
@@ -142,6 +143,8 @@ static enum hfd_matcher_result match_namespace(const struct hfd_matcher *matcher
 
 /* ---- the request ---- */
 
+/* As in Kubernetes, the labels of either the new or the old object are enough: otherwise a user
+ * could evade a webhook by a write that removes the label. */
 static bool match_object(const struct hfd_matcher *matcher,
                          const struct hfd_admission_attributes *of, const struct hf__json *object) {
         const struct hf__json *selector = matcher->object_selector;

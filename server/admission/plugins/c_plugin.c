@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server's side of <holdfast/admission.h>. Invariant: the code, the texts and the object that a
- * plug-in returns are checked like a webhook's response. */
+/*
+ * The server's side of <holdfast/admission.h>: loads plug-ins from shared objects, and asks them as
+ * plug-ins of the chain.
+ *
+ * Invariants: the code, the texts and the object that a plug-in returns are checked like a
+ * webhook's response, because a mistake of a plug-in must not store an object that no client can
+ * read. A shared object is never unloaded: it may have threads and exit handlers, which the server
+ * cannot end.
+ */
 #include "server/admission/plugins/c_plugin.h"
 
 #include <assert.h>
@@ -18,7 +25,7 @@
 #include "server/auth/trusted_path.h"
 #include "server/auth/user.h"
 
-#define SYSTEM_USER "system:apiserver"
+#define SYSTEM_USER "system:apiserver" /* the user of the server's own requests */
 
 struct hfd_c_plugin {
         const struct hf_admission *of; /* of the shared object, which is never unloaded */
@@ -55,12 +62,15 @@ int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                 return r;
         /* Loads the very file that was checked, even if the path names another file by now. */
         (void)snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
+        /* RTLD_NOW: a function that is missing makes the start fail, and not a later request.
+         * RTLD_LOCAL: two plug-ins may have functions of the same name. */
         void *library = dlopen(by_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
         const char *reason = library ? NULL : dlerror();
         (void)close(fd);
         if (!library)
                 return hf_fail(reterr_status, HF_E_INVALID, "cannot load %s: %s", path,
                                reason ? reason : "unknown error");
+        /* C has no cast from an object pointer to a function pointer. POSIX allows this form. */
         *(void **)&open_plugin = dlsym(library, HF_ADMISSION_OPEN);
         if (!open_plugin)
                 return hf_fail(reterr_status, HF_E_INVALID,
@@ -94,6 +104,8 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
                              of->subresource, hfd_admission_operation_name(of->operation));
 }
 
+/* A refusal must not look like a success, so any other code becomes 403, which is the code with
+ * which the built-in plug-ins of kube-apiserver refuse. */
 static void refuse_request(struct hfd_admission *a, const char *name,
                            const struct hf_admission_response *reply) {
         int code = reply->code < 400 || reply->code > 599 ? 403 : reply->code;
@@ -108,7 +120,8 @@ static void refuse_request(struct hfd_admission *a, const char *name,
         hfd_admission_refuse(a, &response);
 }
 
-/* Replaces the object by the changed one. False: response is the error. */
+/* Replaces the object by the changed one. A delete has no object to replace, so the plug-in that
+ * returns one has a mistake. False: response is the error. */
 static bool take_object(struct hfd_admission *a, const char *name,
                         const struct hf_admission_response *reply, struct hfd_response *response) {
         struct hf__json *object = NULL;
@@ -156,6 +169,11 @@ static void act_on_response(struct hfd_admission *a, const char *name,
                 hfd_admission_next(a);
 }
 
+/*
+ * Calls one function of the plug-in, and acts on its response. Objects are passed as JSON text,
+ * which costs a print and a parse for each call. In return a plug-in does not depend on the structs
+ * of the server, and works with later versions of it.
+ */
 static void ask_plugin(struct hfd_c_plugin *plugin, struct hfd_admission *a,
                        void (*function)(void *ctx, const struct hf_admission_request *request,
                                         struct hf_admission_response *reply)) {

@@ -2,9 +2,11 @@
 /*
  * Compiles admission policies and their bindings into what evaluations use.
  *
- * Invariant: a policy that an older or a newer server has stored may have mistakes that today's
- * validation refuses. Such a mistake becomes an error of the evaluation; it never makes the policy
- * disappear.
+ * Invariants: a policy that an older or a newer server has stored may have mistakes that today's
+ * validation refuses. Such a mistake becomes an error of the evaluation, for which the policy has a
+ * failurePolicy; it never makes the policy disappear, because then everything that the policy
+ * forbids would be allowed. A text without a copy points into the JSON of the policy or the
+ * binding, which therefore lives as long.
  */
 #include "server/admission/policy/compiled_policy.h"
 
@@ -19,8 +21,9 @@
 #include "base/json.h"
 #include "server/resources/objects/object.h"
 
-static const char spaces[] = " \t\n\v\f\r";
+static const char spaces[] = " \t\n\v\f\r"; /* the ASCII part of what Go's strings.TrimSpace cuts */
 
+/* A member that is missing, or no text, counts as empty, as the zero value of a Go string. */
 static const char *text_of(const struct hf__json *object, const char *name) {
         const char *text = hf__json_string(object, name);
 
@@ -51,6 +54,8 @@ static int compile_variables(struct hfd_policy *policy, const struct hf__json *s
         return 0;
 }
 
+/* In the next three functions one element is added, so that calloc does not return NULL for an
+ * empty list. */
 static int compile_validations(struct hfd_policy *policy, const struct hf__json *list) {
         unsigned features = features_of(policy);
         int r = 0;
@@ -77,6 +82,7 @@ static int compile_validations(struct hfd_policy *policy, const struct hf__json 
         return r;
 }
 
+/* A valueExpression that is null leaves its annotation out, so null is a valid result. */
 static int compile_annotations(struct hfd_policy *policy, const struct hf__json *list) {
         int r = 0;
 
@@ -94,6 +100,8 @@ static int compile_annotations(struct hfd_policy *policy, const struct hf__json 
         return r;
 }
 
+/* An ApplyConfiguration makes an Object, a JSONPatch a list of operations. The type of the result
+ * is checked here, so that a policy with the wrong one fails before it changes anything. */
 static int compile_mutations(struct hfd_policy *policy, const struct hf__json *list) {
         int r = 0;
 
@@ -116,6 +124,8 @@ static int compile_mutations(struct hfd_policy *policy, const struct hf__json *l
         return r;
 }
 
+/* A variable is compiled before the expressions that may name it. Match conditions have fewer
+ * features, because Kubernetes evaluates them without the variables. */
 static int compile_policy(struct hfd_policy *policy, const struct hf__json *spec) {
         const struct hf__json *params = hf__json_get(spec, "paramKind");
         unsigned conditions = HFD_EXPRESSION_AUTHORIZER;
@@ -175,6 +185,8 @@ struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy) {
         return policy;
 }
 
+/* Any thread may drop the last reference. The sequentially consistent subtraction makes the other
+ * threads' last uses happen before the policy is freed. */
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy) {
         assert(!policy || atomic_load_explicit(&policy->refs, memory_order_relaxed) > 0);
         if (!policy || atomic_fetch_sub(&policy->refs, 1) > 1)
@@ -192,6 +204,8 @@ struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy) {
 
 /* ---- bindings ---- */
 
+/* Actions that this server does not know are left out. The list itself is kept as JSON, because the
+ * audit annotation shows it as the binding has it. */
 static unsigned actions_of(const struct hf__json *list) {
         return (hf__json_has_element(list, "Deny") ? HFD_POLICY_DENY : 0U) |
                (hf__json_has_element(list, "Warn") ? HFD_POLICY_WARN : 0U) |

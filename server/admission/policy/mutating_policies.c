@@ -24,7 +24,7 @@
 #include "server/admission/webhooks/refusal.h"
 #include "server/resources/response.h"
 
-#define MESSAGE_MAX (16U << 10)
+#define MESSAGE_MAX (16U << 10) /* bytes of a message, with the texts of a policy in it */
 
 /* The state that is kept for the second round. */
 struct rounds {
@@ -47,6 +47,8 @@ struct mutating {
         int r;                   /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
 };
 
+/* After the allowance is spent, evaluations fail without having decided anything. Such a failure
+ * must not deny the request, which is evaluated again on the pool. */
 static bool is_over(const struct mutating *m) {
         return m->r != 0 || (m->c->allowance && m->c->allowance->spent);
 }
@@ -58,6 +60,8 @@ static const struct hf__json *current_object(const struct mutating *m) {
 
 /* ---- failures ---- */
 
+/* A policy has failed, which denies the request, unless its failurePolicy is Ignore. `before` and
+ * `why` are the message. All failures are causes of the response; the first one is its message. */
 static void fail_policy(struct mutating *m, const char *reason, const char *before,
                         const struct hf__strbuf *why) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
@@ -100,6 +104,7 @@ static void require_others(struct mutating *m) {
         rounds->invoked = hf__json_free(rounds->invoked);
 }
 
+/* The evaluation may run again, if something else changes the object later. */
 static void add_invoked(struct mutating *m, const char *key) {
         if (!m->rounds.invoked)
                 m->rounds.invoked = hf__json_object();
@@ -122,6 +127,7 @@ static char *key_of(const struct mutating *m, const struct hf__json *params) {
 
 /* ---- one evaluation of a policy ---- */
 
+/* The conditions see the changes of the policies before this one, as in Kubernetes. */
 static enum hfd_match check_conditions(struct mutating *m, const struct hf__json *params) {
         struct hfd_expression_input input = hfd_policy_case_input(m->c, params, false);
         struct hf__strbuf message = {.max = MESSAGE_MAX};
@@ -140,9 +146,9 @@ static enum hfd_match check_conditions(struct mutating *m, const struct hf__json
         return match;
 }
 
-/*
- * Replaces the object by the changed one, which has the version of the rules and is converted back.
- */
+/* Replaces the object by the changed one, which is consumed. It has the version of the rules, and
+ * is converted back. 0; -ENOMEM, also if it cannot be converted, and then c->failure says why; or
+ * -EAGAIN: a webhook must convert it first. */
 static int replace_object(struct mutating *m, struct hf__json *changed) {
         struct hf__json *back = changed;
         int r = 0;
@@ -197,6 +203,8 @@ static void apply_mutation(struct mutating *m, const struct hfd_policy_mutation 
         hf__strbuf_done(&message);
 }
 
+/* Runs the mutations for one of the params. m->changed says meanwhile whether this evaluation has
+ * changed the object: its own change must not make it run again, but those of others must. */
 static void evaluate_mutations(struct mutating *m, const struct hf__json *params) {
         bool reinvoked = m->c->a->reinvoked;
         bool changed = m->changed;

@@ -4,7 +4,8 @@
  * server-side apply does, or a JSON patch. The messages are those of kube-apiserver.
  *
  * Invariant: after a failure, and after a JSON patch whose test fails, the object is as it was,
- * because changes are made to a copy.
+ * because changes are made to a copy. With the failurePolicy Ignore the request goes on with that
+ * object, and half a change would be stored.
  */
 #include "server/admission/policy/mutation.h"
 
@@ -62,6 +63,7 @@ static void find_atomic(const struct hfd_schema *schema, const struct hf__json *
         }
 }
 
+/* The list of paths in the message is cut, because a configuration may have any number of them. */
 static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json *config,
                          struct hf__strbuf *message) {
         struct hf__strbuf path = {.max = 4096};
@@ -78,7 +80,11 @@ static int refuse_atomic(const struct hfd_resource *kind, const struct hf__json 
         return message->n > 0 ? HF_E_INVALID : 0;
 }
 
-/* Brings the configuration into the form of the kind, and checks it. */
+/*
+ * Brings the configuration into the form of the kind, and checks it. The set of fields is not used:
+ * a policy becomes the owner of no field. It is made because that finds list elements with the same
+ * keys, which hfd_merge must not get.
+ */
 static int check_config(const struct hfd_resource *kind, struct hf__json *config,
                         struct hf__arena *scratch, struct hf__strbuf *message) {
         struct hf__strbuf why = {.max = 1024};
@@ -105,6 +111,8 @@ static int check_config(const struct hfd_resource *kind, struct hf__json *config
         return r;
 }
 
+/* The expression makes an Object without apiVersion and kind. A configuration has both, so they are
+ * those of the version that the policy sees. */
 static int merge_configuration(const struct hfd_resource *kind, struct hf__cel_value value,
                                struct hf__json **object, struct hf__strbuf *message) {
         char api_version[HFD_API_VERSION_MAX];
@@ -205,6 +213,8 @@ static int refuse_item(struct hf__cel_value item, struct hf__strbuf *message) {
         return HF_E_INVALID;
 }
 
+/* The limit is the one for the JSON patches of clients. An expression can make a list of any length
+ * within its budget. */
 static int make_patch(struct hf__cel_value value, struct hf__json *patch,
                       struct hf__strbuf *message) {
         int r = 0;
@@ -261,10 +271,12 @@ static int apply_patch(struct hf__cel_value value, struct hf__json **object,
         return r;
 }
 
+/* The compiler has checked the type of the expression. In CEL null is assignable to the type of any
+ * object, so the value may still be null. */
 int hfd_mutation_apply(const struct hfd_resource *kind, bool apply, struct hf__cel_value value,
                        struct hf__json **object, struct hf__strbuf *reterr_message) {
         assert(*object);
-        if (apply && value.kind != HF__CEL_OBJECT) { /* null, which the compiler accepts */
+        if (apply && value.kind != HF__CEL_OBJECT) {
                 hf__strbuf_printf(reterr_message,
                                   "unsupported return type from ApplyConfiguration expression: %s",
                                   hf__cel_type_name(hf__cel_value_type(value)));

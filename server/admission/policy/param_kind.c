@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the kind of params, which may be built in or custom. Invariant: a kind that is not served
- * now may be served later, so nothing is remembered. */
+/*
+ * Finds the kind of params, which may be built in or custom.
+ *
+ * Invariant: a kind that is not served now may be served later, or served in another version, so
+ * nothing is remembered. Built-in kinds come first, as for the paths of requests.
+ */
 #include "server/admission/policy/param_kind.h"
 
 #include <string.h>
@@ -10,6 +14,7 @@
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/rows/resource_table.h"
 
+/* A row without storage, such as that of a review, has no objects that could be params. */
 static bool is_kind(const struct hfd_resource *row, const char *group, size_t n_group,
                     const char *version, const char *kind) {
         return strlen(row->group) == n_group && memcmp(row->group, group, n_group) == 0 &&

@@ -2,8 +2,9 @@
 /*
  * The view of a request that policies have.
  *
- * Invariant: objects are converted only if a rule has matched another version (matchPolicy
- * Equivalent); otherwise expressions read the objects of the admission themselves.
+ * Invariants: objects are converted only if a rule has matched another version (matchPolicy
+ * Equivalent); otherwise expressions read the objects of the admission themselves, without a copy.
+ * namespaceObject is looked up once for all policies, so that their expressions see the same one.
  */
 #include "server/admission/policy/policy_case.h"
 
@@ -18,7 +19,7 @@
 #include "server/pool/work_pool.h"
 #include "server/resources/response.h"
 
-#define MESSAGE_MAX (16U << 10)
+#define MESSAGE_MAX (16U << 10) /* bytes of the message of a refusal */
 
 void hfd_policy_case_init(struct hfd_policy_case *c, struct hfd_admission *a,
                           struct hfd_cacher *cacher, struct hfd_expression_allowance *allowance) {
@@ -41,6 +42,8 @@ void hfd_policy_case_done(struct hfd_policy_case *c) {
         c->ns = hf__json_free(c->ns);
 }
 
+/* Another thread than the pool's does not look at the clock: the allowance ends its work within
+ * milliseconds. */
 int hfd_policy_case_may_go_on(const struct hfd_policy_case *c) {
         if (!c->task)
                 return 0;
@@ -50,6 +53,8 @@ int hfd_policy_case_may_go_on(const struct hfd_policy_case *c) {
         return hf_now(hf_host_clock(c->host)) < c->a->of.deadline ? 0 : HF_E_TIMEOUT;
 }
 
+/* The attributes of a request for a Namespace have its own name as their namespace. As in
+ * Kubernetes, namespaceObject is null all the same, because the kind is cluster-scoped. */
 static bool is_namespace(const struct hfd_admission_attributes *of) {
         return strcmp(of->resource->plural, "namespaces") == 0 && !of->resource->group[0];
 }
@@ -118,6 +123,7 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
         assert(c->a && ret_as);
         enum hfd_matcher_result result;
 
+        /* Most policies are for other resources. This check compares neither names nor labels. */
         *ret_as = c->a->of.resource;
         if (!hfd_matcher_may_match(matcher, &c->a->of))
                 return HFD_MATCHER_NO;
@@ -130,7 +136,8 @@ enum hfd_matcher_result hfd_policy_case_match(struct hfd_policy_case *c,
         return result;
 }
 
-/* The name of the object, or its generateName. */
+/* The name for messages. A create may have the name only in the object, or no name yet but a
+ * generateName. */
 static const char *name_of(const struct hfd_admission *a) {
         const char *name = a->of.name;
 

@@ -2,8 +2,10 @@
 /*
  * Builds the index of policies.
  *
- * Invariant: an object with the same revision as in the old index has not changed, so its compiled
- * form is used again.
+ * Invariants: an object with the same name and revision as in the old index has not changed, so its
+ * compiled form is used again. To compile costs far more than all else here, and one change of a
+ * policy would otherwise compile all others. An object that cannot be parsed is left out: its
+ * absence must not keep the index from being renewed.
  */
 #include "server/admission/policy/policy_index.h"
 
@@ -55,6 +57,8 @@ static int grow_array(void *array_pointer, size_t n, size_t *space) {
         return 0;
 }
 
+/* The name is compared, too, because one transaction of the store may write several objects, which
+ * then have the same revision. */
 static bool is_same(const struct hfd_object *object, const char *name, uint64_t revision) {
         return object->revision == revision && strcmp(hfd_object_name(object), name) == 0;
 }
@@ -72,6 +76,8 @@ static struct hfd_policy *find_policy(const struct hfd_policy_index *old,
         return NULL;
 }
 
+/* Adds a policy, shared with the old index if possible. 0, also for an object that is left out, or
+ * -ENOMEM. */
 static int add_policy(struct builder *b, const struct hfd_object *object) {
         struct hfd_policy *policy = find_policy(b->old, object);
         int r = grow_array(&b->policies, b->n_policies, &b->policies_space);
@@ -104,7 +110,11 @@ static int add_binding(struct builder *b, const struct hfd_object *object) {
         return r > 0 ? 0 : r;
 }
 
-/* Adds all objects of a kind. */
+/*
+ * Adds all objects of a kind, in the order of their names. The snapshots of policies and bindings
+ * are not of the same moment. A binding that comes before its policy, or the reverse, has no effect
+ * until the next run of the feed, which the later change causes.
+ */
 static int add_objects(struct builder *b, const char *plural,
                        int (*add)(struct builder *b, const struct hfd_object *object)) {
         static const struct hfd_scope all = {.prefix = ""};
@@ -123,6 +133,8 @@ static int add_objects(struct builder *b, const char *plural,
         return r;
 }
 
+/* By policy, then by name. So the order of evaluation does not depend on the order of changes, and
+ * a request that two bindings deny always gets the same message. */
 static int compare_bindings(const void *a, const void *b) {
         const struct hfd_policy_binding *const *x = a;
         const struct hfd_policy_binding *const *y = b;
@@ -147,7 +159,7 @@ static size_t first_binding(const struct hfd_policy_index *index, const char *po
         return low;
 }
 
-/* Gives each policy its bindings. */
+/* Gives each policy its bindings, which are neighbours in the sorted list. */
 static int make_hooks(struct builder *b) {
         struct hfd_policy_index *index = b->index;
 

@@ -28,9 +28,9 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* What a search takes from the allowance of the request (expression_run.h). The search is not free,
- * because many params, or large ones, keep the thread for milliseconds. */
-#define COST_OF_LOOK   8 /* to match the labels of one object */
+/* A search takes this from the allowance of the request (expression_run.h). It is not free, because
+ * many params, or large ones, keep the thread for milliseconds. */
+#define COST_OF_MATCH  8 /* to match the labels of one object */
 #define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes, for parsing */
 
 /* Prints the kind as Go does, for messages. */
@@ -149,7 +149,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
                 if (!selectable)
                         r = -ENOMEM;
                 if (r == 0)
-                        r = pay_cost(search, COST_OF_LOOK);
+                        r = pay_cost(search, COST_OF_MATCH);
                 if (r == 0 &&
                     hfd_label_selector_matches(selector, hf__json_get(selectable, "labels")))
                         r = add_object(search, object);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plug-ins of policies.
+ * The plug-ins of policies: they keep the index of policies, and evaluate it for each request that
+ * a policy may apply to, at once or in a turn on the pool.
  *
  * Invariants: an attempt has no effect on the admission until it is complete, so it can start over:
  * on the pool, or when the webhook of the kind has converted an object to the version that a
@@ -36,7 +37,8 @@ struct hfd_policy_plugin {
         struct hfd_policy_index *index; /* owned reference, guarded by mu; NULL: not known yet */
 };
 
-/* A reference to the index; NULL: there is none. */
+/* A reference to the index; NULL: there is none. The lock is held only to take the reference, so a
+ * request that is evaluated does not keep refresh_index waiting. */
 static struct hfd_policy_index *get_index(struct hfd_policy_plugin *plugin) {
         struct hfd_policy_index *index = NULL;
 
@@ -154,6 +156,8 @@ static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         return HFD_WORK_DONE;
 }
 
+/* The webhook of the kind has responded. Any thread may call this, also one that serves others, so
+ * the next attempt has an allowance again. */
 static void resume_request(void *ctx) {
         struct turn turn = *(struct turn *)ctx;
 

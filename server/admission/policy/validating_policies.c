@@ -3,9 +3,10 @@
  * ValidatingAdmissionPolicies: each policy whose rules match the request is evaluated once for each
  * of its bindings that also match, and for each of the binding's params.
  *
- * Invariants: texts are those of kube-apiserver. Only the first refusal counts; the others still
- * warn and audit. Match conditions, validations and annotations have budgets of their own for each
- * evaluation of a policy.
+ * Invariants: texts are those of kube-apiserver. Only the first refusal becomes the response, but
+ * the evaluation goes on after it, because later bindings may still warn and audit. Match
+ * conditions, validations and annotations have budgets of their own for each evaluation of a
+ * policy, so expensive conditions do not make a validation fail.
  */
 #include "server/admission/policy/validating_policies.h"
 
@@ -20,11 +21,11 @@
 #include "server/admission/policy/policy_params.h"
 #include "server/resources/response.h"
 
-#define MESSAGE_MAX            (16U << 10)
-#define MESSAGE_EXPRESSION_MAX 5120  /* bytes of what a messageExpression makes */
-#define ANNOTATION_MAX         10240 /* bytes of the value of an annotation */
+#define MESSAGE_MAX            (16U << 10) /* bytes of a message, with a policy's texts in it */
+#define MESSAGE_EXPRESSION_MAX 5120        /* bytes of what a messageExpression makes */
+#define ANNOTATION_MAX         10240       /* bytes of the value of an annotation */
 
-static const char spaces[] = " \t\n\v\f\r";
+static const char spaces[] = " \t\n\v\f\r"; /* the ASCII part of what strings.TrimSpace cuts */
 
 /* The state of a request. */
 struct validating {
@@ -39,12 +40,15 @@ struct validating {
         int r;                    /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
 };
 
+/* After the allowance is spent, evaluations fail without having decided anything. Such a failure
+ * must not deny the request, which is evaluated again on the pool. */
 static bool is_over(const struct validating *v) {
         return v->r != 0 || (v->c->allowance && v->c->allowance->spent);
 }
 
 /* ---- actions after a decision ---- */
 
+/* The reason and the message are of the first denial, in the order of policies and bindings. */
 static void deny_request(struct validating *v, const char *reason, const char *message) {
         if (v->denied)
                 return;
@@ -68,6 +72,9 @@ static void add_warning(struct validating *v, const char *message) {
         hf__strbuf_done(&text);
 }
 
+/* Number i is the index in the policy's validations. As in Kubernetes, the value is a list that has
+ * only one failure, and of all failures of a request the first one stays, because the first value
+ * of a key does (hfd_admission_annotate). */
 static void add_audit_failure(struct validating *v, size_t i, const char *message) {
         struct hf__strbuf text = {.max = MESSAGE_MAX};
 
@@ -228,6 +235,9 @@ static void add_annotation(struct validating *v, const char *key, const char *te
                 v->r = -ENOMEM;
 }
 
+/* Evaluates the annotation number i. As in Kubernetes, a failure denies at once, whatever the
+ * actions of the binding are; only a spent budget follows the actions. false: as for
+ * run_validation. */
 static bool run_annotation(struct validating *v, struct hfd_expression_run *run, size_t i) {
         const struct hfd_policy_annotation *annotation = &v->policy->annotations[i];
         struct hf__strbuf message = {.max = MESSAGE_MAX};
@@ -253,6 +263,7 @@ static bool run_annotation(struct validating *v, struct hfd_expression_run *run,
         return r != HF_E_TOO_LARGE && !is_over(v);
 }
 
+/* Each of the params has a budget of its own, so many params do not make the last ones fail. */
 static enum hfd_match check_conditions(struct validating *v, const struct hf__json *params) {
         struct hfd_expression_input input = hfd_policy_case_input(v->c, params, false);
         struct hf__strbuf message = {.max = MESSAGE_MAX};
@@ -364,7 +375,8 @@ static void run_policy(struct validating *v, const struct hfd_policy_hook *hook)
         hf__strbuf_done(&message);
 }
 
-/* The code of the Status with this reason. */
+/* The code of the Status with this reason. Invalid becomes 422, and so does a reason that only
+ * another version of the server accepts. */
 static int code_of(const char *reason) {
         if (strcmp(reason, "Forbidden") == 0)
                 return 403;

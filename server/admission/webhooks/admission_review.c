@@ -4,7 +4,9 @@
  *
  * Invariants: the type of each member that a webhook sends is checked before the member is read. A
  * response and its patch must be valid UTF-8; of members with the same key only the last one is
- * kept, as in the bodies of clients. The messages are those of kube-apiserver.
+ * kept, as in the bodies of clients. A webhook is trusted to decide, but not to be correct: without
+ * these checks its mistakes would get into objects and responses. The messages are those of
+ * kube-apiserver.
  */
 #include "server/admission/webhooks/admission_review.h"
 
@@ -49,6 +51,8 @@ static void put_optional(struct hf__strbuf *out, const char *key, const char *te
         put_text(out, key, text);
 }
 
+/* Appends a member that is null if there is no object, as in Go, where omitempty has no effect on a
+ * struct such as RawExtension. */
 static void put_json(struct hf__strbuf *out, const char *key, const struct hf__json *json) {
         hf__strbuf_printf(out, ",\"%s\":", key);
         if (json)
@@ -58,7 +62,8 @@ static void put_json(struct hf__strbuf *out, const char *key, const struct hf__j
 }
 
 /* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
- * than once; it is printed at its first place, with all its values. */
+ * than once; it is printed at its first place, with all its values. Each key is compared with all
+ * others, which costs little, because HFD_USER_EXTRA limits them. */
 static void put_extra(struct hf__strbuf *out, const struct hfd_requester *user) {
         const char *end = user->extra + user->n_extra, *comma = "";
 
@@ -113,6 +118,8 @@ static void put_user(struct hf__strbuf *out, const struct hfd_requester *user) {
         hf__strbuf_putc(out, '}');
 }
 
+/* The body of a subresource that has a kind of its own, such as Scale, is not converted: then only
+ * the resource is that of the row `as`, and the kind is that of the body. */
 void hfd_admission_review_print(struct hf__strbuf *out, const char *uid,
                                 const struct hfd_admission_attributes *of,
                                 const struct hfd_resource *as, const struct hf__json *object,
@@ -180,11 +187,13 @@ static bool is_list_of_texts(const struct hf__json *json) {
         return true;
 }
 
-/* Checks the types of the members of the response. */
+/* Checks the types of the members of the response. In Go a member that is null keeps its zero
+ * value, so null is as good as no member. The texts name Go's types, which users know from
+ * Kubernetes. */
 static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         static const struct {
                 const char *name, *type;
-                bool (*is)(const struct hf__json *json);
+                bool (*has_type)(const struct hf__json *json);
         } members[] = {{"uid", "types.UID", hf__json_is_string},
                        {"allowed", "bool", hf__json_is_bool},
                        {"status", "v1.Status", hf__json_is_object},
@@ -196,7 +205,7 @@ static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_R
 
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
                 const struct hf__json *member = hf__json_get(response, members[i].name);
-                if (is_absent(member) || members[i].is(member))
+                if (is_absent(member) || members[i].has_type(member))
                         continue;
                 (void)snprintf(field, sizeof field, "response.%s", members[i].name);
                 return refuse_type(why, field, members[i].type);
@@ -204,7 +213,8 @@ static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_R
         return 0;
 }
 
-/* Checks the uid, then the type of the review. */
+/* Checks the uid, then the type of the review: the order decides which message a response gets that
+ * has neither. The uid shows that the response is for this request. */
 static int check_identity(const struct hf__json *json, const char *uid,
                           char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *found = hf__json_string(json, "response.uid"),

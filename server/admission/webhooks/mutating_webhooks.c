@@ -240,7 +240,7 @@ static void on_called(struct hfd_webhook_call *call) {
 
 /* Describes the call of the webhook at run->i, if its rules name the request. False: response is
  * the error, or a conversion is wanted. */
-static bool describe_change(struct run *run, struct hfd_response *response) {
+static bool describe_call(struct run *run, struct hfd_response *response) {
         assert(run->index && run->i < run->index->n && !run->is_described && !run->converted);
         const struct hfd_webhook *hook = run->index->items[run->i];
         struct hfd_admission *a = run->a;
@@ -277,7 +277,7 @@ static bool describe_change(struct run *run, struct hfd_response *response) {
  * allowance is spent, or a conversion is wanted. */
 static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, bool *ret_applies,
                          struct hfd_response *response) {
-        if (!run->is_described && !describe_change(run, response))
+        if (!run->is_described && !describe_call(run, response))
                 return false;
         if (!run->is_described)
                 return true;

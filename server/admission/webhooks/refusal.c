@@ -78,6 +78,7 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
         add_details(response, hf__json_get(status, "details"));
 }
 
+/* As in Go's apierrors.NewInternalError, `why` is also a cause of the Status. */
 void hfd_refusal_internal(struct hfd_response *response, const char *why) {
         const struct hfd_details details = {.cause_reason = "", .cause_text = why};
         char text[MESSAGE_MAX];
@@ -86,6 +87,8 @@ void hfd_refusal_internal(struct hfd_response *response, const char *why) {
         hfd_response_status(response, HF_E_INVALID, 500, "InternalError", text, &details);
 }
 
+/* A failure with another code than 500, such as 429, tells the client what to do, so the response
+ * shares it. */
 void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
                             const char *why) {
         if (!failure) {

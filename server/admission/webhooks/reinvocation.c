@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records which mutating webhooks must be called again (reinvocationPolicy). Invariant: a webhook
- * that is due stays due. */
+/*
+ * Records which mutating webhooks must be called again (reinvocationPolicy).
+ *
+ * Invariant: a webhook that is due stays due. There are only two rounds, so its call in the second
+ * one is its last.
+ */
 #include "server/admission/webhooks/reinvocation.h"
 
 #include <assert.h>
@@ -36,10 +40,8 @@ void hfd_reinvocation_object_changed(struct hfd_reinvocation *reinvocation) {
 void hfd_reinvocation_called(struct hfd_reinvocation *reinvocation, size_t i, bool reinvocable,
                              bool changed) {
         assert(i < reinvocation->n);
-        if (changed) {
-                reinvocation->changed = true;
+        if (changed)
                 hfd_reinvocation_object_changed(reinvocation);
-        }
         reinvocation->earlier[i] |= reinvocable;
 }
 

@@ -9,16 +9,16 @@
 #include <stddef.h>
 
 struct hfd_reinvocation {
-        size_t n;
-        bool changed; /* a webhook has changed the object in the first round */
+        size_t n; /* webhooks; both arrays have an element for each */
         /* Owned; it was called, is reinvocable, and the object has not changed since. */
         bool *earlier;
-        bool *due; /* owned */
+        bool *due; /* owned; it is called in the second round */
 };
 /* n: webhooks. 0 or -ENOMEM. */
 int hfd_reinvocation_init(struct hfd_reinvocation *reinvocation, size_t n);
 void hfd_reinvocation_done(struct hfd_reinvocation *reinvocation);
-/* The i-th webhook was called. */
+/* The i-th webhook was called. reinvocable: its reinvocationPolicy is IfNeeded. changed: its
+ * response has changed the object. */
 void hfd_reinvocation_called(struct hfd_reinvocation *reinvocation, size_t i, bool reinvocable,
                              bool changed);
 /* Another plug-in has changed the object since the last webhook was called. */

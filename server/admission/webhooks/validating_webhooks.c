@@ -32,7 +32,7 @@ struct run {
         bool is_described; /* it has an item, whose conditions are next */
         /* Immutable while calls run. */
         size_t n;
-        struct one {
+        struct item {
                 struct hfd_webhook_call call; /* first member: on_called casts it back */
                 struct run *run;
                 size_t i;
@@ -79,8 +79,8 @@ static void drop_pending(struct run *run) {
 }
 
 static void on_called(struct hfd_webhook_call *call) {
-        struct one *one = (struct one *)call;
-        struct run *run = one->run;
+        struct item *item = (struct item *)call;
+        struct run *run = item->run;
         bool refuses = hfd_webhook_call_refuses(call);
         char key[100];
 
@@ -91,36 +91,36 @@ static void on_called(struct hfd_webhook_call *call) {
         } else if (call->outcome == HFD_WEBHOOK_FAILED) {
                 (void)snprintf(key, sizeof key,
                                "failed-open.validating.webhook.admission.k8s.io/round_0_index_%zu",
-                               one->i);
+                               item->i);
                 hfd_admission_annotate(run->a->notes, key, call->hook->name);
         }
         pthread_mutex_unlock(&run->mu);
         drop_pending(run);
 }
 
-static void drop_item(struct one *one) {
-        one->converted = hf__json_free(one->converted);
-        hfd_webhook_call_done(&one->call);
+static void drop_item(struct item *item) {
+        item->converted = hf__json_free(item->converted);
+        hfd_webhook_call_done(&item->call);
 }
 
 /* Fills the objects of a call in the form that its webhook sees. False: response is the error, or a
  * conversion is wanted. */
-static bool set_objects(struct one *one, struct hfd_response *response) {
-        struct hfd_webhook_call *call = &one->call;
+static bool set_objects(struct item *item, struct hfd_response *response) {
+        struct hfd_webhook_call *call = &item->call;
         struct hfd_admission *a = call->a;
         const struct hfd_admission_attributes *of = &a->of;
         int r = 0;
 
         call->object = a->object;
         if (call->as != of->resource && of->kind == of->resource && call->object) {
-                r = hfd_admission_form(a, of->resource, call->as, call->object, &one->converted);
-                call->object = one->converted;
+                r = hfd_admission_form(a, of->resource, call->as, call->object, &item->converted);
+                call->object = item->converted;
         }
         if (r == 0)
                 r = hfd_webhook_call_see(call);
         if (r == 0)
                 return true;
-        drop_item(one);
+        drop_item(item);
         if (r == -ENOMEM)
                 hfd_response_no_memory(response);
         else if (r != -EAGAIN)
@@ -132,24 +132,24 @@ static bool set_objects(struct one *one, struct hfd_response *response) {
 
 /* Describes the call of the webhook at run->at, if its rules name the request. False: response is
  * the error, or a conversion is wanted. */
-static bool describe_change(struct run *run, struct hfd_response *response) {
+static bool describe_call(struct run *run, struct hfd_response *response) {
         struct hfd_webhooks *webhooks = run->webhooks;
         const struct hfd_webhook *hook = run->index->items[run->at];
         struct hfd_admission *a = run->a;
-        struct one *one = &run->items[run->n];
+        struct item *item = &run->items[run->n];
         const struct hfd_resource *as;
         enum hfd_matcher_result match = hfd_matcher_match(&hook->matcher, &a->of, a->object,
                                                           webhooks->config.cacher, &as, response);
 
         if (match != HFD_MATCHER_YES)
                 return match == HFD_MATCHER_NO;
-        *one = (struct one){.run = run, .i = run->n};
-        one->call = (struct hfd_webhook_call){.webhooks = webhooks,
-                                              .hook = hook,
-                                              .a = a,
-                                              .as = as,
-                                              .done = on_called};
-        run->is_described = set_objects(one, response);
+        *item = (struct item){.run = run, .i = run->n};
+        item->call = (struct hfd_webhook_call){.webhooks = webhooks,
+                                               .hook = hook,
+                                               .a = a,
+                                               .as = as,
+                                               .done = on_called};
+        run->is_described = set_objects(item, response);
         return run->is_described;
 }
 
@@ -158,20 +158,20 @@ static bool describe_change(struct run *run, struct hfd_response *response) {
 static bool select_hooks(struct run *run, struct hfd_webhook_effort *effort,
                          struct hfd_response *response) {
         for (; run->index && run->at < run->index->n; run->at++) {
-                struct one *one = &run->items[run->n];
-                if (!run->is_described && !describe_change(run, response))
+                struct item *item = &run->items[run->n];
+                if (!run->is_described && !describe_call(run, response))
                         return false;
                 if (!run->is_described)
                         continue;
                 enum hfd_matcher_result match =
-                        hfd_webhook_call_conditions(&one->call, effort, response);
+                        hfd_webhook_call_conditions(&item->call, effort, response);
                 if (effort->allowance.spent)
                         return false;
                 run->is_described = false;
                 if (match == HFD_MATCHER_YES)
                         run->n++;
                 else
-                        drop_item(one);
+                        drop_item(item);
                 if (match == HFD_MATCHER_ERROR)
                         return false;
         }

@@ -23,7 +23,7 @@
 #include "server/outbound/service_resolver.h"
 #include "server/resources/rows/resource_table.h"
 
-#define TIMEOUT_DEFAULT 10 /* seconds */
+#define TIMEOUT_DEFAULT 10 /* seconds, as in Kubernetes */
 
 /* ---- loads ---- */
 
@@ -34,7 +34,8 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
         return NULL;
 }
 
-/* The load of the same webhook in the old index, or a new load. NULL: out of memory. */
+/* The load of the same webhook in the old index, or a new load. NULL: out of memory. A webhook that
+ * was changed keeps its load, so that calls of the old one still count against max_calls. */
 static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
         for (size_t i = 0; old && i < old->n; i++)
                 if (strcmp(old->items[i]->load->key, key) == 0) {
@@ -95,7 +96,9 @@ static void clean_url(char *url) {
         *out = '\0';
 }
 
-/* Sets url and connect_to. 0 or -ENOMEM. */
+/* Sets url and connect_to. A webhook without an address keeps url NULL, and each call of it fails.
+ * The slash gives every URL a path, as in kube-apiserver's client; clean_url removes it if there
+ * was one. 0 or -ENOMEM. */
 static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolver *services) {
         const struct hf__json *client = hf__json_get(hook->json, "clientConfig"),
                               *service = hf__json_get(client, "service");
@@ -155,7 +158,8 @@ static bool has_version(const struct hf__json *json, const char *version) {
         return hf__json_has_element(hf__json_get(json, "admissionReviewVersions"), version);
 }
 
-/* Fills hook. After a failure, too, webhook_unref frees what was made. 0 or -ENOMEM. */
+/* Fills hook. A value that is out of range, which validation refuses today, becomes the default.
+ * After a failure, too, webhook_unref frees what was made. 0 or -ENOMEM. */
 static int webhook_init(struct hfd_webhook *hook, const struct hf__json *json,
                         const char *configuration, const struct hfd_service_resolver *services,
                         const struct hfd_webhook_index *old) {
@@ -237,6 +241,7 @@ static int share_configuration(struct hfd_webhook_index **index, const struct hf
                                const struct hfd_webhook_index *old, bool *ret_shared) {
         size_t begin = 0, end;
 
+        /* Webhooks of one configuration are neighbours in the index. */
         while (begin < old->n &&
                strcmp(old->items[begin]->configuration, hfd_object_name(object)) != 0)
                 begin++;
@@ -256,7 +261,8 @@ static int share_configuration(struct hfd_webhook_index **index, const struct hf
         return 0;
 }
 
-/* Makes the webhooks of a configuration. 0 or -ENOMEM. */
+/* Makes the webhooks of a configuration. A configuration that cannot be parsed has none, so that it
+ * does not keep the others from being renewed. 0 or -ENOMEM. */
 static int make_configuration(struct hfd_webhook_index **index, const struct hfd_object *object,
                               const struct hfd_service_resolver *services,
                               const struct hfd_webhook_index *old) {

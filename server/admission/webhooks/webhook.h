@@ -16,7 +16,8 @@ struct hfd_expressions;
 struct hfd_match_conditions;
 struct hfd_service_resolver;
 
-/* How many calls of a webhook are under way. Later indexes share it for the same webhook. */
+/* The number of calls of a webhook that are under way. Later indexes share it for the same webhook.
+ */
 struct hfd_webhook_load {
         atomic_int refs;
         atomic_size_t n_calls;

@@ -47,6 +47,8 @@ static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome 
         call->done(call);
 }
 
+/* The failurePolicy decides about such failures; about those of fail_no_memory it does not, because
+ * the webhook has no part in them. */
 static void fail_call(struct hfd_webhook_call *call, int code, const char *why) {
         hfd_refusal_failed(&call->refusal, call->hook->name, why);
         finish_call(call, HFD_WEBHOOK_FAILED, code);
@@ -57,7 +59,8 @@ static void fail_no_memory(struct hfd_webhook_call *call) {
         finish_call(call, HFD_WEBHOOK_INTERNAL, 0);
 }
 
-/* The webhook has sent a code other than 2xx. */
+/* The webhook has sent a code that is not 200 to 206, the codes that client-go takes for success.
+ */
 static void fail_by_code(struct hfd_webhook_call *call, const struct hfd_outbound_result *result) {
         struct hf__strbuf why = {0};
 
@@ -267,6 +270,7 @@ static int send_review(struct hfd_webhook_call *call) {
         return r;
 }
 
+/* Counts as a failure of the webhook, so that with the failurePolicy Ignore the request goes on. */
 static void refuse_busy(struct hfd_webhook_call *call) {
         hfd_refusal_busy(&call->refusal, call->hook->name);
         finish_call(call, HFD_WEBHOOK_FAILED, 429);
@@ -284,6 +288,8 @@ static bool take_place(struct hfd_webhook_call *call) {
         return call->counted;
 }
 
+/* The order of the checks is that of kube-apiserver, and none of them costs anything. A call that
+ * fails one of them is not sent, and does not count in the load. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
         assert(call->done && call->a && call->as);
         const struct hfd_webhook *hook = call->hook;
@@ -324,6 +330,8 @@ void hfd_webhook_call_begin(struct hfd_webhook_call *call) {
                 fail_no_memory(call);
 }
 
+/* A mutating run calls this after each call, and at its end for the last one again, so what is
+ * freed becomes NULL or empty. */
 void hfd_webhook_call_done(struct hfd_webhook_call *call) {
         assert(!call->counted); /* it has finished, or never began */
         call->old = hf__json_free(call->old);

@@ -72,8 +72,8 @@ int hfd_webhook_call_see(struct hfd_webhook_call *call);
  * done must not free the call before this has returned. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
-/* How much the matchConditions of a request may cost. All webhooks that are checked in one go share
- * it. */
+/* The cost that the matchConditions of a request may have. All webhooks that are checked in one go
+ * share it. */
 struct hfd_webhook_effort {
         /* On a thread of the pool `spent` ends the turn, between two conditions. */
         struct hfd_expression_allowance allowance;

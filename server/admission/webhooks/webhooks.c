@@ -3,7 +3,9 @@
  * Creates the two plug-ins that call webhooks, and replaces their indexes of webhooks when a
  * configuration has changed.
  *
- * Invariant: while there are no webhooks (`any` is false), a request does not take the lock.
+ * Invariants: while there are no webhooks (`any` is false), a request does not take the lock. An
+ * index is freed outside the lock, by whoever drops its last reference: a request that has begun
+ * with the old index ends with it.
  */
 #include "server/admission/webhooks/webhooks.h"
 
@@ -61,6 +63,8 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
         return wanted;
 }
 
+/* `any` is set after the index, so whoever reads true finds an index. The feed never makes two
+ * calls at the same time, so no other thread replaces the index meanwhile. */
 static int refresh_index(void *ctx) {
         struct hfd_webhooks *webhooks = ctx;
         struct hfd_webhook_index *index = NULL, *old = hfd_webhooks_index(webhooks);

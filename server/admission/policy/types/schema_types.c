@@ -2,10 +2,11 @@
 /*
  * Makes types of schemas.
  *
- * Invariants: the types are a tree whose depth is limited, and a schema that contains itself ends
- * there. An uncertain type becomes dyn, so that a type check warns only of real mistakes.
+ * Invariants: the types are a tree whose depth and number of fields are limited, and a schema that
+ * contains itself ends there. An uncertain type becomes dyn, so that a type check warns only of
+ * real mistakes: a warning about a correct policy would make users ignore all of them.
  */
-#include "server/admission/policy/schema_types.h"
+#include "server/admission/policy/types/schema_types.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include "server/resources/custom/rules/values/rule_name.h"
 #include "server/schema/schema.h"
 
-#define DEPTH_MAX 24
+#define DEPTH_MAX 24    /* about twice the levels of a CronJob, which has a pod in it */
 #define PARTS_MAX 20000 /* fields of all types; a pod has some thousand */
 
 struct maker {
@@ -66,6 +67,7 @@ static const struct hf__cel_type *make_struct(struct maker *maker,
         return type;
 }
 
+/* A map or a list. In JSON every key is a string. */
 static const struct hf__cel_type *make_container(struct maker *maker,
                                                  const struct hfd_schema *schema) {
         const struct hf__cel_type *items = make_type(maker, schema->items);
@@ -79,6 +81,8 @@ static const struct hf__cel_type *make_container(struct maker *maker,
         return type ? type : dyn();
 }
 
+/* Quantities and IntOrStrings stay dyn: their JSON may be a number or a string, and CEL has no type
+ * for either of the two. */
 static const struct hf__cel_type *make_scalar(const struct hfd_schema *schema) {
         switch (schema->type) {
         case HFD_SCHEMA_TEXT: return hf__cel_type_of(HF__CEL_STRING);

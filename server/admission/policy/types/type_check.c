@@ -2,10 +2,11 @@
 /*
  * Checks the types in the expressions of a policy.
  *
- * Invariant: a check never changes what the policy does. Kinds that are not served, and rules with
- * wildcards, are left out, as in Kubernetes.
+ * Invariant: a check never changes what the policy does; its result is only text in the status.
+ * Kinds that are not served, and rules with wildcards, are left out, as in Kubernetes. All work has
+ * a limit, because whoever may write a policy chooses how many kinds and expressions it has.
  */
-#include "server/admission/policy/type_check.h"
+#include "server/admission/policy/types/type_check.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,14 +17,14 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
-#include "server/admission/policy/schema_types.h"
+#include "server/admission/policy/types/schema_types.h"
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/expressions/expressions.h"
 
-#define KINDS_MAX   10
+#define KINDS_MAX   10    /* as in Kubernetes; each one means to compile all expressions again */
 #define LOOKUPS_MAX 10000 /* of combinations of a group, a version and a resource */
-#define WARNING_MAX (32U << 10)
+#define WARNING_MAX (32U << 10) /* bytes of the warning of one expression */
 
 struct checking {
         const struct hf__json *spec;
@@ -50,6 +51,8 @@ static bool may_look_up(const struct checking *c) {
         return c->n_rows < KINDS_MAX && c->n_lookups < LOOKUPS_MAX;
 }
 
+/* Adds the row of a kind, unless it is there already. Subresources are left out: their bodies may
+ * be of another kind, or of only a part of the object. */
 static void add_row(struct checking *c, const char *group, const char *version,
                     const char *plural) {
         const struct hfd_resource *row;
@@ -84,6 +87,7 @@ static void add_rule(struct checking *c, const struct hf__json *rule) {
                                 add_row(c, text_of(g), text_of(v), text_of(m));
 }
 
+/* Warnings come in this order, so that the status does not change when the rules change places. */
 static int compare_rows(const void *a, const void *b) {
         const struct hfd_resource *const *x = a;
         const struct hfd_resource *const *y = b;
@@ -99,7 +103,8 @@ static unsigned features_of(const struct checking *c) {
                (c->has_params ? HFD_EXPRESSION_PARAMS : 0);
 }
 
-/* Makes one set of expressions for each kind, in which `object` has the type of that kind. */
+/* Makes one set of expressions for each kind, in which `object` has the type of that kind. A
+ * variable beyond the limit is left out, as in the policy itself (compiled_policy.c). */
 static int make_sets(struct checking *c) {
         for (size_t i = 0; i < c->n_rows; i++) {
                 const struct hf__cel_type *type =
