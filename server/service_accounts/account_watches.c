@@ -264,7 +264,7 @@ struct hfd_account_watches *hfd_account_watches_free(struct hfd_account_watches 
         if (!watches)
                 return NULL;
         hfd_account_watches_stop(watches);
-        assert(!watches->oldest && !watches->newest);
+        assert(!watches->oldest && !watches->newest && watches->n == 0);
         pthread_cond_destroy(&watches->cond);
         pthread_mutex_destroy(&watches->mu);
         free(watches);
