@@ -20,7 +20,9 @@
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 
-#define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; the longest delay until the next check */
+/* Seconds; the longest delay until the next check. A certificate may be valid for longer than
+ * nanoseconds can express. */
+#define FAR_AWAY (INT64_C(7) * 24 * 3600)
 
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};

@@ -23,7 +23,7 @@
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 
-#define N_WORKERS 4
+#define N_WORKERS 4 /* a worker mostly waits for responses */
 
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};

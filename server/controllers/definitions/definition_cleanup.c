@@ -41,7 +41,7 @@
 #include "server/controllers/kinds/definition_core.h"
 #include "server/controllers/kinds/definition_row.h"
 
-#define N_WORKERS          4
+#define N_WORKERS          4                      /* a worker mostly waits for responses */
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
 /* How long a check is delayed after the deletion of an object, so that one check covers many. */
 #define GATHER_DELAY (50 * HF_NSEC_PER_MSEC)

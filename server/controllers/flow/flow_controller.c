@@ -30,7 +30,7 @@
 #define SCHEMAS     "flowschemas"
 #define LEVELS      "prioritylevelconfigurations"
 #define ALL_SCHEMAS "all"
-#define KEY_MAX     320
+#define KEY_MAX     320 /* bytes: a plural, a slash, a name of up to HF_NAME_MAX bytes, the NUL */
 
 static const struct hf_resource schemas = {GROUP, "v1", SCHEMAS}, levels = {GROUP, "v1", LEVELS};
 

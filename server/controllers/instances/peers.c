@@ -121,7 +121,8 @@ static bool is_endpoint(const char *url) {
                n_port <= 5 && port[1 + n_port] == '\0' && atoi(port + 1) <= 65535;
 }
 
-/* Copies the annotation if it consists of letters, digits, '-' and ':' and fits. Otherwise "". */
+/* Copies the annotation if it consists of lower-case letters, digits, '-' and ':' and fits. `to` is
+ * zeroed before, and stays so otherwise. */
 static void copy_annotation(char *to, size_t size, const struct hf__json *annotations,
                             const char *key) {
         const struct hf__json *value = hf__json_get(annotations, key);
@@ -132,6 +133,8 @@ static void copy_annotation(char *to, size_t size, const struct hf__json *annota
                 memcpy(to, text, n);
 }
 
+/* A duration of more than a day is not believed: any client that may write Leases chooses it, and
+ * its entry would hold a place for that long. */
 static void read_spec(const struct hf__json *lease, struct entry *entry) {
         const char *renew_time = hf__json_string(lease, "spec.renewTime");
         int64_t seconds = 0;
