@@ -10,13 +10,13 @@
  *      charge    a create, or an update that raises the use, is allowed if status.used stays within
  *                status.hard, and adds to status.used. The registry writes the object and the quota
  *                in one transaction (server/registry/write/quota/quota.h)
- *      recount   sets status.hard to spec.hard, and status.used to what there is. A controller
+ *      recount   sets status.hard to spec.hard, and status.used to the present use. A controller
  *                recounts after every change (server/controllers/quota/quota_controller.h)
  *
  * Two facts keep a namespace within its limits. Each write that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
  * on. And a recount counts at a revision that is not older than the version of the quota that it
- * replaces. So status.used is never less than what there is; after a delete, or after an update
+ * replaces. So status.used is never less than the present use; after a delete, or after an update
  * that lowers the use, it is too large until the recount.
  *
  * Pure. Thread: any; a quota belongs to the caller.

@@ -148,7 +148,6 @@ static int count_usage(struct recount *recount) {
 /* ---- the status ---- */
 
 /* NULL: memory ran out. */
-
 static struct hf__json *make_status(const struct recount *recount) {
         const struct hf__json *hard = hf__json_path(recount->quota, "spec.hard");
         HF__CLEANUP(hf__json_cleanup)
