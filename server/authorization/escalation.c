@@ -151,6 +151,8 @@ static int check_aggregation(const struct hfd_escalation *e, const struct hfd_rb
         return r;
 }
 
+/* All rules of the new role are checked, also those that the old one had: as in Kubernetes, whoever
+ * writes a role must hold it as a whole. */
 static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                       struct hf__strbuf *why) {
         int r = check_rules(e, index, hf__json_get(e->object, "rules"), why);
@@ -158,6 +160,8 @@ static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_inde
         return r == 0 ? check_aggregation(e, index, why) : r;
 }
 
+/* The verb bind is checked for the role itself, so an administrator may let a user bind one role
+ * without giving the user its rights. */
 static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                          struct hf__strbuf *why) {
         const char *kind = text_at(e->object, "roleRef.kind"),

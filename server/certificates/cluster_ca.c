@@ -41,7 +41,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
         if (!ca)
                 return NULL;
-        assert(!ca->own.cert_pem == !ca->own.key_pem); /* to sign takes both */
+        assert(!ca->own.cert_pem == !ca->own.key_pem); /* a signature needs both */
         pthread_mutex_destroy(&ca->mu);
         free(ca->root);
         hfd_pki_ca_done(&ca->own);
