@@ -36,7 +36,7 @@ static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"}
 /* ---- the account ---- */
 
 /* Copies the account's uid. False: the Secret belongs to an account with another uid. */
-static bool take_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
+static bool copy_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
         const char *text = hf__json_string(account, "metadata.uid");
 
         if (!text || strlen(text) >= 64 || !hfd_token_secret_is_of(secret, text))
@@ -56,7 +56,7 @@ static int find_account(struct hfd_controller_context *context, struct hf_term *
                 return HF_E_NOT_FOUND;
         int r = hfd_object_client_get_cached(context->service_accounts->informer, ns, name,
                                              &account);
-        bool found = r == 0 && take_uid(secret, account, uid);
+        bool found = r == 0 && copy_uid(secret, account, uid);
         if (r == 0)
                 hf__json_free(account);
         if (found || (r != 0 && r != HF_E_NOT_FOUND))
@@ -64,7 +64,7 @@ static int find_account(struct hfd_controller_context *context, struct hf_term *
         r = hfd_object_client_get(term, &service_accounts, ns, name, &account);
         if (r != 0)
                 return r;
-        found = take_uid(secret, account, uid);
+        found = copy_uid(secret, account, uid);
         hf__json_free(account);
         return found ? 0 : HF_E_NOT_FOUND;
 }

@@ -54,7 +54,7 @@ static int write_certificate(struct hf_term *term, const char *name, struct hf__
 /* Logs only once per process that requests are left alone, because the reason is always the same.
  */
 static void report_no_key(struct hfd_controller_context *context, const char *why) {
-        if (!atomic_exchange(&context->said_no_key, true))
+        if (!atomic_exchange(&context->has_logged_no_key, true))
                 hf_log(&context->host->log, HF_LOG_WARNING, HFD_REQUEST_SIGNER,
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }

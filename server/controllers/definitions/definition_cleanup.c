@@ -51,7 +51,7 @@
 #define FIRST_DELAY (200 * HF_NSEC_PER_MSEC)
 #define FIRST_TIME  5 /* seconds */
 /* Seconds after which the condition says that objects remain. */
-#define PATIENCE 60
+#define REPORT_AFTER 60
 
 /* ---- the objects ---- */
 
@@ -242,9 +242,9 @@ static int clean_up_definition(struct hf_term *term, struct hf__json *definition
                                                            : HFD_DEFINITION_DELETE_FAILED,
                                        why, &written);
         }
-        return seconds < PATIENCE ? 0
-                                  : write_condition(term, definition, HFD_DEFINITION_WAITS,
-                                                    "context deadline exceeded", &written);
+        return seconds < REPORT_AFTER ? 0
+                                      : write_condition(term, definition, HFD_DEFINITION_WAITS,
+                                                        "context deadline exceeded", &written);
 }
 
 /* Does the next step for a definition that is being deleted. */

@@ -55,7 +55,7 @@ struct hfd_peers {
         bool serves;
         struct entry *entries; /* owned; n of `space` are in use */
         size_t n, space;
-        struct hfd_peer_list told; /* the list when `changed` was last called */
+        struct hfd_peer_list notified; /* the list when `changed` was last called */
 };
 
 int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
@@ -332,8 +332,8 @@ void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, cons
                 remove_entry_locked(peers, name);
         /* Make the list even after a mere renewal: another Lease may have expired meanwhile. */
         list_locked(peers, &list);
-        bool changed = memcmp(&list, &peers->told, sizeof list) != 0;
-        peers->told = list;
+        bool changed = memcmp(&list, &peers->notified, sizeof list) != 0;
+        peers->notified = list;
         (void)pthread_mutex_unlock(&peers->mu);
         if (changed)
                 peers->changed(peers->ctx);

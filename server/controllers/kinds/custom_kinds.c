@@ -389,9 +389,10 @@ static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret
                 return r;
         hf_nsec distance = next.is_listing ? LONG_DISTANCE : SET_DISTANCE,
                 passed = hf_now(custom->clock) - custom->set_at;
-        bool current = is_current(custom, &next), may = !custom->set_at || passed >= distance;
+        bool current = is_current(custom, &next),
+             may_replace = !custom->set_at || passed >= distance;
         *ret_delay = next.has_unlisted ? poll_delay(&next) : HF_NSEC_NEVER;
-        if (!current && may) {
+        if (!current && may_replace) {
                 r = replace_set(custom, &next);
                 current = r == 0;
         } else if (!current && distance - passed < *ret_delay) {
