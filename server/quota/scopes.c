@@ -3,6 +3,9 @@
  * The scopes of quotas. spec.scopes is a list of names, of which each must hold; the expressions of
  * spec.scopeSelector must hold as well. Only PriorityClass and VolumeAttributesClass have values,
  * so the operator matters for these only, as in Kubernetes.
+ *
+ * Invariant: a scope that this file does not know selects no object. A quota must not limit objects
+ * for which it was not meant.
  */
 #include "server/quota/scopes.h"
 
