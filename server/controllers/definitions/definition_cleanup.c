@@ -47,7 +47,8 @@
 #define GATHER_DELAY (50 * HF_NSEC_PER_MSEC)
 /* The time between two checks without an event; an event usually comes sooner. */
 #define CHECK_DELAY (5 * HF_NSEC_PER_SEC)
-/* The time between the first checks: this instance may not serve the objects yet. */
+/* The time between the checks of the first FIRST_TIME seconds: this instance may not serve the
+ * objects yet, and most definitions have few objects, which are gone soon. */
 #define FIRST_DELAY (200 * HF_NSEC_PER_MSEC)
 #define FIRST_TIME  5 /* seconds */
 /* Seconds after which the condition says that objects remain. */
@@ -144,6 +145,8 @@ static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
         return r;
 }
 
+/* Counts the objects that remain. Without a resourceVersion the list is a consistent read, which
+ * the invariant of this file requires. The server counts the objects beyond the first one. */
 static int count_objects(struct hf_term *term, const struct hfd_kind_row *row,
                          struct objects *objects) {
         struct hf__json *page = NULL;

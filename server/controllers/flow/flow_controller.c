@@ -178,7 +178,8 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return r != 0 || type == HF_EVENT_MODIFIED ? r : hf_workqueue_add(queue, ALL_SCHEMAS);
 }
 
-/* Creates the default objects that are missing. */
+/* Creates the default objects that are missing. Asks the server for each: the loop reconciles only
+ * the keys of events, and an object that does not exist causes none. */
 static int create_missing_defaults(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
         int r = 0;
 

@@ -31,7 +31,8 @@
 #define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
 #define ENTRIES_MIN 4
 
-/* In the order of preference. */
+/* In the order of preference. FOUND: the Lease was not seen to be renewed yet, so its instance may
+ * be alive or not. */
 enum state { LIVE, FOUND, EXPIRED };
 
 struct entry {
@@ -250,7 +251,7 @@ static int compare_names(const struct hfd_peer *left, const struct hfd_peer *rig
         return order != 0 ? order : strcmp(left->host, right->host);
 }
 
-/* Sorts the list: live instances first. */
+/* The order of preference: live instances first. */
 static int compare_states(const void *a, const void *b) {
         const struct candidate *left = a, *right = b;
 
