@@ -101,8 +101,8 @@ static int check_list(const struct hf__json *object, const char *where, const ch
         return 0;
 }
 
-/* Adds the stages in omitStages to *stages, a bit for each. A rule's come on top of the policy's.
- */
+/* Adds the stages in omitStages to *stages, a bit for each. The stages of a rule are added to those
+ * of the policy. */
 static int parse_stages(const struct hf__json *object, const char *where, unsigned *stages,
                         struct hf_status *reterr_status) {
         const struct hf__json *list;

@@ -15,6 +15,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/assert_costly.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
 

@@ -76,8 +76,9 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *chan
 /* Called for each object of a kind. 0, or an error that ends the visit. */
 typedef int (*hfd_quota_each_fn)(void *each_ctx, const struct hf__json *object);
 
-/* What a recount asks about the objects of the quota's namespace. *ret_served is true before a
- * call; false: there is no such kind. Both return 0, or an error that ends the recount. */
+/* The functions by which a recount counts and reads the objects of the quota's namespace.
+ * *ret_served is true before a call; a function sets it to false if there is no such kind. Both
+ * return 0, or an error that ends the recount. */
 struct hfd_quota_source {
         int (*count)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                      bool *ret_served);
@@ -89,8 +90,8 @@ struct hfd_quota_source {
 };
 
 /*
- * Sets the status of quota to what `source` says. *ret_changed: the status was different before. 0,
- * -ENOMEM or an error of `source`; after an error the quota must not be used any more.
+ * Sets the status of quota by the objects of `source`. *ret_changed: the status was different
+ * before. 0, -ENOMEM or an error of `source`; after an error the quota must not be used any more.
  */
 int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *source,
                       bool *ret_changed);
