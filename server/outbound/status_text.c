@@ -30,7 +30,7 @@ static const struct {
               "processing the request"},
 };
 
-/* What Go's strings.TrimSpace removes, within ASCII. */
+/* The characters of ASCII that Go's strings.TrimSpace removes. */
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Whether the body is text that a person can read. client-go asks the header Content-Type, which is

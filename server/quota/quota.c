@@ -22,8 +22,8 @@
 
 /* ---- a change ---- */
 
-/* Whether the change can change what the object uses. Kubernetes measures a pod again only if it is
- * resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
+/* Whether the change can alter the usage of the object. Kubernetes measures a pod again only if it
+ * is resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
  * changed. */
 static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
                         const struct hf__json *old, enum hfd_quota_write what) {

@@ -127,8 +127,8 @@ static bool claim_holds(const struct hf__json *claim, const char *op,
 
 /* ---- all scopes ---- */
 
-/* An object, and what is known about it if it is a pod. A quota may name a scope very often, so the
- * containers are looked at once. */
+/* An object, and if it is a pod, the facts by which scopes select it. A quota may name a scope very
+ * often, so the containers are looked at once. */
 struct subject {
         enum hfd_quota_kind kind;
         const struct hf__json *object;

@@ -84,7 +84,7 @@ struct naming {
         const struct hfd_definition_uses *uses;
         const char *group;
         const struct hf__json *wanted, *accepted; /* spec.names and status.acceptedNames */
-        struct hf__json *names;                   /* owned; what is accepted from now on */
+        struct hf__json *names;                   /* owned; accepted from now on */
         const char *reason;                       /* of the last conflict; NULL = none */
         struct hf__strbuf message;                /* of that conflict; the owner frees it */
 };
