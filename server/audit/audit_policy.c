@@ -4,6 +4,9 @@
  * kube-apiserver in each detail, because the same policy is used with both. A rule with namespaces
  * or resources matches only requests for resources, and a rule with nonResourceURLs only requests
  * for other paths. The namespace of a request without a namespace is "".
+ *
+ * Invariant: the first rule that matches decides, also if its level is None. So an administrator
+ * can exempt requests from a general rule by a special rule in front of it.
  */
 #include "server/audit/audit_policy.h"
 
@@ -34,6 +37,7 @@ static bool list_covers(const struct hf__json *list, const char *text) {
         return !hf__json_first(list) || hf__json_has_element(list, text);
 }
 
+/* One common group is enough. A request that was not authenticated has no groups. */
 static bool groups_match(const struct hf__json *list, const struct hfd_subject *user) {
         if (!hf__json_first(list))
                 return true;

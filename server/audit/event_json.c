@@ -216,7 +216,7 @@ static void put_status(struct hf__strbuf *out, int code, const struct hf__json *
         hf__strbuf_printf(out, ",\"code\":%d}", code);
 }
 
-/* Annotations with the patches of webhooks. */
+/* The prefix of the annotations that hold the patches of webhooks. */
 #define PATCH_KEYS "patch.webhook.admission.k8s.io/"
 
 static void put_annotations(struct hf__strbuf *out, const struct hfd_audit_event *event) {

@@ -4,7 +4,7 @@
  * Thread: any. */
 #include <stdbool.h>
 
-/* Each level contains what the levels before it contain. */
+/* Each level records all that the levels before it record, and more. */
 enum hfd_audit_level {
         HFD_AUDIT_NONE,
         HFD_AUDIT_METADATA,

@@ -25,6 +25,7 @@
 
 /* ---- from text to JSON ---- */
 
+/* A field that occurs twice is an error, because which one counts would be a guess. */
 static int check_unique(const struct hf__json *json, struct hf_status *reterr_status) {
         const char *key = NULL;
         int r = hf__json_check_unique(json, &key);
@@ -100,8 +101,8 @@ static int check_list(const struct hf__json *object, const char *where, const ch
         return 0;
 }
 
-/* Adds the stages in omitStages to *stages, a bit for each. A rule's come on top of the policy's.
- */
+/* Adds the stages in omitStages to *stages, a bit for each. The stages of a rule are added to those
+ * of the policy. */
 static int parse_stages(const struct hf__json *object, const char *where, unsigned *stages,
                         struct hf_status *reterr_status) {
         const struct hf__json *list;
@@ -136,6 +137,8 @@ static int parse_omit_managed_fields(const struct hf__json *object, const char *
         return 0;
 }
 
+/* A rule must have a level. No default would be right: None would hide requests, and any other one
+ * would record what nobody has asked for. */
 static int parse_level(const struct hf__json *rule, const char *where, enum hfd_audit_level *level,
                        struct hf_status *reterr_status) {
         const char *text = hf__json_string(rule, "level");
@@ -177,6 +180,7 @@ static bool is_group(const char *text) {
         return strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == strlen(text);
 }
 
+/* The lists are only checked here; audit_policy.c reads them from the JSON at each request. */
 static int check_resources(const struct hf__json *entries, const char *rule_where,
                            struct hf_status *reterr_status) {
         static const char *const known[] = {"group", "resources", "resourceNames", NULL};

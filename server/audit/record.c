@@ -15,6 +15,7 @@
 
 #include <holdfast/error.h>
 
+#include "base/assert_costly.h"
 #include "base/cleanup.h"
 #include "base/thread.h"
 
@@ -25,6 +26,8 @@
 
 /* ---- the budget ---- */
 
+/* Relaxed order is enough: the counter is only compared with its limit, and no other memory is
+ * handed over by it. */
 bool hfd_audit_budget_take(struct hfd_audit_budget *budget, size_t n) {
         size_t held = atomic_load_explicit(&budget->held, memory_order_relaxed);
 
@@ -46,6 +49,8 @@ void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n) {
 
 /* ---- bodies ---- */
 
+/* Frees the pieces, and gives their bytes back. `truncated` stays: a body that was dropped must not
+ * begin again with a later piece. */
 static void body_done(struct hfd_audit_body *body, struct hfd_audit_budget *budget) {
         assert(body->n <= HFD_AUDIT_PIECES_MAX && body->n_bytes <= HFD_AUDIT_BODY_MAX);
         for (size_t i = 0; i < body->n; i++)
@@ -83,6 +88,7 @@ static void body_add(struct hfd_audit_body *body, struct hfd_audit_budget *budge
         body_done(body, budget);
 }
 
+/* Copies before it locks, so that the lock is held for a few pointers only. */
 void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n) {
         struct hf__buf *copy = n <= HFD_AUDIT_BODY_MAX ? hf__buf_copy(data, n) : NULL;
 
@@ -132,6 +138,7 @@ static const char *store_uri(char **at, const struct hfd_audit_head *head) {
         return copy;
 }
 
+/* Cuts a long text, and says so. It is cut without regard to characters, as in kube-apiserver. */
 static const char *store_agent(char **at, const char *agent) {
         char *copy = *at;
         size_t n = strlen(agent);
@@ -228,6 +235,8 @@ struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record)
 
 /* ---- events ---- */
 
+/* An event takes the whole size of its record from the budget, although all events of a request
+ * share the record: the last one may be in the queue for long after the others are written. */
 struct hfd_audit_event *hfd_audit_event_new(struct hfd_audit_record *record,
                                             enum hfd_audit_stage stage, int64_t at, int code,
                                             bool complete) {

@@ -20,17 +20,17 @@ struct hf__json;
 struct hfd_auth;
 struct hfd_credential;
 
-/* What a caller wants to know about a token, besides its user, and where the results go. {0} =
- * nothing more. The ret_ members are set on success only. */
+/* The facts about a token that a caller wants besides its user, and where they are stored. {0} =
+ * none. The ret_ members are set on success only. */
 struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
          * audience of this server. */
         const struct hf__json *audiences;
-        /* The audiences of those that the token is for; the caller frees the array. Stays as it is
-         * if this server has no audiences (hfd_auth_use). NULL = unwanted. */
+        /* Those of these audiences that the token is for; the caller frees the array. Stays as it
+         * is if this server has no audiences (hfd_auth_use). NULL = unwanted. */
         struct hf__json **ret_audiences;
-        /* What the token of a service account depends on; the caller frees it. Stays as it is for
-         * the tokens of the file. NULL = unwanted. */
+        /* The objects and the expiry that the token of a service account depends on; the caller
+         * frees it. Stays as it is for the tokens of the file. NULL = unwanted. */
         struct hfd_credential **ret_credential;
         /* Why a token is not accepted, if there is more to say than that. NULL = unwanted. */
         struct hf_status *reterr_status;

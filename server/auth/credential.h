@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A credential contains what the token of a service account depends on. While a watch lasts, its
- * token may expire, and the account or the Secret of the token may be deleted. Then the watch must
- * end. A credential is immutable, and one block of memory, which the owner frees with free. Pure.
- * Thread: any.
+ * A credential names the objects and the expiry that the token of a service account depends on.
+ * While a watch lasts, its token may expire, and the account or the Secret of the token may be
+ * deleted. Then the watch must end. A credential is immutable, and one block of memory, which the
+ * owner frees with free. Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -98,9 +98,8 @@ static void temporary_done(struct temporary *temporary) {
 static int sync_directory_of(const char *path) {
         char dir[PATH_MAX];
         const char *slash = strrchr(path, '/');
-        int n_dir = slash == path ? 1 : (int)(slash - path);
-        int n = slash ? snprintf(dir, sizeof dir, "%.*s", n_dir, path)
-                      : snprintf(dir, sizeof dir, ".");
+        int n_dir = slash && slash != path ? (int)(slash - path) : 1;
+        int n = snprintf(dir, sizeof dir, "%.*s", n_dir, slash ? path : ".");
         if (n < 0 || (size_t)n >= sizeof dir)
                 return -ENAMETOOLONG;
         int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -111,7 +110,8 @@ static int sync_directory_of(const char *path) {
         return r;
 }
 
-/* The temporaries are zeroed, and without a descriptor. */
+/* The temporaries are zeroed, and without a descriptor. After an error the later loops leave `i`
+ * alone, so files[i - 1] is the file that failed. */
 static int write_files(const struct hfd_new_file *files, size_t n, uid_t owner, gid_t group,
                        struct temporary *temporaries, struct hf_status *reterr_status) {
         int r = 0;

@@ -95,7 +95,8 @@ bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer) {
         return known;
 }
 
-/* As in Kubernetes, a server that allows everything does so only for users who are known. */
+/* Kubernetes refuses anonymous requests if it allows everything, so the mode is for authenticated
+ * users only. */
 static bool is_always_allowed(const struct hfd_authorizer *authorizer,
                               const struct hfd_subject *subject) {
         return hfd_authorizer_has_mode(authorizer, HFD_MODE_ALWAYS_ALLOW) &&

@@ -21,7 +21,7 @@
 #include "server/rbac/rule_list.h"
 #include "server/resources/resource.h"
 
-#define REST_MAX 2048 /* bytes of a message that are left for what follows the missing rights */
+#define REST_MAX 2048 /* bytes of a message that are kept for the text after the missing rights */
 
 bool hfd_escalation_concerns(const struct hfd_resource *resource) {
         return strcmp(resource->group, HFD_RBAC_API) == 0;
@@ -37,7 +37,8 @@ static const char *text_at(const struct hf__json *object, const char *path) {
         return text ? text : "";
 }
 
-/* A copy without what the garbage collector and the registry change. NULL: out of memory. */
+/* A copy without the members that the garbage collector and the registry change. NULL: out of
+ * memory. */
 static struct hf__json *strip_metadata(const struct hf__json *object) {
         static const char *const paths[] = {"metadata.ownerReferences", "metadata.finalizers",
                                             "metadata.managedFields", "metadata.resourceVersion"};
@@ -128,7 +129,8 @@ static int check_rules(const struct hfd_escalation *e, const struct hfd_rbac_ind
         return r;
 }
 
-/* An aggregated role may get any rule later. 0, -ENOMEM or HF_E_FORBIDDEN. */
+/* An aggregated role may get any rule later, so whoever writes one must hold every right. 0,
+ * -ENOMEM or HF_E_FORBIDDEN. */
 static int check_aggregation(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                              struct hf__strbuf *why) {
         static const char everything[] =
@@ -151,6 +153,8 @@ static int check_aggregation(const struct hfd_escalation *e, const struct hfd_rb
         return r;
 }
 
+/* All rules of the new role are checked, also those that the old one had: as in Kubernetes, whoever
+ * writes a role must hold it as a whole. */
 static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                       struct hf__strbuf *why) {
         int r = check_rules(e, index, hf__json_get(e->object, "rules"), why);
@@ -158,6 +162,8 @@ static int check_role(const struct hfd_escalation *e, const struct hfd_rbac_inde
         return r == 0 ? check_aggregation(e, index, why) : r;
 }
 
+/* The verb bind is checked for the role itself, so an administrator may let a user bind one role
+ * without giving the user its rights. */
 static int check_binding(const struct hfd_escalation *e, const struct hfd_rbac_index *index,
                          struct hf__strbuf *why) {
         const char *kind = text_at(e->object, "roleRef.kind"),

@@ -25,7 +25,7 @@ struct hfd_escalation {
 /* Whether writes of the resource are checked. */
 bool hfd_escalation_concerns(const struct hfd_resource *resource);
 /*
- * 0; -ENOMEM; HF_E_FORBIDDEN: why says what is missing, in the words of Kubernetes; HF_E_NOT_FOUND:
- * the role of a binding does not exist, and why has its resource and name.
+ * 0; -ENOMEM; HF_E_FORBIDDEN: `why` names the missing rights, in the words of Kubernetes;
+ * HF_E_NOT_FOUND: the role of a binding does not exist, and why has its resource and name.
  */
 int hfd_escalation_check(const struct hfd_escalation *escalation, struct hf__strbuf *why);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the keys of tokens. The key that signs is always accepted too, so that a server accepts its
- * own tokens. To change keys, the new one signs, and the old one stays among those that are
- * accepted until its tokens have expired.
+ * Reads the keys of tokens.
+ *
+ * Invariant: the key that signs is always accepted too, so that a server accepts its own tokens. To
+ * change keys, the new one signs, and the old one stays among those that are accepted until its
+ * tokens have expired.
  */
 #include "server/certificates/account_keys.h"
 

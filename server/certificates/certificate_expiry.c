@@ -17,7 +17,8 @@
 #include "server/auth/pki/pki_cert.h"
 #include "server/server.h"
 
-/* Near the end of the CA a renewal gives no certificate that is valid for longer. */
+/* The time between two attempts. Near the end of the CA a renewal gives no certificate that is
+ * valid for longer, so without a pause one renewal would follow the other. */
 #define RETRY_INTERVAL (24 * 3600 * HF_NSEC_PER_SEC)
 /* A certificate may be valid until the year 9999, which is too far away for nanoseconds. */
 #define FAR_AWAY_SECONDS (INT64_C(100) * 365 * 24 * 3600)

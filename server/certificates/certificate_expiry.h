@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Tells when the certificates in use expire: a metric, a warning, and the time at which the
- * generated ones are due: a reload then renews them.
+ * generated ones are due. A reload then renews them.
  */
 #include <stdbool.h>
 
@@ -11,7 +11,7 @@
 
 struct hfd_server;
 
-/* Call it when hfd_certificates_read has read the certificates, and has renewed what it can.
+/* Call it when hfd_certificates_read has read the certificates, and has renewed those that it can.
  * Updates the metric and the time of the next renewal. Warns of each certificate that still expires
  * within 30 days, because only the operator can replace it. Thread: as hfd_certificates_read. */
 void hfd_certificate_expiry_note(struct hfd_server *server);

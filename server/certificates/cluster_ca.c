@@ -41,7 +41,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config) {
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca) {
         if (!ca)
                 return NULL;
-        assert(!ca->own.cert_pem == !ca->own.key_pem); /* to sign takes both */
+        assert(!ca->own.cert_pem == !ca->own.key_pem); /* a signature needs both */
         pthread_mutex_destroy(&ca->mu);
         free(ca->root);
         hfd_pki_ca_done(&ca->own);
@@ -67,8 +67,8 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
 
 /* Returns the certificates by which clients can verify `serving`: the CA of this server or that of
  * its clients, if it has issued `serving`. A certificate that was given by flags may come from a CA
- * that this server does not know. Then it is the rest of its chain or, without one, the certificate
- * itself. Borrowed. */
+ * that this server does not know. Then the result is the rest of its chain or, without one, the
+ * certificate itself. Borrowed. */
 static const char *find_root(const struct hfd_pki *own, const char *serving,
                              const char *client_ca) {
         const char *rest = rest_of_chain(serving);

@@ -21,7 +21,7 @@ struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);
 /*
  * Publishes the CA by which clients recognise this server. own: the CA of --cert-dir or of memory,
  * serving: the certificates that are sent to clients, client_ca: the CA of clients; PEM. 0, or
- * -ENOMEM: what was published before stays. Thread: any.
+ * -ENOMEM: the previous CA stays published. Thread: any.
  */
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca);

@@ -2,8 +2,9 @@
 /*
  * The table of holdfastd's controllers and their shared informers.
  *
- * Invariant: an informer is created only if a selected controller needs it, because each one holds
- * a copy of a collection and a watch on every instance.
+ * Invariants. An informer is created only if a selected controller needs it, because each one holds
+ * a copy of a collection and a watch on every instance. An informer has all its indexes before it
+ * is started, because later it accepts none.
  */
 #include "server/controllers/controllers.h"
 
@@ -47,7 +48,8 @@ struct hfd_controllers {
         size_t n_controllers;
 };
 
-/* The informers that a controller needs, as bits. NEEDS_ALL: the informers of all kinds. */
+/* The informers that a controller needs, as bits, because the needs of all selected controllers are
+ * joined. NEEDS_ALL: the informers of all kinds. */
 enum {
         NEEDS_ALL = 1,
         NEEDS_WORKSPACES = 2,
@@ -65,7 +67,12 @@ enum {
         NEEDS_POLICIES = 8192
 };
 
-/* The order is that of hfd_controllers_names. */
+/*
+ * One row for each controller, in the order of hfd_controllers_names. Only the identity Lease runs
+ * on every instance: it shows that the instance is alive, so a standby needs one too. All others
+ * write objects that the instances share. Two instances would do all work twice, and their writes
+ * would conflict.
+ */
 static const struct {
         struct hf_controller controller;
         unsigned needs;
@@ -165,7 +172,8 @@ static const struct {
 /* ---- informers ---- */
 
 /* Whether a selected controller needs the shared informer of a resource. NEEDS_ALL makes it true
- * for each resource. */
+ * for each resource: the garbage collector, for example, must see every object that may have an
+ * owner. The group counts too, because "events" is also a plural of events.k8s.io. */
 static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         static const struct {
                 const char *group, *plural;
@@ -191,7 +199,9 @@ static bool is_needed(const struct hf_resource *resource, unsigned needs) {
         return needs & NEEDS_ALL;
 }
 
-/* Creates the shared informers of the needed kinds, and sets the pointers to some of them. */
+/* Creates the shared informers of the needed kinds, and sets the pointers to some of them. A
+ * pointer stays NULL if no selected controller needs the kind; a controller asserts those that it
+ * uses. Custom kinds are followed only if a controller works with all kinds. */
 static int make_kinds(struct hfd_controller_context *context,
                       const struct hfd_controllers_config *config, unsigned needs) {
         struct hfd_kind_row needed[HFD_KINDS_MAX];
@@ -212,6 +222,7 @@ static int make_kinds(struct hfd_controller_context *context,
                                                .rows = needed,
                                                .n_rows = n,
                                                .custom = needs & NEEDS_ALL};
+        /* After a failure the struct is empty, and the look-ups below find nothing. */
         int r = hfd_kinds_init(&context->kinds, &kinds);
         context->workspaces = hfd_kinds_find(&context->kinds, "tenancy.holdfast.dev", "workspaces");
         context->namespaces = hfd_kinds_find(&context->kinds, "", "namespaces");
@@ -235,7 +246,8 @@ static int make_kinds(struct hfd_controller_context *context,
         return r;
 }
 
-/* Creates the informer of the Secrets that hold a token, with an index by their account. */
+/* Creates the informer of the Secrets that hold a token, with an index by their account. The field
+ * selector matters: without it, every instance would keep every Secret of the cluster in memory. */
 static int make_token_secrets(struct hfd_controller_context *context,
                               const struct hfd_controllers_config *config) {
         struct hf_informer_config token_secrets = {
@@ -292,6 +304,7 @@ static int make_informers(struct hfd_controller_context *context,
 
         if (r == 0)
                 r = make_kinds(context, config, needs);
+        /* Each of these has its own query, so the informers of whole kinds cannot replace them. */
         if (r == 0 && needs & NEEDS_TOKEN_SECRETS)
                 r = make_token_secrets(context, config);
         if (r == 0 && needs & NEEDS_ROOT_CAS)
@@ -326,6 +339,7 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->event_ttl = config->event_ttl;
         context->default_role = config->default_role;
         context->other_role = config->other_role;
+        /* The rows of the server's own table, which a client cannot change. */
         assert(config->n_api_versions <= HFD_KINDS_MAX);
         context->n_api_versions = config->n_api_versions;
         for (size_t i = 0; i < config->n_api_versions; i++)
@@ -335,6 +349,8 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         context->tokens = config->tokens;
         context->policy_checks = config->policy_checks;
         for (size_t i = 0; i < HFD_N_CONTROLLERS; i++) {
+                /* A controller without its name in the list could not be named by --controllers. */
+                assert(strcmp(rows[i].controller.name, hfd_controllers_names()[i]) == 0);
                 if (config->runs && !config->runs(config->ctx, rows[i].controller.name))
                         continue;
                 assert(controllers->n_controllers < HFD_N_CONTROLLERS);
@@ -378,7 +394,8 @@ struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers
         if (!controllers)
                 return NULL;
         struct hfd_controller_context *context = &controllers->context;
-        /* No controller runs any more, so no thread uses the informers. */
+        /* No controller runs any more, so only the informers' own thread uses them. It must outlive
+         * them, so it is freed last. */
         hfd_kinds_done(&context->kinds);
         hf_informer_free(context->initializers);
         hf_informer_free(context->root_cas);
@@ -399,6 +416,8 @@ const struct hf_controller *hfd_controllers_table(struct hfd_controllers *contro
         return controllers->table;
 }
 
+/* The check of --controllers needs the names before any controller exists, and as an array that
+ * ends with NULL. hfd_controllers_new asserts that they are those of the rows. */
 const char *const *hfd_controllers_names(void) {
         static const char *const names[HFD_N_CONTROLLERS + 1] = {
                 HFD_NAMESPACE_LIFECYCLE,   HFD_GARBAGE_COLLECTOR,  HFD_RESOURCE_QUOTA,

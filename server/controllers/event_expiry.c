@@ -22,7 +22,7 @@
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/event_time.h"
 
-#define N_WORKERS 8
+#define N_WORKERS 8 /* a worker mostly waits for responses */
 
 static const struct hf_resource events = {"", "v1", "events"};
 

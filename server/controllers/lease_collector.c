@@ -28,8 +28,11 @@
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/instances/identity.h"
 
-#define N_WORKERS        8
+#define N_WORKERS        8     /* a worker mostly waits for responses */
 #define MAX_OBSERVATIONS 16384 /* the check of a further Lease fails and is tried again later */
+/* The longest duration of a Lease that is believed. Any client that may write Leases chooses the
+ * duration, and a huge one would keep the Lease for ever. */
+#define DURATION_MAX 86400 /* seconds */
 /* Added to the delay of the next check: a check just before the expiry would be wasted. */
 #define MARGIN (50 * HF_NSEC_PER_MSEC)
 
@@ -113,7 +116,7 @@ static int check_lease(struct collector *collector, struct hf_term *term, const 
         if (!observation)
                 return -ENOMEM;
         if (!hf__json_i64(lease, "spec.leaseDurationSeconds", &seconds) || seconds <= 0 ||
-            seconds > 86400)
+            seconds > DURATION_MAX)
                 seconds = HFD_IDENTITY_SECONDS;
         hf_nsec duration = seconds * HF_NSEC_PER_SEC;
         if (observation->first_seen == 0 ||

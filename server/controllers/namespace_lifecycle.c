@@ -54,11 +54,12 @@
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/namespace_report.h"
 
-#define N_WORKERS 8
+#define N_WORKERS 8 /* a worker mostly waits for responses */
 /* The delay of the next check while objects remain; usually an event triggers a check sooner. */
 #define RECHECK_DELAY      (15 * HF_NSEC_PER_SEC)
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
-#define PAGE_QUERY         "limit=500"
+/* All objects of a page are in memory together. kubectl asks for pages of this size, too. */
+#define PAGE_QUERY "limit=500"
 /* There are two kinds of keys. The name of a namespace: check whether it must be emptied. This
  * character and a name: also check whether the namespace exists, because it has content. */
 #define CONTENT_KEY '+'

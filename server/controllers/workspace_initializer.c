@@ -37,7 +37,7 @@
 #include "server/controllers/workspace_core.h"
 
 #define NAMESPACE_PREFIX "ws-"
-#define N_WORKERS        8
+#define N_WORKERS        8 /* a worker mostly waits for responses */
 /* The delay of the next check while the workspace waits for the deletion of a namespace. Usually
  * the event of the deletion triggers it sooner. */
 #define RECHECK_DELAY (10 * HF_NSEC_PER_SEC)

@@ -111,6 +111,8 @@ static bool is_signed_by(const struct hfd_jwt_key *key, const struct part parts[
         return hfd_jwt_key_verify(key, parts[0].text, n, signature, n_signature);
 }
 
+/* Whether a key of the set has signed the token. Without a kid each key of the algorithm is tried,
+ * at most HFD_JWT_KEYS_MAX. A kid that is not a text is malformed, and not an absent one. */
 static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json *header,
                       const struct part parts[3]) {
         unsigned char signature[HF__BASE64URL_DECODED_MAX(HFD_JWT_SIGNATURE_MAX / 3 * 4 + 4)];

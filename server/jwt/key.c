@@ -78,6 +78,7 @@ static bool set_id(struct hfd_jwt_key *key) {
         return ok;
 }
 
+/* As in kube-apiserver, a certificate stands for its public key; nothing else in it is checked. */
 static EVP_PKEY *read_certificate(const unsigned char *der, long n) {
         X509 *cert = d2i_X509(NULL, &der, n);
         EVP_PKEY *pkey = cert ? X509_get_pubkey(cert) : NULL;
@@ -126,9 +127,9 @@ int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_k
                      struct hf_status *reterr_status) {
         HF__CLEANUP(key_cleanup) struct hfd_jwt_key *key = calloc(1, sizeof *key);
         bool is_ec = false;
-        const char *fault = find_fault(pkey, &is_ec);
 
         assert(pkey);
+        const char *fault = find_fault(pkey, &is_ec);
         if (!key) {
                 EVP_PKEY_free(pkey);
                 return hf_fail(reterr_status, -ENOMEM, "out of memory");
@@ -158,7 +159,7 @@ static int read_next_part(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_stat
         bool is_private = is_private_name(name);
         OPENSSL_free(name);
         OPENSSL_free(header);
-        OPENSSL_clear_free(der, (size_t)n);
+        OPENSSL_clear_free(der, (size_t)n); /* it may be a private key */
         if (pkey)
                 return hfd_jwt_key_make(pkey, is_private, ret_key, reterr_status);
         if (skip)
@@ -176,6 +177,7 @@ int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
         ERR_clear_error();
         while (r == HF_E_EXISTS)
                 r = read_next_part(bio, ret_key, reterr_status);
+        /* The BIO has read the parts up to this key; what it has left is the rest of the text. */
         *at += n_text - (bio ? BIO_pending(bio) : 0);
         BIO_free(bio);
         ERR_clear_error();
@@ -215,7 +217,7 @@ int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
                      unsigned char signature[HFD_JWT_SIGNATURE_MAX], size_t *ret_n_signature) {
         HF__CLEANUP(context_cleanup) EVP_MD_CTX *context = EVP_MD_CTX_new();
 
-        assert(key->is_private);
+        assert(key->is_private); /* hfd_jwt_key_set_add lets no other key sign */
         *ret_n_signature = HFD_JWT_SIGNATURE_MAX;
         bool ok = context &&
                   EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&

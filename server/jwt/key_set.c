@@ -102,6 +102,7 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
         int r;
 
         assert(!signs || !set->signer);
+        assert(atomic_load_explicit(&set->refs, memory_order_relaxed) == 1); /* not in use yet */
         while ((r = hfd_jwt_key_read(&pem, &key, &why)) == 0) {
                 r = add_key(set, key, signs && n == 0, name, reterr_status);
                 if (r != 0)
@@ -143,6 +144,7 @@ int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json 
         size_t n_tried = 0;
         int r = 0;
 
+        assert(atomic_load_explicit(&set->refs, memory_order_relaxed) == 1); /* not in use yet */
         *ret_n = 0;
         if (!hf__json_is_array(keys))
                 return 0;

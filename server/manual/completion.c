@@ -193,8 +193,8 @@ void hfd_manual_bash(struct hf__strbuf *out) {
 
 /* ---- zsh ---- */
 
-/* Appends n bytes of text. Escapes what ends single quotes, and what _arguments and _describe would
- * take for a separator. */
+/* Appends n bytes of text. Escapes the single quote, which would end the word, and the characters
+ * with a meaning of their own for _arguments and _describe. */
 static void add_quoted(struct hf__strbuf *out, const char *text, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 if (text[i] == '\'')

@@ -14,7 +14,8 @@
 #include "server/manual/manual.h"
 #include "server/manual/page_text.h"
 
-/* Appends n bytes of text. A '.' or "'" at the start of a line would be a request. */
+/* Appends n bytes of text. A '.' or "'" at the start of a line would be a request. A plain '-' may
+ * be shown as a hyphen, which does not work in a command that a user copies. */
 static void add_text(struct hf__strbuf *out, const char *text, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 bool first = i == 0 || text[i - 1] == '\n';
@@ -57,6 +58,8 @@ static void add_synopsis(struct hf__strbuf *out, enum hfd_command command) {
         add_text(out, line.synopsis + n, line.n_synopsis - n);
 }
 
+/* One paragraph with a tag (TP) for each flag: the flag is the tag. A flag without a name for its
+ * value is a boolean, whose value may be left out. --help is in no table, so it is added here. */
 static void add_options(struct hf__strbuf *out, enum hfd_command command) {
         struct hfd_flag_info flag;
 
@@ -160,6 +163,7 @@ static void add_entries(struct hf__strbuf *out, enum hfd_command command, bool d
         }
 }
 
+/* Refers to the other pages. A command of two words has no page of its own. */
 static void add_see_also(struct hf__strbuf *out, enum hfd_command command) {
         char name[64];
         bool first = true;

@@ -2,7 +2,7 @@
 /*
  * Reads the --help of the commands, and prints a page or a completion.
  *
- * Invariant: what a page says of a command is cut out of the text of --help, whose form
+ * Invariant: the description of a command in a page is cut out of the text of --help, whose form
  * server/config/commands.h describes. So the two cannot differ, but the form cannot change alone.
  */
 #include "server/manual/manual.h"

@@ -47,7 +47,8 @@ struct hfd_oidc {
         bool fetching;
         hf_nsec next_fetch; /* boot time */
 
-        /* of the fetch that is under way */
+        /* Of the fetch that is under way. Only the thread that has set `fetching`, and then the
+         * callbacks of that fetch, use these, so they need no lock. */
         char *keys_url;                  /* owned; NULL = not known yet */
         char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that it is for; "" = any */
 };
@@ -163,6 +164,7 @@ static void on_document(void *ctx, const struct hfd_outbound_result *result) {
                 send_get(oidc, oidc->keys_url, on_keys);
 }
 
+/* As in Kubernetes, an issuer may end with a slash, which does not become two in the URL. */
 static void get_document(struct hfd_oidc *oidc) {
         const char *issuer = oidc->config.rules.issuer;
         struct hf__strbuf url = {0};
@@ -253,7 +255,7 @@ static int authenticate_token(void *ctx, const char *token, const struct hfd_tok
         return r;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 HF__CLEANUP_DEFINE(oidc_cleanup, struct hfd_oidc *, hfd_oidc_free)
 
@@ -290,7 +292,7 @@ void hfd_oidc_start(struct hfd_oidc *oidc) {
 struct hfd_oidc *hfd_oidc_free(struct hfd_oidc *oidc) {
         if (!oidc)
                 return NULL;
-        assert(!oidc->fetching);
+        assert(!oidc->fetching); /* outbound was joined, so each callback has ended its fetch */
         hfd_jwt_key_set_unref(oidc->keys);
         pthread_mutex_destroy(&oidc->mu);
         free(oidc->keys_url);

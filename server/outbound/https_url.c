@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parses https URLs, see https_url.h. It checks only the host and the port; libcurl checks the rest
- * of the URL. */
+/*
+ * Parses https URLs (https_url.h). It checks only the host and the port; libcurl checks the rest.
+ *
+ * Invariant: a host that passes has no space, line end, '@' or slash, whatever the user has
+ * written. So it may be copied as it is: into the URL to connect to, into the header Host, into
+ * messages. A URL that names a user does not pass.
+ */
 #include "server/outbound/https_url.h"
 
 #include <stdlib.h>
@@ -9,6 +14,7 @@
 
 #define SCHEME "https://"
 
+/* Port 0 is refused: nothing can listen there. */
 static bool read_port(const char *text, size_t n, char port[6]) {
         if (n == 0 || n > 5 || strspn(text, "0123456789") < n)
                 return false;
@@ -18,6 +24,7 @@ static bool read_port(const char *text, size_t n, char port[6]) {
         return number > 0 && number <= 65535;
 }
 
+/* '_' is in no host name of RFC 952, but resolvers and users have such names. */
 static bool is_host_character(char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                c == '.' || c == '-' || c == '_';

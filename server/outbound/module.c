@@ -115,7 +115,7 @@ static void on_done(void *ctx, const struct hf__http_result *http) {
 /* id: the number of the request that this one repeats; 0 = it is the first. */
 static int submit_exchange(struct exchange *x, uint64_t id, uint64_t *ret_id) {
         const struct hfd_outbound_request *request = &x->request;
-        const char *headers[MAX_HEADERS + 1];
+        const char *headers[MAX_HEADERS + 1]; /* one more for Host */
         size_t n = 0;
 
         for (; n < request->n_headers; n++)
@@ -160,6 +160,8 @@ static int set_address(struct exchange *x, const struct hfd_https_url *url) {
         return 0;
 }
 
+/* Without a CA and another address the engine needs no settings of this call: it verifies the host
+ * of the URL by the system's CAs. */
 static int set_tls(struct exchange *x, const struct hfd_https_url *url) {
         const char *ca = x->request.ca_pem;
         const struct hf__http_tls_config tls = {.ca_pem = ca && ca[0] ? ca : NULL,

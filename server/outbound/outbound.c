@@ -170,7 +170,8 @@ static void *load_module(void *ctx) {
         return NULL;
 }
 
-/* Starts the loader. The thread of an earlier one has ended, or is about to return. */
+/* Starts the loader. The thread of an earlier one has ended, or is about to return: it has set the
+ * state to IDLE in its last use of the lock, so the join here is short and cannot deadlock. */
 static int start_loader_locked(struct hfd_outbound *outbound) {
         hf__mutex_assert_held(&outbound->mu);
         if (outbound->has_thread)

@@ -35,6 +35,8 @@ struct hfd_service_resolver *hfd_service_resolver_free(struct hfd_service_resolv
         return NULL;
 }
 
+/* A linear search: an administrator writes the table by hand, and after each search comes a call
+ * over the network, which costs far more. */
 static const struct service *find_service(const struct hfd_service_resolver *resolver,
                                           const char *key) {
         for (size_t i = 0; i < resolver->n; i++)
@@ -76,6 +78,7 @@ static int add_item(struct hfd_service_resolver *resolver, const char *item, siz
         struct service service = {.key = strndup(item, (size_t)(equals - item))};
         if (!service.key)
                 return -ENOMEM;
+        /* Of two addresses for one service, one would be ignored without a word. */
         bool twice = find_service(resolver, service.key) != NULL;
         if (twice || asprintf(&service.target, has_port(target, n_target) ? "%.*s" : "%.*s:",
                               (int)n_target, target) < 0) {
@@ -128,6 +131,8 @@ static const struct service *match_service(const struct hfd_service_resolver *re
         return service ? service : find_service(resolver, "*");
 }
 
+/* The URL has the name that the service has in a cluster, also if another address is connected to:
+ * its certificate is for that name, and so is the header Host. */
 int hfd_service_resolve(const struct hfd_service_resolver *resolver, const char *ns,
                         const char *name, unsigned port, const char *path,
                         struct hfd_service_address *ret_address) {

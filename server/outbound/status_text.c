@@ -30,18 +30,25 @@ static const struct {
               "processing the request"},
 };
 
-/* Whether the body is text that a person can read. */
+/* The characters of ASCII that Go's strings.TrimSpace removes. */
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Whether the body is text that a person can read. client-go asks the header Content-Type, which is
+ * not known here. So a body without control characters counts as text, unless it looks like the
+ * JSON of an object. */
 static bool is_text(const char *body, size_t n) {
         for (size_t i = 0; i < n; i++)
-                if ((unsigned char)body[i] < ' ' && !strchr("\t\r\n", body[i]))
+                if ((unsigned char)body[i] < ' ' && !memchr("\t\r\n", body[i], 3))
                         return false;
         return n > 0 && body[0] != '{';
 }
 
 /* Appends the body as Go quotes it; without the white space around it. */
 static void put_body(struct hf__strbuf *text, const char *body, size_t n) {
-        while (n > 0 && strchr(" \t\r\n", body[n - 1]))
+        while (n > 0 && is_space(body[n - 1]))
                 n--;
+        for (; n > 0 && is_space(*body); n--)
+                body++;
         if (n > SHOWN_MAX)
                 n = SHOWN_MAX;
         if (is_text(body, n))

@@ -24,7 +24,7 @@
 #include "server/config/config.h"
 #include "server/storage/new_file.h"
 
-#define INPUT_MAX ((size_t)1 << 20)
+#define INPUT_MAX ((size_t)1 << 20) /* bytes; as hfd_read_file has it for files */
 
 /* Prints why the action failed. Returns the exit status. */
 static int print_failure(const char *action, int r, const struct hf_status *status) {
@@ -52,6 +52,8 @@ static void print_ca(const char *before, const char *cert_dir, const struct hfd_
 
 /* ---- init ---- */
 
+/* No command has a token: a signal ends the process, and the wait for the lock has its own limit.
+ * After a signal the next command finds a directory that is complete or has keys only (pki.c). */
 int hfd_pki_init_main(const struct hfd_config *config) {
         struct hf_status status = {0};
         struct hfd_pki_ca ca;
@@ -69,8 +71,8 @@ int hfd_pki_init_main(const struct hfd_config *config) {
 /* The certificate and the key as one text, which the caller frees with hfd_secret_free. NULL:
  * out of memory. */
 static char *join_texts(const struct hfd_pki_ca *ca) {
-        size_t n_cert = strlen(ca->cert_pem), n_key = strlen(ca->key_pem);
         assert(ca->cert_pem && ca->key_pem);
+        size_t n_cert = strlen(ca->cert_pem), n_key = strlen(ca->key_pem);
         char *text = malloc(n_cert + n_key + 2);
 
         if (!text)
@@ -96,9 +98,9 @@ static int write_text(FILE *to, const char *name, const char *text,
 
 static int write_new_file(const char *file, const char *text, struct hf_status *reterr_status) {
         char temporary[PATH_MAX];
-        int r = hfd_new_file_begin(file, temporary, reterr_status);
 
         assert(file && text);
+        int r = hfd_new_file_begin(file, temporary, reterr_status);
         if (r != 0)
                 return r;
         FILE *to = fopen(temporary, "we");
@@ -147,7 +149,8 @@ int hfd_pki_export_main(const struct hfd_config *config) {
 
 /* ---- join ---- */
 
-/* Reads the standard input to its end. After a failure, too, *n bytes of text are filled. */
+/* Reads the standard input to its end. After a failure, too, *n bytes of text are filled, and the
+ * caller overwrites them. Uses no FILE, whose buffer would keep a copy of the key. */
 static int fill_text(char text[INPUT_MAX + 1], size_t *n, struct hf_status *reterr_status) {
         while (*n <= INPUT_MAX) {
                 ssize_t got = read(STDIN_FILENO, text + *n, INPUT_MAX + 1 - *n);
@@ -182,6 +185,7 @@ static int read_input(char **ret_text, struct hf_status *reterr_status) {
         return 0;
 }
 
+/* A file that another user could replace is refused (hfd_read_file): its CA would be trusted. */
 static int read_ca_file(const char *file, struct hfd_pki_ca *ret_ca,
                         struct hf_status *reterr_status) {
         bool from_input = strcmp(file, "-") == 0;
@@ -212,6 +216,7 @@ int hfd_pki_join_main(const struct hfd_config *config) {
 
 /* ---- show ---- */
 
+/* The fingerprint and the key id of the CA are what users compare between two hosts. */
 static void print_description(const struct hfd_pki_description *d, bool is_ca, bool has_key) {
         char until[HF__MICROTIME_MAX];
 

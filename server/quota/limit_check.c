@@ -20,7 +20,7 @@ struct findings {
         size_t n;
 };
 
-/* A bound of one resource, and what is asked for. */
+/* A bound of one resource, and the request and the limit that are compared with it. */
 struct bound {
         const char *name, *type;                      /* borrowed */
         struct hfd_quantity enforced, request, limit; /* the last two are set only if it has them */

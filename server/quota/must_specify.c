@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the containers that do not say how much processor time or memory they need. A pod that has
- * resources of its own need not say more.
+ * Finds the containers that do not say how much processor time or memory they need. They could use
+ * any amount, and the quota would limit nothing. A pod that has resources of its own need not say
+ * more.
  *
  * Invariant: only names in `places` are collected, so every collected name has its place when it is
  * printed.

@@ -15,7 +15,7 @@ struct hf__strbuf;
 /* Initially only the pod is set. */
 struct hfd_must_specify {
         const struct hf__json *pod;              /* borrowed */
-        const char *names[HFD_MUST_SPECIFY_MAX]; /* borrowed from the quota; what is missing */
+        const char *names[HFD_MUST_SPECIFY_MAX]; /* missing amounts; borrowed from the quota */
         size_t n;
         bool any;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes what a pod asks for: the sum of its containers and sidecars, or what its other init
- * containers need one after another, whichever is more. Sidecars are the init containers that are
- * always restarted: each runs beside those that come after it.
+ * Sums up the requests or the limits of a pod. Its containers and sidecars run at the same time,
+ * its other init containers one after another before them. So the pod needs the sum of the former,
+ * or the most that one of the latter needs, whichever is more. Sidecars are the init containers
+ * that are always restarted: each also runs beside the init containers after it.
  *
  * Invariant: the work is in proportion to n log n. The names are collected and sorted first, so a
  * sum is found by a binary search.
@@ -157,7 +158,7 @@ static void replace_by_own(struct hfd_pod_sums *sums, const struct hf__json *map
         }
 }
 
-/* only_limited: the overhead is added only to what is limited already. */
+/* only_limited: the overhead is added only to resources that have a limit already. */
 static void add_overhead(struct hfd_pod_sums *sums, const struct hf__json *map, bool only_limited) {
         struct hfd_quantity value;
 

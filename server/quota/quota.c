@@ -22,8 +22,8 @@
 
 /* ---- a change ---- */
 
-/* Whether the change can change what the object uses. Kubernetes measures a pod again only if it is
- * resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
+/* Whether the change can alter the usage of the object. Kubernetes measures a pod again only if it
+ * is resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
  * changed. */
 static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
                         const struct hf__json *old, enum hfd_quota_write what) {
@@ -63,6 +63,8 @@ void hfd_quota_change_done(struct hfd_quota_change *change) {
         hfd_usage_done(&change->old_usage);
 }
 
+/* Whether the change may use the resource with this name. Objects that are only counted have one or
+ * two names; the second may be "". */
 static bool tracks_resource(const struct hfd_quota_change *change, const char *name) {
         if (change->kind != HFD_QUOTA_OBJECTS)
                 return hfd_quota_kind_tracks(change->kind, name);
@@ -77,7 +79,9 @@ static struct hfd_quantity rise_of(const struct hfd_quota_change *change, const 
         struct hfd_quantity rise = hfd_quantity_of(0), before;
 
         if (change->kind == HFD_QUOTA_OBJECTS)
-                return hfd_quantity_of(1);
+                return hfd_quantity_of(1); /* is_measured lets only creates pass */
+        /* An update that lowers the use rises by zero (hfd_quantity_subtract), and is never
+         * refused. The recount lowers status.used later. */
         if (!hfd_usage_get(&change->usage, name, &rise))
                 return hfd_quantity_of(0);
         if (was_selected && hfd_usage_get(&change->old_usage, name, &before))
@@ -93,7 +97,8 @@ struct limit {
         struct hfd_quantity hard, used, rise;
         struct hf__json *entry; /* in status.used; borrowed */
         bool known;             /* status.used has it */
-        bool rises, exceeded;   /* the change needs more of it; more than there may be */
+        bool rises;             /* the change needs more of it */
+        bool exceeded;          /* with the change, there would be more of it than `hard` */
 };
 
 struct limits {
@@ -281,6 +286,8 @@ static int write_used(struct limits *limits, bool *ret_any) {
         return r;
 }
 
+/* The refusals are checked in the order of kube-apiserver, so that a write with several faults gets
+ * the same message. Limits come last: the use must be known, and not negative, to be compared. */
 static int decide_quota(const struct hf__json *quota, const struct hfd_quota_change *change,
                         struct limits *limits, bool was_selected,
                         enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {

@@ -10,13 +10,13 @@
  *      charge    a create, or an update that raises the use, is allowed if status.used stays within
  *                status.hard, and adds to status.used. The registry writes the object and the quota
  *                in one transaction (server/registry/write/quota/quota.h)
- *      recount   sets status.hard to spec.hard, and status.used to what there is. A controller
+ *      recount   sets status.hard to spec.hard, and status.used to the present use. A controller
  *                recounts after every change (server/controllers/quota/quota_controller.h)
  *
  * Two facts keep a namespace within its limits. Each write that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
  * on. And a recount counts at a revision that is not older than the version of the quota that it
- * replaces. So status.used is never less than what there is; after a delete, or after an update
+ * replaces. So status.used is never less than the present use; after a delete, or after an update
  * that lowers the use, it is too large until the recount.
  *
  * Pure. Thread: any; a quota belongs to the caller.
@@ -76,8 +76,9 @@ int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *chan
 /* Called for each object of a kind. 0, or an error that ends the visit. */
 typedef int (*hfd_quota_each_fn)(void *each_ctx, const struct hf__json *object);
 
-/* What a recount asks about the objects of the quota's namespace. *ret_served is true before a
- * call; false: there is no such kind. Both return 0, or an error that ends the recount. */
+/* The functions by which a recount counts and reads the objects of the quota's namespace.
+ * *ret_served is true before a call; a function sets it to false if there is no such kind. Both
+ * return 0, or an error that ends the recount. */
 struct hfd_quota_source {
         int (*count)(void *ctx, const char *group, const char *plural, uint64_t *ret_n,
                      bool *ret_served);
@@ -89,8 +90,8 @@ struct hfd_quota_source {
 };
 
 /*
- * Sets the status of quota to what `source` says. *ret_changed: the status was different before. 0,
- * -ENOMEM or an error of `source`; after an error the quota must not be used any more.
+ * Sets the status of quota by the objects of `source`. *ret_changed: the status was different
+ * before. 0, -ENOMEM or an error of `source`; after an error the quota must not be used any more.
  */
 int hfd_quota_recount(struct hf__json *quota, const struct hfd_quota_source *source,
                       bool *ret_changed);

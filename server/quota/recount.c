@@ -2,8 +2,9 @@
 /*
  * The status of a quota after a recount.
  *
- * Invariant: objects are visited only for resources of which their number says too little: what
- * pods, claims and services use, and what scopes select. Everything else is only counted.
+ * Invariant: objects are visited only where their number is not enough: for the amounts that pods,
+ * claims and services use, and for the objects that scopes select. All other objects are only
+ * counted, because a visit parses each of them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -148,7 +149,6 @@ static int count_usage(struct recount *recount) {
 /* ---- the status ---- */
 
 /* NULL: memory ran out. */
-
 static struct hf__json *make_status(const struct recount *recount) {
         const struct hf__json *hard = hf__json_path(recount->quota, "spec.hard");
         HF__CLEANUP(hf__json_cleanup)

@@ -3,6 +3,9 @@
  * The scopes of quotas. spec.scopes is a list of names, of which each must hold; the expressions of
  * spec.scopeSelector must hold as well. Only PriorityClass and VolumeAttributesClass have values,
  * so the operator matters for these only, as in Kubernetes.
+ *
+ * Invariant: a scope that this file does not know selects no object. A quota must not limit objects
+ * for which it was not meant.
  */
 #include "server/quota/scopes.h"
 
@@ -124,8 +127,8 @@ static bool claim_holds(const struct hf__json *claim, const char *op,
 
 /* ---- all scopes ---- */
 
-/* An object, and what is known about it if it is a pod. A quota may name a scope very often, so the
- * containers are looked at once. */
+/* An object, and if it is a pod, the facts by which scopes select it. A quota may name a scope very
+ * often, so the containers are looked at once. */
 struct subject {
         enum hfd_quota_kind kind;
         const struct hf__json *object;

@@ -104,7 +104,7 @@ static bool read_storage(const struct hf__json *object, const char *path,
         return true;
 }
 
-/* A claim uses what it asks for, or what it was given if that is more. */
+/* A claim uses the storage that it requests, or the allocated storage if that is more. */
 static void measure_claim(struct hfd_usage *usage, const struct hf__json *claim) {
         const struct hf__json *meta = hf__json_get(claim, "metadata");
         const char *class = hf__json_text(hf__json_get(hf__json_get(meta, "annotations"),

@@ -67,7 +67,8 @@ bool hfd_pod_has_own_resources(const struct hf__json *spec);
 struct hfd_pod_parts {
         const struct hf__json *containers, *init_containers;
         /* Has `resources`. If there are containers, these replace the sums over the containers, but
-         * only for what a pod itself may ask for. Without containers they are the sums. */
+         * only for cpu, memory and huge pages, which a pod itself may ask for. Without containers
+         * they are the sums. */
         const struct hf__json *itself;
         const struct hf__json *overhead;
 };

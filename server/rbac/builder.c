@@ -31,7 +31,7 @@ static void *grow_array(void *array, size_t n, size_t *space, size_t size) {
         if (n < *space)
                 return array;
         size_t more = *space ? *space * 2 : 16;
-        if (more >= UINT32_MAX)
+        if (more >= UINT32_MAX) /* the index refers to elements by numbers of 32 bits */
                 return NULL;
         void *grown = realloc(array, more * size);
         if (grown)
@@ -79,6 +79,7 @@ struct hfd_rbac_builder *hfd_rbac_builder_free(struct hfd_rbac_builder *builder)
         return NULL;
 }
 
+/* The number of the text; HFD_TEXT_NONE = out of memory. */
 static uint32_t add_text(struct hfd_rbac_builder *builder, const char *text) {
         return hfd_texts_add(&builder->index->texts, text, strlen(text));
 }
@@ -137,6 +138,8 @@ static int add_rule(struct hfd_rbac_builder *builder, const struct hf__json *jso
         return 0;
 }
 
+/* The rules of a role are adjacent in the index, so the role has only the number of the first one
+ * and how many there are. ns NULL: a ClusterRole. 0 or -ENOMEM. */
 static int add_role(struct hfd_rbac_builder *builder, const char *ns, const char *name,
                     const struct hf__json *object) {
         struct hfd_rbac_role role = {.first_rule = (uint32_t)builder->index->n_rules};
@@ -175,6 +178,7 @@ static uint32_t add_subject(struct hfd_rbac_builder *builder, const struct hf__j
 
         *ret_r = 0;
         *ret_account = strcmp(kind, "ServiceAccount") == 0;
+        /* As in Kubernetes, an account without a namespace is one of the binding's namespace. */
         if (!*account_ns && ns)
                 account_ns = ns;
         if (*ret_account && *account_ns)

@@ -78,6 +78,7 @@ static bool has_or_star(const struct hfd_rbac_index *index, const struct hfd_rba
         return list_has(index, list, HFD_TEXT_STAR) || list_has(index, list, number);
 }
 
+/* As in Kubernetes, all stars at the end count as one, and a star in the middle is a character. */
 bool hfd_rbac_url_covers(const char *url, const char *path) {
         size_t n = strlen(url), kept = n;
 
@@ -97,6 +98,8 @@ static bool urls_match(const struct hfd_rbac_index *index, const struct hfd_rbac
         return false;
 }
 
+/* The bits come first, because they rule out most rules at the cost of one operation. A rule with
+ * names allows no request without a name, such as a plain list: q->name is then HFD_TEXT_NONE. */
 static bool rule_matches(const struct hfd_rbac_index *index, const struct hfd_rbac_rule *rule,
                          const struct question *q) {
         if (!q->path && !(rule->resource_bits & q->bits))

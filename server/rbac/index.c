@@ -47,7 +47,7 @@ bool hfd_subject_in_group(const struct hfd_subject *subject, const char *group) 
 /* ---- the grants of a user ---- */
 
 /* The number of a user (prefix 'u') or a group ('g'). HFD_TEXT_NONE: no binding has this subject,
- * or its name is longer than a subject of a binding can be. */
+ * or its name is longer than that of any user or group of this server (server/auth/user.h). */
 static uint32_t find_subject(const struct hfd_rbac_index *index, char prefix, const char *name) {
         char text[512];
         int n = snprintf(text, sizeof text, "%c:%s", prefix, name);

@@ -71,6 +71,7 @@ int hfd_rbac_index_role_rules(const struct hfd_rbac_index *index, const char *ki
 
         if (!name_number || (!cluster && !ns_number))
                 return HF_E_NOT_FOUND;
+        /* A linear search of numbers: only a write of a binding asks for the rules of one role. */
         for (size_t i = 0; i < index->n_roles; i++) {
                 const struct hfd_rbac_role *role = &index->roles[i];
                 if (role->name != name_number || role->ns != ns_number)

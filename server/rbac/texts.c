@@ -16,6 +16,9 @@
 
 #define FIRST_SLOTS 256u
 
+/* FNV-1a with a seed, and with a shift after each byte. Without the shift a client could compute
+ * texts that collide whatever the seed is, because the low bits of an address are the same at each
+ * start: programs are loaded at whole pages. */
 static uint64_t hash_text(const char *text, size_t n) {
         uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)(uintptr_t)&hash_text;
 
@@ -76,7 +79,7 @@ void hfd_texts_done(struct hfd_texts *texts) {
 
 /* Makes room for n more bytes and one more number. */
 static int reserve_texts(struct hfd_texts *texts, size_t n) {
-        if (n + 1 > UINT32_MAX - texts->n_bytes)
+        if (n + 1 > UINT32_MAX - texts->n_bytes) /* an offset has 32 bits */
                 return -ENOMEM;
         if (texts->n_bytes + n + 1 > texts->space) {
                 size_t space = (texts->n_bytes + n + 1) * 2;

@@ -84,7 +84,7 @@ bool hfd_account_watches_track(struct hfd_account_watches *watches,
         watches->n++;
         append_locked(watches, watch, watches->round);
         if (watches->n == 1 || watches->expires < expires)
-                pthread_cond_signal(&watches->cond); /* it has to wake earlier */
+                pthread_cond_signal(&watches->cond); /* the thread has to wake earlier */
         pthread_mutex_unlock(&watches->mu);
         bool valid =
                 hfd_account_lookup(watches->cacher, watch->credential, now_s(watches), NULL) == 0;
@@ -193,7 +193,7 @@ static bool wait_for_work(struct hfd_account_watches *watches) {
         return more;
 }
 
-/* Waits until then, or for the stop. */
+/* Waits until the boot time `until`, or for the stop. */
 static void pause_until(struct hfd_account_watches *watches, hf_nsec until) {
         const struct hf_clock *clock = hf_host_clock(watches->host);
 
@@ -264,7 +264,7 @@ struct hfd_account_watches *hfd_account_watches_free(struct hfd_account_watches 
         if (!watches)
                 return NULL;
         hfd_account_watches_stop(watches);
-        assert(!watches->oldest && !watches->newest);
+        assert(!watches->oldest && !watches->newest && watches->n == 0);
         pthread_cond_destroy(&watches->cond);
         pthread_mutex_destroy(&watches->mu);
         free(watches);

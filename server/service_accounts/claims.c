@@ -2,8 +2,9 @@
 /*
  * Writes and reads the claims of a service account's token.
  *
- * Invariants. What is missing, or has another type, makes the token invalid: nothing is assumed.
- * And a token that is bound to an object is never taken for one that is not.
+ * Invariants. A required claim that is missing or has another type makes the token invalid: no
+ * value is assumed for it. And a token that is bound to an object is never taken for one that is
+ * not: it would stay valid when the object is gone.
  */
 #include "server/service_accounts/claims.h"
 

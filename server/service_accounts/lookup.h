@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Whether what a token depends on still exists. Thread: any. Never blocks. */
+/* Whether the objects that a token depends on still exist. Thread: any. Never blocks. */
 #include <stdint.h>
 
 #include <holdfast/error.h>

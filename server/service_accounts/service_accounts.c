@@ -46,7 +46,7 @@ struct hfd_service_accounts {
         struct hfd_jwt_key_set *keys; /* owned reference; NULL = none */
 };
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 /* The audiences that this server accepts: those of --api-audiences, or the issuers. */
 static int copy_audiences(const struct hfd_service_accounts_config *config,
@@ -159,6 +159,7 @@ int64_t hfd_service_accounts_now(const struct hfd_service_accounts *accounts) {
         return clock->real(clock->ctx) / HF_NSEC_PER_SEC;
 }
 
+/* Resources are compared by their address: each has one row in the table. */
 bool hfd_service_accounts_observes(const struct hfd_resource *resource) {
         return resource == hfd_resource_find("", "v1", "serviceaccounts") ||
                resource == hfd_resource_find("", "v1", "secrets");
@@ -261,6 +262,7 @@ static int authenticate_token(void *ctx, const char *token, const struct hfd_tok
 
 /* ---- issuing ---- */
 
+/* The reference to the keys keeps the signer alive if a reload replaces the keys meanwhile. */
 int hfd_service_accounts_issue(struct hfd_service_accounts *accounts,
                                const struct hfd_account_claims *claims, struct hf__strbuf *out) {
         struct hfd_account_claims full = *claims;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The status model as JSON. Invariant: every object has all of its members, in this order; a value
- * that is not known is null.
+ * that is not known is null. So a program can read a member without asking whether it is there.
  */
 #include "server/status/render_json.h"
 
@@ -61,6 +61,7 @@ static void begin_item(struct hf__strbuf *out, unsigned index) {
         hf__strbuf_puts(out, index > 0 ? ",{" : "{");
 }
 
+/* The term 0 means that the instance leads nothing (model.h), so it becomes null. */
 static void add_instance(struct hf__strbuf *out, const struct hfd_status_instance *instance) {
         add_text(out, "identity", instance->identity);
         add_text(out, "instance", instance->name);

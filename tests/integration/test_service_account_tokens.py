@@ -3,13 +3,14 @@
 import base64
 import itertools
 import json
+import os
 import subprocess
 import threading
 import time
 import urllib.request
 
 import pytest
-from holdfastd import Cluster, wait_until
+from holdfastd import ON_SQLITE, Cluster, wait_until
 
 ISSUER = "https://kubernetes.default.svc"
 REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -48,6 +49,7 @@ class Pair:
 
     def __init__(self, cluster):
         self.directory = cluster.directory
+        self.etcd = cluster.etcd
         rsa = ["-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
         self.signer, self.old = (Signer(self.directory, name, *rsa) for name in ("signer", "old"))
         self.stranger = Signer(self.directory, "stranger", *rsa)
@@ -59,6 +61,9 @@ class Pair:
         for instance in self.both:
             instance.wait_ready()
         self.a, self.b = self.both
+
+    def etcdctl(self, *args):
+        return subprocess.run(["etcdctl", f"--endpoints={self.etcd.url}", *args], env={**os.environ, "ETCDCTL_API": "3"}, capture_output=True, check=True).stdout
 
     def admin(self, method, path, body=None, code=None, at=None):
         got, text = (at or self.a).request(method, path, body)
@@ -292,6 +297,18 @@ def test_secrets_with_tokens_die_with_their_account(pair, ns):
     pair.admin("PUT", f"{secrets}/c", {"metadata": {"name": "c", "annotations": {NAME: "other"}}, "type": TOKEN_SECRET})
     everywhere(pair, "the end of the old token", lambda at: ask(at, tokens["c"])[0] == 401)
     assert filled(pair, ns, "c")
+
+
+@pytest.mark.skipif(ON_SQLITE, reason="writes to etcd")
+def test_a_stored_secret_of_an_odd_namespace_ends_no_server(pair):
+    """No request can name this namespace, but another program may have written to the store."""
+    odd = "n" * 70
+    secret = {"kind": "Secret", "apiVersion": "v1", "type": TOKEN_SECRET, "metadata": {
+        "name": "s", "namespace": odd, "uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": {NAME: "none"}}}
+    key = f"/registry/secrets/{odd}/s"
+    pair.etcdctl("put", key, json.dumps(secret))
+    wait_until("the end of the Secret, whose account does not exist", lambda: not pair.etcdctl("get", key))
+    assert all(instance.alive() for instance in pair.both)
 
 
 def test_tokens_of_openssl_pass_only_if_everything_is_right(pair, ns):

@@ -13,6 +13,7 @@
 #include "server/outbound/failure_text.h"
 #include "server/outbound/https_url.h"
 #include "server/outbound/service_resolver.h"
+#include "server/outbound/status_text.h"
 #include "text_asserts.h"
 
 static void test_urls_are_taken_apart(void **state) {
@@ -80,6 +81,34 @@ static void test_failures_have_the_words_of_kubernetes(void **state) {
                    "Post \"https://hook.ns.svc:443/x\": context canceled");
 }
 
+static void check_status(int code, const char *body, size_t n, const char *expected) {
+        struct hf__strbuf text = {0};
+
+        hfd_outbound_status_text(code, body, n, &text);
+        assert_int_equal(text.error, 0);
+        assert_string_equal(text.data, expected);
+        hf__strbuf_done(&text);
+}
+
+#define ON_SERVER(shown)                                                                           \
+        "an error on the server (\"" shown "\") has prevented the request from succeeding"
+
+static void test_a_status_code_has_the_words_of_kubernetes(void **state) {
+        static const char spaced[] = " \r\n no\tbackend \n", with_nul[] = "no\0backend";
+
+        check_status(404, "x", 1, "the server could not find the requested resource");
+        check_status(418, "x", 1,
+                     "the server responded with the status code 418 but did not return more "
+                     "information");
+        check_status(500, spaced, sizeof spaced - 1, ON_SERVER("no\\tbackend"));
+        check_status(502, "", 0, ON_SERVER("unknown"));
+        check_status(502, " \n", 2, ON_SERVER("unknown"));
+        check_status(502, " {\"a\":1}", 8, ON_SERVER("unknown"));
+        /* A NUL makes the body no text, wherever it is. */
+        check_status(502, with_nul, sizeof with_nul - 1, ON_SERVER("unknown"));
+        check_status(502, with_nul, 3, ON_SERVER("unknown"));
+}
+
 static void check_service(const char *table, const char *name, unsigned port, const char *path,
                           const char *url, const char *connect_to) {
         struct hfd_service_resolver *resolver;
@@ -129,6 +158,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_urls_are_taken_apart),
                 cmocka_unit_test(test_failures_have_the_words_of_kubernetes),
+                cmocka_unit_test(test_a_status_code_has_the_words_of_kubernetes),
                 cmocka_unit_test(test_services_are_found_in_the_table),
                 cmocka_unit_test(test_malformed_tables_are_refused),
         };

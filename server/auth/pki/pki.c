@@ -48,7 +48,7 @@ struct made {
 /* The parameters that all functions below need. */
 struct directory {
         const char *path;
-        struct made *made; /* NULL = write nothing: what would be made stays NULL */
+        struct made *made; /* NULL = write nothing: the missing texts stay NULL */
         struct hf_status *reterr_status;
 };
 

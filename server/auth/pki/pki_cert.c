@@ -23,6 +23,8 @@
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
+/* After a change of the CA each client needs a new kubeconfig, so the CA is valid for long. The
+ * other certificates are renewed without the user's help. */
 #define CA_DAYS      3650
 #define LEAF_DAYS    365
 #define BACKDATE_S   (-3600L) /* the clocks of other machines may be behind */
@@ -70,7 +72,7 @@ static bool add_name_entry(X509_NAME *name, const char *field, const char *value
                                           -1, -1, 0) == 1;
 }
 
-/* Creates an unsigned certificate with what a CA and a leaf have in common. NULL: an error. */
+/* Creates an unsigned certificate with the fields that every certificate has. NULL: an error. */
 static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organisation, int days) {
         HF__CLEANUP(cert_cleanup) X509 *cert = X509_new();
         if (!cert || X509_set_version(cert, X509_VERSION_3) != 1 ||
@@ -88,6 +90,8 @@ static X509 *new_cert(EVP_PKEY *key, const char *common_name, const char *organi
         return made;
 }
 
+/* All CAs of Holdfast have the same subject. By the subject key identifier a client that trusts two
+ * of them finds the one that has issued a certificate. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem) {
         HF__CLEANUP(key_cleanup) EVP_PKEY *key = parse_key(key_pem);
         if (!key)
@@ -168,6 +172,8 @@ static bool add_names(X509 *cert, const char *const *names, X509 *previous) {
         return X509_add1_ext_i2d(cert, NID_subject_alt_name, all, 0, 0) == 1;
 }
 
+/* The usages are the least that TLS needs with an ECDSA key. A serving certificate is not valid for
+ * clients, so whoever steals one cannot authenticate with it. */
 int hfd_pki_leaf_make(const struct hfd_pki_leaf *leaf, char **ret_cert_pem) {
         HF__CLEANUP(cert_cleanup) X509 *ca = parse_cert(leaf->ca_cert_pem);
         HF__CLEANUP(key_cleanup) EVP_PKEY *ca_key = parse_key(leaf->ca_key_pem);

@@ -5,6 +5,9 @@
  * The set has the CA's key, which issues certificates that clients request. The serving and the
  * admin certificate are valid for a year, which is enough for tests (--storage=memory): they are
  * not renewed.
+ *
+ * Invariant: a set is complete or empty. A failure in the middle frees what was made, and every key
+ * is overwritten before it is freed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,6 +17,8 @@
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 
+/* Makes a key and a certificate for it. *ret_key may be set after a failure, too; the caller frees
+ * it. */
 static int make_leaf(const char *ca, const char *ca_key, const char *name, const char *organisation,
                      const char *const *names, char **ret_cert, char **ret_key) {
         int r = hfd_pki_key_make(ret_key);
@@ -67,6 +72,7 @@ int hfd_pki_copy(const struct hfd_pki *pki, struct hfd_pki *ret_copy,
                                .admin_key_pem = strdup(pki->admin_key_pem),
                                .account_key_pem = strdup(pki->account_key_pem)};
 
+        /* Only the CA's key may be NULL: then it is read from the directory when it is used. */
         if (!copy.ca_pem || !copy.ca_key_pem != !pki->ca_key_pem || !copy.server_cert_pem ||
             !copy.server_key_pem || !copy.admin_cert_pem || !copy.admin_key_pem ||
             !copy.account_key_pem) {

@@ -9,7 +9,7 @@
  *    request decides neither about usages nor about the lifetime, and its certificate is never that
  *    of a CA.
  *  - Code here reads an organisation as server/http/connection/tls.c does. Otherwise a request
- * could hide the group that its certificate gives.
+ *    could hide the group that its certificate gives.
  */
 #include "server/auth/pki/pki_request.h"
 
@@ -28,7 +28,7 @@
 #include "server/auth/pki/pki_x509.h"
 #include "server/tls/pem.h"
 
-#define MIN_RSA_BITS 1024
+#define MIN_RSA_BITS 1024       /* as in Go's library, which refuses shorter keys */
 #define BACKDATE     300        /* seconds; the clocks of other machines may be behind */
 #define SHORT        (8 * 3600) /* seconds; a shorter lifetime is exact, not reduced by BACKDATE */
 

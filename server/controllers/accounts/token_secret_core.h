@@ -19,10 +19,10 @@ bool hfd_token_secret_is_of(const struct hf__json *secret, const char *uid);
 
 /* The parts that a Secret can lack, as bits. */
 enum { HFD_LACKS_TOKEN = 1, HFD_LACKS_CA = 2, HFD_LACKS_NAMESPACE = 4, HFD_LACKS_UID = 8 };
-/* Returns the set of what the Secret lacks. ca: the PEM text that it must have. */
+/* Returns the bits of the parts that the Secret lacks. ca: the PEM text that it must have. */
 unsigned hfd_token_secret_lacks(const struct hf__json *secret, const char *ca);
 
-/* Adds what the Secret lacks. Always sets the CA and the uid. Sets the token unless `token` is
- * NULL, and the namespace unless the Secret has one. 0 or -ENOMEM. */
+/* Adds the parts that the Secret lacks. Always sets the CA and the uid. Sets the token unless
+ * `token` is NULL, and the namespace unless the Secret has one. 0 or -ENOMEM. */
 int hfd_token_secret_fill(struct hf__json *secret, const char *token, const char *ca,
                           const char *ns, const char *account_uid);

@@ -12,9 +12,7 @@
  */
 #include "server/controllers/accounts/token_secrets.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +24,7 @@
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 
-#define N_WORKERS 4
+#define N_WORKERS 4   /* a worker mostly waits for responses */
 #define KEY_MAX   400 /* bytes of "namespace/name", with the NUL */
 /* How often a Secret is checked without an event: a reload may have replaced the CA, and no event
  * reports that. */
@@ -38,7 +36,7 @@ static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"}
 /* ---- the account ---- */
 
 /* Copies the account's uid. False: the Secret belongs to an account with another uid. */
-static bool take_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
+static bool copy_uid(const struct hf__json *secret, const struct hf__json *account, char uid[64]) {
         const char *text = hf__json_string(account, "metadata.uid");
 
         if (!text || strlen(text) >= 64 || !hfd_token_secret_is_of(secret, text))
@@ -58,7 +56,7 @@ static int find_account(struct hfd_controller_context *context, struct hf_term *
                 return HF_E_NOT_FOUND;
         int r = hfd_object_client_get_cached(context->service_accounts->informer, ns, name,
                                              &account);
-        bool found = r == 0 && take_uid(secret, account, uid);
+        bool found = r == 0 && copy_uid(secret, account, uid);
         if (r == 0)
                 hf__json_free(account);
         if (found || (r != 0 && r != HF_E_NOT_FOUND))
@@ -66,7 +64,7 @@ static int find_account(struct hfd_controller_context *context, struct hf_term *
         r = hfd_object_client_get(term, &service_accounts, ns, name, &account);
         if (r != 0)
                 return r;
-        found = take_uid(secret, account, uid);
+        found = copy_uid(secret, account, uid);
         hf__json_free(account);
         return found ? 0 : HF_E_NOT_FOUND;
 }
@@ -162,17 +160,15 @@ static int check_secret(struct hfd_controller_context *context, struct hf_term *
 
 static int reconcile_secret(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         struct hfd_controller_context *context = ctx;
-        const char *slash = strchr(key, '/');
+        char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__json *secret;
-        char ns[64];
 
-        /* Keys name stored objects, whose namespace is a DNS label. */
-        assert(slash && (size_t)(slash - key) < sizeof ns);
-        (void)snprintf(ns, sizeof ns, "%.*s", (int)(slash - key), key);
-        int r = hfd_object_client_get_cached(context->token_secrets, ns, slash + 1, &secret);
+        int r = hf_key_split(key, ns, name);
+        if (r == 0)
+                r = hfd_object_client_get_cached(context->token_secrets, ns, name, &secret);
         if (r != 0)
                 return r == HF_E_NOT_FOUND ? 0 : r;
-        r = check_secret(context, term, ns, slash + 1, secret);
+        r = check_secret(context, term, ns, name, secret);
         hf__json_wipe_free(secret);
         *ret_again = RECHECK_DELAY;
         return r;

@@ -162,7 +162,8 @@ static int map_definition(void *ctx, struct hf_workqueue *queue, enum hf_event_t
         return r;
 }
 
-/* Creates the missing APIServices of the built-in group versions. */
+/* Creates the missing APIServices of the built-in group versions. Asks the server for each: the
+ * loop reconciles only the keys of events, and an object that does not exist causes none. */
 static int create_missing_services(const struct hfd_controller_context *context,
                                    struct hf_term *term) {
         int r = 0;

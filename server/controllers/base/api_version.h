@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Group versions for which the server maintains an APIService: those of its built-in resources, and
- * those of CustomResourceDefinitions. */
+ * those of CustomResourceDefinitions. Immutable. Thread: any. */
 #include <stdbool.h>
 
 /* A group version that this server serves. The strings are static, or those of a definition. */

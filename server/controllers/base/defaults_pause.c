@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See defaults_pause.h. */
+/*
+ * The pause at the beginning of a term, before a controller compares its default objects.
+ *
+ * Invariant: the pause is a wait for the drain token, so a term that ends meanwhile ends the pause
+ * too. The result of the wait does not matter: the controller's loop looks at the token itself.
+ */
 #include "server/controllers/base/defaults_pause.h"
 
 #define PAUSE (20 * HF_NSEC_PER_MSEC) /* several times as long as a hand-over usually takes */

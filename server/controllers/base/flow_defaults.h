@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The FlowSchemas and PriorityLevelConfigurations that every server has, as the server passes them
- * to the controller flow-control. */
+ * to the controller flow-control. Thread: any. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
+/* The informer keeps each object as text, because a parsed object needs several times the memory.
+ * So each look-up parses the object. */
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object) {
         char *text;
@@ -30,6 +32,8 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
         return r;
 }
 
+/* Sends a request, and parses the response. A status of the server is dropped: the error code tells
+ * the callers enough, and the queue logs it when it tries the key again. */
 static int receive_object(struct hf_term *term, const struct hf_request *request,
                           struct hf__json **ret_json) {
         struct hf_status status;
@@ -103,10 +107,12 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
                                      .name = name,
                                      .subresource = subresource};
 
-        assert(name && *name);
+        assert(name && *name); /* without a name the path would be that of the collection */
         return send_object(term, &request, object);
 }
 
+/* "add" replaces a member that exists, whereas "replace" would fail for one that does not. The
+ * pointer is a constant of the caller, so it needs no escapes. */
 static void print_change(const char *pointer, const struct hf__json *value,
                          struct hf__strbuf *out) {
         hf__strbuf_printf(out, "{\"op\":\"add\",\"path\":\"%s\",\"value\":", pointer);
@@ -114,7 +120,8 @@ static void print_change(const char *pointer, const struct hf__json *value,
         hf__strbuf_putc(out, '}');
 }
 
-/* A patch that sets the resourceVersion is refused if the object has another one. */
+/* A patch that sets the resourceVersion is refused if the object has another one. That makes it as
+ * safe as an update: the change was computed from one version, and applies to that version only. */
 int hfd_object_client_patch(struct hf_term *term, const struct hf_resource *resource,
                             const char *name, const char *subresource, const char *revision,
                             const struct hfd_object_client_change *changes, size_t n_changes,

@@ -20,7 +20,9 @@
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 
-#define FAR_AWAY (INT64_C(7) * 24 * 3600) /* seconds; the longest delay until the next check */
+/* Seconds; the longest delay until the next check. A certificate may be valid for longer than
+ * nanoseconds can express. */
+#define DELAY_MAX (INT64_C(7) * 24 * 3600)
 
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};
@@ -65,7 +67,7 @@ static int reconcile_request(void *ctx, struct hf_term *term, const char *key, h
         if (left <= 0)
                 r = delete_request(term, request, key);
         else if (left != HFD_REQUEST_KEPT)
-                *ret_again = (left < FAR_AWAY ? left : FAR_AWAY) * HF_NSEC_PER_SEC;
+                *ret_again = (left < DELAY_MAX ? left : DELAY_MAX) * HF_NSEC_PER_SEC;
         hf__json_free(request);
         return r;
 }

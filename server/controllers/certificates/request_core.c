@@ -15,9 +15,10 @@
 #include "base/json.h"
 #include "base/time_format.h"
 
-/* How long requests are kept, in seconds: with and without a decision and its result. */
-#define ANSWERED_KEPT 3600
-#define WAITING_KEPT  (24 * 3600)
+/* How long requests are kept, in seconds: those that were denied, have failed or got their
+ * certificate, and those that still wait for one of these. */
+#define DONE_KEPT    3600
+#define PENDING_KEPT (24 * 3600)
 
 static const struct hf__json *find_condition(const struct hf__json *request, const char *type) {
         return hf__json_element_with(hf__json_path(request, "status.conditions"), "type", type);
@@ -33,7 +34,7 @@ static bool has_certificate(const struct hf__json *request) {
 
 enum hfd_request_step hfd_request_next(const struct hf__json *request,
                                        char why[HFD_REQUEST_WHY_MAX]) {
-        bool of_client = false;
+        bool has_client_auth = false;
 
         if (!hf__json_has_text(request, "spec.signerName", HFD_CLIENT_SIGNER) ||
             !find_condition(request, "Approved") || find_condition(request, "Denied") ||
@@ -44,7 +45,7 @@ enum hfd_request_step hfd_request_next(const struct hf__json *request,
              m = hf__json_next(m)) {
                 const char *usage = hf__json_is_string(m) ? hf__json_text(m) : "";
                 if (strcmp(usage, "client auth") == 0) {
-                        of_client = true;
+                        has_client_auth = true;
                 } else if (strcmp(usage, "digital signature") != 0 &&
                            strcmp(usage, "key encipherment") != 0) {
                         (void)snprintf(why, HFD_REQUEST_WHY_MAX,
@@ -54,7 +55,7 @@ enum hfd_request_step hfd_request_next(const struct hf__json *request,
         }
         (void)snprintf(why, HFD_REQUEST_WHY_MAX,
                        "missing required usage for client certificate: client auth");
-        return of_client ? HFD_REQUEST_SIGN : HFD_REQUEST_FAIL;
+        return has_client_auth ? HFD_REQUEST_SIGN : HFD_REQUEST_FAIL;
 }
 
 int64_t hfd_request_seconds(const struct hf__json *request) {
@@ -86,7 +87,8 @@ int hfd_request_fail(struct hf__json *request, const char *why, const char *now)
 
 /* The seconds until the time at `path` is `age` seconds old; HFD_REQUEST_KEPT if there is no time.
  */
-static int64_t left_of(const struct hf__json *object, const char *path, int64_t age, int64_t now) {
+static int64_t seconds_left(const struct hf__json *object, const char *path, int64_t age,
+                            int64_t now) {
         const char *text = hf__json_string(object, path);
         int64_t then;
 
@@ -100,17 +102,18 @@ static int64_t earlier_time(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t hfd_request_time_left(const struct hf__json *request, int64_t now, int64_t valid_until) {
         const struct hf__json *approved = find_condition(request, "Approved");
         int64_t left =
-                left_of(find_condition(request, "Denied"), "lastUpdateTime", ANSWERED_KEPT, now);
+                seconds_left(find_condition(request, "Denied"), "lastUpdateTime", DONE_KEPT, now);
 
-        left = earlier_time(left, left_of(find_condition(request, "Failed"), "lastUpdateTime",
-                                          ANSWERED_KEPT, now));
+        left = earlier_time(left, seconds_left(find_condition(request, "Failed"), "lastUpdateTime",
+                                               DONE_KEPT, now));
         if (hf__json_count(hf__json_path(request, "status.conditions")) == 0)
-                left = earlier_time(left, left_of(request, "metadata.creationTimestamp",
-                                                  WAITING_KEPT, now));
+                left = earlier_time(left, seconds_left(request, "metadata.creationTimestamp",
+                                                       PENDING_KEPT, now));
         if (!approved)
                 return left;
         if (!has_certificate(request))
-                return earlier_time(left, left_of(approved, "lastUpdateTime", WAITING_KEPT, now));
-        left = earlier_time(left, left_of(approved, "lastUpdateTime", ANSWERED_KEPT, now));
+                return earlier_time(left,
+                                    seconds_left(approved, "lastUpdateTime", PENDING_KEPT, now));
+        left = earlier_time(left, seconds_left(approved, "lastUpdateTime", DONE_KEPT, now));
         return valid_until > 0 ? earlier_time(left, valid_until - now) : left;
 }

@@ -23,7 +23,7 @@
 #include "server/controllers/context/controller_context.h"
 #include "server/controllers/context/reconcile_loop.h"
 
-#define N_WORKERS 4
+#define N_WORKERS 4 /* a worker mostly waits for responses */
 
 static const struct hf_resource requests = {"certificates.k8s.io", "v1",
                                             "certificatesigningrequests"};
@@ -54,7 +54,7 @@ static int write_certificate(struct hf_term *term, const char *name, struct hf__
 /* Logs only once per process that requests are left alone, because the reason is always the same.
  */
 static void report_no_key(struct hfd_controller_context *context, const char *why) {
-        if (!atomic_exchange(&context->said_no_key, true))
+        if (!atomic_exchange(&context->has_logged_no_key, true))
                 hf_log(&context->host->log, HF_LOG_WARNING, HFD_REQUEST_SIGNER,
                        "certificate requests of " HFD_CLIENT_SIGNER " are left alone: %s", why);
 }

@@ -50,7 +50,7 @@ struct hfd_controller_context {
         struct hf_informer *identity_leases;
         struct hf_informer_handler *peers_handler; /* owned; passes those Leases to peers */
 
-        atomic_bool said_no_key; /* the log says that certificate requests are not signed */
+        atomic_bool has_logged_no_key; /* the log says that certificate requests are not signed */
 
         /* For hfd_identity_lease_wait_deleted: the controller identity-lease changes them, and the
          * shutdown reads them on another thread. */

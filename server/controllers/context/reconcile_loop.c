@@ -2,8 +2,8 @@
 /*
  * Runs reconcile loops with the settings that all controllers of holdfastd share.
  *
- * Invariant: the sources are read when the loop starts (hf_reconciler_run), and it runs until it
- * returns here. So they may be on the stack, or be freed after it.
+ * Invariant: hf_reconciler_run uses the sources until it returns, and not later. So they may be on
+ * the stack here, or be freed after the call.
  */
 #include "server/controllers/context/reconcile_loop.h"
 

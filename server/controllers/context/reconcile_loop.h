@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The reconcile loop that most controllers run until the term ends (holdfast/reconciler.h): over
- * one or two informers, or over those of a set of kinds.
+ * one or two informers, or over those of a set of kinds. Thread: the controller's; reconcile runs
+ * on its workers, and a map on the thread of the informer.
  */
 #include <assert.h>
 

@@ -41,17 +41,18 @@
 #include "server/controllers/kinds/definition_core.h"
 #include "server/controllers/kinds/definition_row.h"
 
-#define N_WORKERS          4
+#define N_WORKERS          4                      /* a worker mostly waits for responses */
 #define COLLECTION_TIMEOUT (60 * HF_NSEC_PER_SEC) /* deadline for deleting one collection */
 /* How long a check is delayed after the deletion of an object, so that one check covers many. */
 #define GATHER_DELAY (50 * HF_NSEC_PER_MSEC)
 /* The time between two checks without an event; an event usually comes sooner. */
 #define CHECK_DELAY (5 * HF_NSEC_PER_SEC)
-/* The time between the first checks: this instance may not serve the objects yet. */
+/* The time between the checks of the first FIRST_TIME seconds: this instance may not serve the
+ * objects yet, and most definitions have few objects, which are gone soon. */
 #define FIRST_DELAY (200 * HF_NSEC_PER_MSEC)
 #define FIRST_TIME  5 /* seconds */
 /* Seconds after which the condition says that objects remain. */
-#define PATIENCE 60
+#define REPORT_AFTER 60
 
 /* ---- the objects ---- */
 
@@ -144,6 +145,8 @@ static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
         return r;
 }
 
+/* Counts the objects that remain. Without a resourceVersion the list is a consistent read, which
+ * the invariant of this file requires. The server counts the objects beyond the first one. */
 static int count_objects(struct hf_term *term, const struct hfd_kind_row *row,
                          struct objects *objects) {
         struct hf__json *page = NULL;
@@ -242,9 +245,9 @@ static int clean_up_definition(struct hf_term *term, struct hf__json *definition
                                                            : HFD_DEFINITION_DELETE_FAILED,
                                        why, &written);
         }
-        return seconds < PATIENCE ? 0
-                                  : write_condition(term, definition, HFD_DEFINITION_WAITS,
-                                                    "context deadline exceeded", &written);
+        return seconds < REPORT_AFTER ? 0
+                                      : write_condition(term, definition, HFD_DEFINITION_WAITS,
+                                                        "context deadline exceeded", &written);
 }
 
 /* Does the next step for a definition that is being deleted. */

@@ -30,7 +30,7 @@
 #define SCHEMAS     "flowschemas"
 #define LEVELS      "prioritylevelconfigurations"
 #define ALL_SCHEMAS "all"
-#define KEY_MAX     320
+#define KEY_MAX     320 /* bytes: a plural, a slash, a name of up to HF_NAME_MAX bytes, the NUL */
 
 static const struct hf_resource schemas = {GROUP, "v1", SCHEMAS}, levels = {GROUP, "v1", LEVELS};
 
@@ -178,7 +178,8 @@ static int map_level(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return r != 0 || type == HF_EVENT_MODIFIED ? r : hf_workqueue_add(queue, ALL_SCHEMAS);
 }
 
-/* Creates the default objects that are missing. */
+/* Creates the default objects that are missing. Asks the server for each: the loop reconciles only
+ * the keys of events, and an object that does not exist causes none. */
 static int create_missing_defaults(struct hf_term *term, const struct hfd_flow_defaults *defaults) {
         int r = 0;
 

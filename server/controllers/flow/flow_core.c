@@ -131,6 +131,7 @@ int hfd_flow_set_dangling(struct hf__json *schema, bool level_exists, const char
                        hf__json_has_text(condition, "message", message)))
                 return r;
         *ret_changed = true;
+        /* As in kube-apiserver, lastTransitionTime changes with the message too. */
         r = hf__json_put_string(condition, "type", DANGLING);
         if (r == 0)
                 r = hf__json_put_string(condition, "status", status);

@@ -56,7 +56,7 @@
 #include "server/controllers/garbage/gc_owners.h"
 #include "server/controllers/kinds/gc_filter.h"
 
-#define N_WORKERS 8
+#define N_WORKERS 8 /* a worker mostly waits for responses */
 /* The delay of the next check while an owner waits for its dependents. The deletion of a dependent
  * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
 #define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)

@@ -17,6 +17,8 @@
 #include "base/json.h"
 #include "server/controllers/garbage/gc_core.h"
 
+/* Two arrays of the same kinds: hf_informer_wait_all takes an array of informers, and everything
+ * else needs the kind. One more element each, because calloc(0) may return NULL. */
 int hfd_gc_graph_init(struct hfd_gc_graph *graph, struct hfd_kind_set *set,
                       const struct hfd_kind *without) {
         *graph = (struct hfd_gc_graph){.set = set};
@@ -44,6 +46,8 @@ void hfd_gc_graph_done(struct hfd_gc_graph *graph) {
 
 /* ---- keys ---- */
 
+/* A key has the kind's id and not its name: an id is short, and is never used again. So a key that
+ * is left in the queue cannot name an object of a later kind with the same name. */
 void hfd_gc_graph_key(const struct hfd_kind *kind, const char *ns, const char *name,
                       char key[HFD_GC_KEY_MAX]) {
         bool with_ns = ns && *ns;
@@ -57,7 +61,7 @@ const struct hfd_kind *hfd_gc_graph_kind(const struct hfd_gc_graph *graph, const
         char *end;
         unsigned long id = strtoul(key, &end, 10);
 
-        if (*end != ':')
+        if (*end != ':') /* the key is not from hfd_gc_graph_key */
                 return NULL;
         *ret_rest = end + 1;
         return hfd_kind_set_find_by_id(graph->set, id);
@@ -175,6 +179,8 @@ int hfd_gc_graph_enqueue_dependents(const struct hfd_gc_graph *graph, const char
         return enqueue.error;
 }
 
+/* A reference cannot name an owner in another namespace, so a namespaced owner is looked for in the
+ * namespace of the dependent. The worker finds out whether the object exists and has the uid. */
 int hfd_gc_graph_enqueue_owners(const struct hfd_gc_graph *graph, const struct hf__json *object,
                                 const char *ns, struct hf_workqueue *queue) {
         char key[HFD_GC_KEY_MAX];

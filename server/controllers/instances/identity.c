@@ -7,11 +7,14 @@
  */
 #include "server/controllers/instances/identity.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+#define BOOT_ID_MAX 40 /* bytes, with the NUL: a UUID has 36 characters */
 
 /* Makes text valid in an object name, in place: lower-case letters, digits and '-' only. */
 static void sanitize_name(char *text) {
@@ -36,10 +39,17 @@ static void read_boot_id(char *text, size_t n) {
         (void)fclose(file);
 }
 
+/* An identity that is cut would lose its end, which is the random part. */
+static_assert(sizeof((struct hfd_identity *)NULL)->host +
+                              sizeof((struct hfd_identity *)NULL)->instance + BOOT_ID_MAX +
+                              sizeof "___0123456789abcdef" <=
+                      HF_IDENTITY_MAX + 1,
+              "an identity fits");
+
 int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity) {
         struct hfd_identity identity = {0};
         unsigned long long random;
-        char boot[40];
+        char boot[BOOT_ID_MAX];
 
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
                 return errno ? -errno : -EIO;

@@ -91,7 +91,7 @@ static int set_ca(struct hfd_peers *peers, struct hf__json *annotations) {
 }
 
 /* Sets everything that the Lease says about this instance. */
-static int set_own(struct hf__json *lease, const struct hfd_controller_context *context) {
+static int set_own_members(struct hf__json *lease, const struct hfd_controller_context *context) {
         const struct hfd_identity *identity = context->identity;
         struct hf__json *labels, *annotations;
         int r = get_object(lease, "metadata.labels", &labels);
@@ -130,7 +130,7 @@ static int send_lease(struct hf_term *term, const struct hfd_controller_context 
         format_now(term, now);
         int r = hf__json_set_string(*lease, "spec.renewTime", now);
         if (r == 0)
-                r = set_own(*lease, context);
+                r = set_own_members(*lease, context);
         if (r == 0) {
                 hf__json_print(*lease, &body);
                 r = body.error;

@@ -31,7 +31,8 @@
 #define ENTRIES_MAX 128 /* a further Lease is ignored; its next change tries to add it again */
 #define ENTRIES_MIN 4
 
-/* In the order of preference. */
+/* In the order of preference. FOUND: the Lease was not seen to be renewed yet, so its instance may
+ * be alive or not. */
 enum state { LIVE, FOUND, EXPIRED };
 
 struct entry {
@@ -55,7 +56,7 @@ struct hfd_peers {
         bool serves;
         struct entry *entries; /* owned; n of `space` are in use */
         size_t n, space;
-        struct hfd_peer_list told; /* the list when `changed` was last called */
+        struct hfd_peer_list notified; /* the list when `changed` was last called */
 };
 
 int hfd_peers_new(const struct hfd_identity *own, const struct hf_clock *clock,
@@ -121,7 +122,8 @@ static bool is_endpoint(const char *url) {
                n_port <= 5 && port[1 + n_port] == '\0' && atoi(port + 1) <= 65535;
 }
 
-/* Copies the annotation if it consists of letters, digits, '-' and ':' and fits. Otherwise "". */
+/* Copies the annotation if it consists of lower-case letters, digits, '-' and ':' and fits. `to` is
+ * zeroed before, and stays so otherwise. */
 static void copy_annotation(char *to, size_t size, const struct hf__json *annotations,
                             const char *key) {
         const struct hf__json *value = hf__json_get(annotations, key);
@@ -132,6 +134,8 @@ static void copy_annotation(char *to, size_t size, const struct hf__json *annota
                 memcpy(to, text, n);
 }
 
+/* A duration of more than a day is not believed: any client that may write Leases chooses it, and
+ * its entry would hold a place for that long. */
 static void read_spec(const struct hf__json *lease, struct entry *entry) {
         const char *renew_time = hf__json_string(lease, "spec.renewTime");
         int64_t seconds = 0;
@@ -247,7 +251,7 @@ static int compare_names(const struct hfd_peer *left, const struct hfd_peer *rig
         return order != 0 ? order : strcmp(left->host, right->host);
 }
 
-/* Sorts the list: live instances first. */
+/* The order of preference: live instances first. */
 static int compare_states(const void *a, const void *b) {
         const struct candidate *left = a, *right = b;
 
@@ -329,8 +333,8 @@ void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, cons
                 remove_entry_locked(peers, name);
         /* Make the list even after a mere renewal: another Lease may have expired meanwhile. */
         list_locked(peers, &list);
-        bool changed = memcmp(&list, &peers->told, sizeof list) != 0;
-        peers->told = list;
+        bool changed = memcmp(&list, &peers->notified, sizeof list) != 0;
+        peers->notified = list;
         (void)pthread_mutex_unlock(&peers->mu);
         if (changed)
                 peers->changed(peers->ctx);

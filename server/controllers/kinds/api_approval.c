@@ -39,9 +39,10 @@ static bool is_url(const char *text) {
 }
 
 int hfd_api_approval(const char *group, const char *annotation, struct hfd_api_approval *approval) {
-        static const char must[] = "protected groups must have approval annotation "
-                                   "\"" HFD_API_APPROVED "\"",
-                          see[] = ", see https://github.com/kubernetes/enhancements/pull/1111";
+        static const char requirement[] = "protected groups must have approval annotation "
+                                          "\"" HFD_API_APPROVED "\"",
+                          reference[] =
+                                  ", see https://github.com/kubernetes/enhancements/pull/1111";
         struct hf__strbuf *message = &approval->message;
 
         if (!group || (!is_below(group, "k8s.io") && !is_below(group, "kubernetes.io")))
@@ -49,7 +50,7 @@ int hfd_api_approval(const char *group, const char *annotation, struct hfd_api_a
         approval->status = "False";
         if (!annotation || !*annotation) {
                 approval->reason = "MissingAnnotation";
-                hf__strbuf_printf(message, "%s%s", must, see);
+                hf__strbuf_printf(message, "%s%s", requirement, reference);
         } else if (strncmp(annotation, "unapproved", strlen("unapproved")) == 0) {
                 approval->reason = "UnapprovedAnnotation";
                 hf__strbuf_puts(message, "not approved: ");
@@ -62,7 +63,7 @@ int hfd_api_approval(const char *group, const char *annotation, struct hfd_api_a
                 approval->reason = "InvalidAnnotation";
                 hf__strbuf_printf(message,
                                   "%s with either a URL or a reason starting with \"unapproved\"%s",
-                                  must, see);
+                                  requirement, reference);
         }
         return message->error != 0 ? -ENOMEM : 0;
 }

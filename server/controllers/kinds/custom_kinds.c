@@ -19,12 +19,12 @@
  * Invariants:
  *
  *  - Only the thread uses the entries. Other threads see only sets, which are immutable.
- *  - A kind is freed with the last set that has it. That happens on this thread or on a
- * controller's thread, never on the informers' thread.
+ *  - A kind is freed with the last set that has it. That happens on this thread or on the thread
+ *    of a controller, never on the informers' thread.
  *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
- *    in it. The handler increases `changed` before a wait for its event's revision ends. So a
- * thread that has waited for a revision, and then finds the set complete, knows all kinds that were
- *    Established at that revision.
+ *    in it. The handler increases `changed` before a wait for its event's revision ends. So if a
+ *    thread has waited for a revision, and then finds the set complete, it knows all kinds that
+ *    were Established at that revision.
  */
 #include "server/controllers/kinds/custom_kinds.h"
 
@@ -389,9 +389,10 @@ static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret
                 return r;
         hf_nsec distance = next.is_listing ? LONG_DISTANCE : SET_DISTANCE,
                 passed = hf_now(custom->clock) - custom->set_at;
-        bool current = is_current(custom, &next), may = !custom->set_at || passed >= distance;
+        bool current = is_current(custom, &next),
+             may_replace = !custom->set_at || passed >= distance;
         *ret_delay = next.has_unlisted ? poll_delay(&next) : HF_NSEC_NEVER;
-        if (!current && may) {
+        if (!current && may_replace) {
                 r = replace_set(custom, &next);
                 current = r == 0;
         } else if (!current && distance - passed < *ret_delay) {

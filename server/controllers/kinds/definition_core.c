@@ -51,12 +51,12 @@ static int set_condition(struct hf__json *definition, const char *type,
         if (r != 0)
                 return r;
         /* lastTransitionTime changes only when the status does. */
-        bool turns = !hf__json_has_text(condition, "status", wanted->status) ||
-                     !hf__json_string(condition, "lastTransitionTime");
+        bool new_status = !hf__json_has_text(condition, "status", wanted->status) ||
+                          !hf__json_string(condition, "lastTransitionTime");
         r = hf__json_put_string(condition, "type", type);
         if (r == 0)
                 r = hf__json_put_string(condition, "status", wanted->status);
-        if (r == 0 && turns)
+        if (r == 0 && new_status)
                 r = hf__json_put_string(condition, "lastTransitionTime", now);
         if (r == 0)
                 r = hf__json_put_string(condition, "reason", wanted->reason);
@@ -84,7 +84,7 @@ struct naming {
         const struct hfd_definition_uses *uses;
         const char *group;
         const struct hf__json *wanted, *accepted; /* spec.names and status.acceptedNames */
-        struct hf__json *names;                   /* owned; what is accepted from now on */
+        struct hf__json *names;                   /* owned; accepted from now on */
         const char *reason;                       /* of the last conflict; NULL = none */
         struct hf__strbuf message;                /* of that conflict; the owner frees it */
 };
@@ -322,7 +322,7 @@ int hfd_definition_set_conditions(struct hf__json *definition,
         return r == 0 ? set_structure(definition, now, ret_changed) : r;
 }
 
-/* ---- the end ---- */
+/* ---- deletion ---- */
 
 bool hfd_definition_is_due(const struct hf__json *definition) {
         return hf__json_string(definition, "metadata.deletionTimestamp") &&

@@ -101,7 +101,7 @@ int hfd_kind_new_informer(const struct hfd_kind_sources *sources, const struct h
         if (r != 0)
                 return r;
         r = add_indexes(informer, row);
-        if (r == 0 && hfd_kind_is_definitions(&row->resource))
+        if (r == 0 && hfd_kind_is_definitions(&row->resource)) /* replaces metadata_only */
                 r = hfd_definition_prepare_informer(informer);
         if (r != 0)
                 hf_informer_free(informer);

@@ -18,6 +18,7 @@
 
 struct hfd_kind *hfd_kind_ref(struct hfd_kind *kind) {
         assert(!kind->is_custom || atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
+        /* Relaxed is enough: the caller has a reference, so no other thread can free the kind. */
         if (kind->is_custom)
                 (void)atomic_fetch_add_explicit(&kind->refs, 1, memory_order_relaxed);
         return kind;
@@ -26,6 +27,7 @@ struct hfd_kind *hfd_kind_ref(struct hfd_kind *kind) {
 void hfd_kind_unref(struct hfd_kind *kind) {
         assert(!kind || !kind->is_custom ||
                atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
+        /* Release and acquire: what other threads did with the kind happens before it is freed. */
         if (!kind || !kind->is_custom ||
             atomic_fetch_sub_explicit(&kind->refs, 1, memory_order_acq_rel) != 1)
                 return;
@@ -102,6 +104,9 @@ struct hfd_kind_set *hfd_kind_set_unref(struct hfd_kind_set *set) {
 
 /* ---- finding ---- */
 
+/* A linear search: only a recount of a quota looks for a plural, and then sends a request, which
+ * costs far more. The garbage collector looks for each owner of each object, so the next two
+ * searches are binary. */
 const struct hfd_kind *hfd_kind_set_find(const struct hfd_kind_set *set, const char *group,
                                          const char *plural) {
         for (size_t i = 0; i < set->n; i++)

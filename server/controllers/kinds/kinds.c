@@ -7,6 +7,7 @@
  */
 #include "server/controllers/kinds/kinds.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -60,6 +61,8 @@ int hfd_kinds_start(struct hfd_kinds *kinds) {
 
 void hfd_kinds_done(struct hfd_kinds *kinds) {
         hfd_custom_kinds_free(kinds->custom);
+        /* A set that is still in use would refer to freed informers. */
+        assert(!kinds->built_in || atomic_load(&kinds->built_in->refs) == 1);
         hfd_kind_set_unref(kinds->built_in);
         for (size_t i = 0; i < kinds->n; i++)
                 hf_informer_free(kinds->kinds[i].informer);

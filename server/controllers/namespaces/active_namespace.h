@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Whether objects may be added to a namespace. Controllers that keep an object in every namespace
- * ask here, so that they leave a terminating namespace alone: otherwise they would create again
- * what the namespace controller deletes.
+ * ask here, so that they leave a terminating namespace alone: otherwise they would create again the
+ * objects that the namespace controller deletes.
  *
  * Thread: any worker of the term.
  */

@@ -20,7 +20,7 @@
 #include "server/controllers/namespaces/active_namespace.h"
 
 #define ACCOUNT   "default"
-#define N_WORKERS 8
+#define N_WORKERS 8 /* a worker mostly waits for responses */
 
 static const struct hf_resource service_accounts = {"", "v1", "serviceaccounts"};
 

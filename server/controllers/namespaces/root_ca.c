@@ -21,14 +21,14 @@
 #include "server/controllers/namespaces/active_namespace.h"
 #include "server/controllers/namespaces/root_ca_core.h"
 
-#define N_WORKERS 8
+#define N_WORKERS 8 /* a worker mostly waits for responses */
 /* How often a ConfigMap is checked without an event: a reload may have replaced the CA, and no
  * event reports that. */
 #define RECHECK_DELAY (300 * HF_NSEC_PER_SEC)
 
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 
-static int create_map(struct hf_term *term, const char *ns, const char *pem) {
+static int create_configmap(struct hf_term *term, const char *ns, const char *pem) {
         struct hf__json *map;
         int r = hfd_root_ca_new(pem, &map);
 
@@ -39,8 +39,8 @@ static int create_map(struct hf_term *term, const char *ns, const char *pem) {
         return hfd_active_namespace_created(term, ns, r);
 }
 
-static int restore_map(struct hf_term *term, const char *ns, struct hf__json *map,
-                       const char *pem) {
+static int restore_configmap(struct hf_term *term, const char *ns, struct hf__json *map,
+                             const char *pem) {
         int r = hfd_root_ca_restore(map, pem);
 
         if (r == 0)
@@ -49,7 +49,7 @@ static int restore_map(struct hf_term *term, const char *ns, struct hf__json *ma
 }
 
 /* The event of the delete enqueues the namespace again. */
-static int delete_map(struct hf_term *term, const char *ns, const struct hf__json *map) {
+static int delete_configmap(struct hf_term *term, const char *ns, const struct hf__json *map) {
         struct hfd_object_client_delete_options options =
                 {.uid = hf__json_string(map, "metadata.uid"),
                  .resource_version = hf__json_string(map, "metadata.resourceVersion")};
@@ -60,19 +60,19 @@ static int delete_map(struct hf_term *term, const char *ns, const struct hf__jso
                 hfd_object_client_delete(term, &configmaps, ns, HFD_ROOT_CA_NAME, &options));
 }
 
-static int check_map(struct hfd_controller_context *context, struct hf_term *term, const char *ns,
-                     const char *pem) {
+static int check_configmap(struct hfd_controller_context *context, struct hf_term *term,
+                           const char *ns, const char *pem) {
         struct hf__json *map;
         int r = hfd_object_client_get_cached(context->root_cas, ns, HFD_ROOT_CA_NAME, &map);
 
         if (r == HF_E_NOT_FOUND)
-                return create_map(term, ns, pem);
+                return create_configmap(term, ns, pem);
         if (r != 0)
                 return r;
         switch (hfd_root_ca_next(map, pem)) {
         case HFD_ROOT_CA_KEEP: break;
-        case HFD_ROOT_CA_UPDATE: r = restore_map(term, ns, map, pem); break;
-        case HFD_ROOT_CA_REPLACE: r = delete_map(term, ns, map); break;
+        case HFD_ROOT_CA_UPDATE: r = restore_configmap(term, ns, map, pem); break;
+        case HFD_ROOT_CA_REPLACE: r = delete_configmap(term, ns, map); break;
         }
         hf__json_free(map);
         return r;
@@ -89,15 +89,15 @@ static int reconcile_namespace(void *ctx, struct hf_term *term, const char *key,
         char *pem = context->ca.root(context->ca.ctx);
         if (!pem)
                 return -ENOMEM;
-        r = check_map(context, term, key, pem);
+        r = check_configmap(context, term, key, pem);
         free(pem);
         *ret_again = RECHECK_DELAY;
         return r;
 }
 
 /* The informer has only ConfigMaps of that name, so each event concerns its namespace. */
-static int map_map(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
-                   const char *name, const char *object, size_t n) {
+static int map_configmap(void *ctx, struct hf_workqueue *queue, enum hf_event_type type,
+                         const char *ns, const char *name, const char *object, size_t n) {
         return hf_workqueue_add(queue, ns);
 }
 
@@ -110,7 +110,7 @@ int hfd_root_ca_run(struct hf_term *term, void *ctx) {
                 .reconcile = reconcile_namespace,
                 .ctx = context,
                 .sources = {{hfd_needed_informer(context->namespaces)},
-                            {context->root_cas, map_map}},
+                            {context->root_cas, map_configmap}},
         };
 
         return hfd_reconcile_loop_run(&loop, term);

@@ -34,7 +34,7 @@
 #include "server/controllers/context/reconcile_loop.h"
 #include "server/quota/quota.h"
 
-#define N_WORKERS 4
+#define N_WORKERS 4 /* a worker mostly waits for responses */
 /* How long a recount is delayed after a change in the namespace, so that one recount covers many.
  */
 #define GATHER_DELAY (100 * HF_NSEC_PER_MSEC)

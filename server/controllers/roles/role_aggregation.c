@@ -27,6 +27,7 @@ static bool is_text(const struct hf__json *json, const char *text) {
         return value && text && strcmp(value, text) == 0;
 }
 
+/* As in Kubernetes, NotIn and DoesNotExist match an object that has no label of the key. */
 static bool expression_matches(const struct hf__json *expression, const struct hf__json *labels) {
         const struct hf__json *op = hf__json_get(expression, "operator"),
                               *values = hf__json_get(expression, "values");

@@ -80,7 +80,6 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
 }
 
 /* Writes an aggregated role, if its rules differ from the rules of the roles that it selects. */
-
 static int update_role(struct hf_term *term, const struct hf__json *role,
                        const struct hf__json *all) {
         HF__CLEANUP(hf__json_cleanup) struct hf__json *rules = NULL, *updated = NULL;
