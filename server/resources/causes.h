@@ -9,8 +9,8 @@
  * touch the items; an item is not read before it is added. No function fails.
  *
  * A rule that needs memory and gets none cannot say whether the object is valid. It notes that in
- * `error`. Whoever has asked for the causes checks `error` first: if it is not 0, the causes are
- * incomplete, and the response is 500.
+ * `error`. The caller of the rules checks `error` first: if it is not 0, the causes are incomplete,
+ * and the response is 500.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -36,6 +36,7 @@ static const struct {
 
 enum { CUSTOM_GROUP = 1000, CUSTOM_VERSION = 100 };
 
+/* Kubernetes' numbers. They only say which version of one group comes first. */
 static int version_priority(const struct hfd_resource *row) {
         if (!*row->group)
                 return 1;

@@ -14,6 +14,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 
+/* So many labels are searched sooner than an index is made. */
 #define LABELS_FEW 32
 
 static const char *text_of(const struct hf__json *object, const char *key) {

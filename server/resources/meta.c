@@ -102,6 +102,7 @@ int hfd_meta_make_uid(char text[HFD_UID_MAX]) {
 
         if (getrandom(b, sizeof b, 0) != (ssize_t)sizeof b)
                 return -EIO;
+        /* RFC 4122: four bits say version 4, a random UUID, and two bits the variant. */
         b[6] = (unsigned char)((b[6] & 0x0f) | 0x40);
         b[8] = (unsigned char)((b[8] & 0x3f) | 0x80);
         (void)snprintf(text, HFD_UID_MAX,
@@ -145,6 +146,8 @@ int hfd_meta_make_name(const char *base, char ret_name[HFD_GENERATED_NAME_MAX]) 
                 return -EIO;
         int n = snprintf(ret_name, HFD_GENERATED_NAME_MAX - N_RANDOM, "%.*s", GENERATE_NAME_MAX,
                          base);
+        /* The remainder prefers some characters a little. That does no harm: a name need not be
+         * secret, and a name that is taken leads to another attempt. */
         for (int i = 0; i < N_RANDOM; i++)
                 ret_name[n + i] = alphabet[random[i] % (sizeof alphabet - 1)];
         ret_name[n + N_RANDOM] = '\0';

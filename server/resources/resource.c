@@ -64,7 +64,7 @@ void hfd_resource_api_version(const struct hfd_resource *resource, char text[HFD
         size_t n = hf__join(text, HFD_API_VERSION_MAX, resource->group, *resource->group ? "/" : "",
                             resource->version, NULL);
 
-        assert(n > 0); /* 0 = too long: a row of the table is wrong */
+        assert(n > 0); /* 0 = too long: the code that has made the row is wrong */
         (void)n;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How policies use the values of expressions: as JSON, as changes of objects, and in checks of
- * types. */
+ * types; and which names of objects they may have. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +23,7 @@
 #include "server/resources/causes.h"
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
+#include "server/resources/strategies/strategies.h"
 
 #define FEATURES (HFD_EXPRESSION_PATCH | HFD_EXPRESSION_VARIABLES)
 
@@ -263,6 +264,38 @@ static void test_all_kinds_have_types(void **state) {
         }
 }
 
+/* Each forbidden character has a cause of its own, in rules as in bindings. */
+static void test_names_of_objects_are_segments_of_paths(void **state) {
+        static const char *const wanted[] = {"may not contain '/'", "may not contain '%'",
+                                             "may not be '..'"};
+        struct hf__json *policy = parse(
+                "{\"spec\":{\"matchConstraints\":{\"matchPolicy\":\"Exact\",\"resourceRules\":"
+                "[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":[\"*\"],"
+                "\"resources\":[\"pods\"],\"resourceNames\":[\"a/%\",\"..\",\"b\"]}]},"
+                "\"failurePolicy\":\"Fail\",\"validations\":[{\"expression\":\"true\"}]}}");
+        struct hf__json *binding =
+                parse("{\"spec\":{\"policyName\":\"p\",\"paramRef\":{\"name\":\"a/%\","
+                      "\"parameterNotFoundAction\":\"Deny\"},\"validationActions\":[\"Deny\"]}}");
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        hfd_validating_policy_validate(policy, NULL, &causes);
+        assert_int_equal(causes.n, 3);
+        for (size_t i = 0; i < 3; i++)
+                assert_non_null(strstr(causes.items[i].text, wanted[i]));
+        assert_string_equal(causes.items[2].field,
+                            "spec.matchConstraints.resourceRules[0].resourceNames[1]");
+        hfd_causes_init(&causes);
+        hfd_validating_binding_validate(binding, NULL, &causes);
+        assert_int_equal(causes.n, 2);
+        for (size_t i = 0; i < 2; i++) {
+                assert_non_null(strstr(causes.items[i].text, wanted[i]));
+                assert_string_equal(causes.items[i].field, "spec.paramRef.name");
+        }
+        hf__json_free(binding);
+        hf__json_free(policy);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_values_become_json),
@@ -272,6 +305,7 @@ int main(void) {
                 cmocka_unit_test(test_a_json_patch_is_applied_or_its_test_fails),
                 cmocka_unit_test(test_types_are_checked_with_the_schemas_of_kinds),
                 cmocka_unit_test(test_all_kinds_have_types),
+                cmocka_unit_test(test_names_of_objects_are_segments_of_paths),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

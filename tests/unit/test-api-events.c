@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "server/resources/forms/conversion.h"
 #include "server/resources/rows/resource_table.h"
+#include "server/resources/validation/names.h"
 #include "server/schema/schema.h"
 
 static const struct hf_resource v1 = {"", "v1", "events"};
@@ -127,6 +128,7 @@ static void test_selectors_have_the_names_of_their_version(void **state) {
 
 static void test_each_version_has_its_rules(void **state) {
         struct api_fixture *f = *state;
+        char message[600];
 
         expect_refused(f, v1,
                        "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{\"namespace\":\"other\"}"
@@ -139,6 +141,15 @@ static void test_each_version_has_its_rules(void **state) {
                        BAD_OLD
                        "[reportingInstance: Required value, action: Required value, reason: "
                        "Required value]");
+        /* Each version has its own name for the reporter. */
+        (void)snprintf(message, sizeof message,
+                       BAD_OLD "reportingComponent: Invalid value: \"a b\": %s",
+                       hfd_qualified_name_rule);
+        expect_refused(f, v1,
+                       "{\"metadata\":{\"name\":\"e\"},\"involvedObject\":{},\"eventTime\":"
+                       "\"2026-01-02T03:04:05.000001Z\",\"reportingComponent\":\"a b\","
+                       "\"reportingInstance\":\"i\",\"action\":\"a\",\"reason\":\"r\"}",
+                       message);
         expect_refused(f, new_events,
                        "{\"metadata\":{\"name\":\"e\"},\"regarding\":{},\"type\":\"Odd\","
                        "\"deprecatedCount\":1,\"deprecatedSource\":{\"host\":\"h\"},\"series\":{"

@@ -105,6 +105,16 @@ static struct hfd_custom_kind *served(struct api_fixture *f) {
         return kind;
 }
 
+static bool has_kind(struct api_fixture *f, const char *name) {
+        struct hfd_custom_set *set = hfd_custom_table_set(f->table);
+        bool found = false;
+
+        for (size_t i = 0; set && i < set->n; i++)
+                found = found || strcmp(set->kinds[i]->storage->row.kind, name) == 0;
+        hfd_custom_set_unref(set);
+        return found;
+}
+
 static size_t n_served(struct api_fixture *f) {
         struct hfd_custom_set *set = hfd_custom_table_set(f->table);
         size_t n = set ? set->n : 0;
@@ -219,6 +229,26 @@ static void test_definitions_that_cannot_be_are_not_served(void **state) {
         struct hfd_custom_kind *kind = served(f);
         assert_non_null(kind);
         hfd_custom_kind_unref(kind);
+}
+
+/* The names of a kind are in the head of each of its objects, without escapes and with a limit. */
+static void test_definitions_with_other_names_than_the_rules_allow_are_not_served(void **state) {
+        struct api_fixture *f = *state;
+        char long_name[400], text[500];
+
+        memset(long_name, 'a', sizeof long_name - 1);
+        long_name[sizeof long_name - 1] = '\0';
+        (void)snprintf(text, sizeof text, "\"kind\":\"%s\",", long_name);
+        put_other(f, CRDS "a.example.com", "\"kind\":\"Gadget\",", text);
+        put_other(f, CRDS "b.example.com", "\"kind\":\"Gadget\",", "\"kind\":\"Gad\\\"get\",");
+        (void)snprintf(text, sizeof text, GROUP("%s.com"), long_name);
+        put_other(f, CRDS "c.example.com", GROUP("example.com"), text);
+        put_other(f, CRDS "d.example.com", "\"plural\":\"gadgets\",\"kind\":\"Gadget\"}",
+                  "\"plural\":\"Gadgets\",\"kind\":\"Gadget\"}");
+        put_other(f, CRDS "e.example.com", "\"name\":\"v1\"", "\"name\":\"v 1\"");
+        put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
+        PATIENCE_AWAIT(has_kind(f, "Gadget"));
+        assert_int_equal(n_served(f), 1);
 }
 
 static void test_a_kind_without_a_slot_is_not_served(void **state) {
@@ -432,6 +462,9 @@ int main(void) {
                         api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_definitions_that_cannot_be_are_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(
+                        test_definitions_with_other_names_than_the_rules_allow_are_not_served,
+                        api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(test_a_kind_without_a_slot_is_not_served,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
                 cmocka_unit_test_setup_teardown(

@@ -97,9 +97,12 @@ static void test_there_are_no_more_than_1024_slots(void **state) {
 /* ---- pure parts ---- */
 
 static void test_versions_are_ordered_as_in_kubernetes(void **state) {
-        static const char *const sorted[] = {"v10",      "v2",      "v1",        "v11beta2",
-                                             "v10beta3", "v3beta1", "v12alpha1", "v11alpha2",
-                                             "foo1",     "foo10"};
+        /* A number with a zero before it counts, but not one that does not fit. */
+        static const char *const sorted[] = {"v10",       "v2",        "v01",
+                                             "v1",        "v0",        "v11beta2",
+                                             "v10beta3",  "v3beta1",   "v0beta1",
+                                             "v12alpha1", "v11alpha2", "v1alpha0",
+                                             "foo1",      "foo10",     "v99999999999999999999"};
 
         for (size_t i = 0; i < sizeof sorted / sizeof sorted[0]; i++)
                 for (size_t k = 0; k < sizeof sorted / sizeof sorted[0]; k++) {

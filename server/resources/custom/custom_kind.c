@@ -7,6 +7,9 @@
  *    plural are those of the slot.
  *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
  *    spec.names.
+ *  - Group, version, plural and kind have the syntax that the rules of definitions demand. They are
+ *    checked here once more, because a definition in the store may have any content, and the head
+ *    of each object (objects/object.h) contains them without escapes, in a buffer of fixed size.
  */
 #include "server/resources/custom/custom_kind.h"
 
@@ -27,11 +30,13 @@
 #include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/custom_schema.h"
 #include "server/resources/packed.h"
+#include "server/resources/validation/names.h"
 
 _Static_assert(HFD_CUSTOM_HASH == 32, "a SHA-256");
 
 /* ---- the content of a definition ---- */
 
+/* Whether the condition is there and True. */
 static bool has_condition(const struct hf__json *definition, const char *type) {
         const struct hf__json *list = hf__json_path(definition, "status.conditions");
 
@@ -57,6 +62,8 @@ static int hash_of(const struct hf__strbuf *s, unsigned char ret_hash[HFD_CUSTOM
         return 0;
 }
 
+/* Appends a part as JSON. The line feed before it keeps parts apart, because JSON that is printed
+ * here has none: so no two definitions have the same text by chance. */
 static void put_part(struct hf__strbuf *s, const struct hf__json *json, const char *path) {
         const struct hf__json *part = hf__json_path(json, path);
 
@@ -65,7 +72,9 @@ static void put_part(struct hf__strbuf *s, const struct hf__json *json, const ch
                 hf__json_print(part, s);
 }
 
-/* The status is left out, except the names: a change of a condition does not change the kind. */
+/* The uid is included, because a definition that was deleted and created again is another kind,
+ * whose old objects are gone. The status is left out, except the names: a change of a condition
+ * does not change the kind. */
 int hfd_custom_kind_hash(const struct hf__json *definition,
                          unsigned char ret_hash[HFD_CUSTOM_HASH]) {
         struct hf__strbuf s = {0};
@@ -78,8 +87,23 @@ int hfd_custom_kind_hash(const struct hf__json *definition,
         return r;
 }
 
+/* ---- names ---- */
+
+/* Whether the text is a kind: a DNS label, except that it may have capitals. */
+static bool is_kind_name(const char *text) {
+        char lower[HFD_DNS_LABEL_MAX + 2]; /* a longer text is cut, and is still too long */
+        size_t n = 0;
+
+        for (; text[n] && n + 1 < sizeof lower; n++)
+                lower[n] = (char)(text[n] >= 'A' && text[n] <= 'Z' ? text[n] + 32 : text[n]);
+        lower[n] = '\0';
+        return hfd_is_dns1035_label(lower);
+}
+
 /* ---- one version ---- */
 
+/* The column borrows its texts from kind->spec. A definition in the store may lack members that the
+ * rules require, so they are checked. */
 static int add_column(struct hfd_custom_version *version, const struct hf__json *json) {
         struct hfd_column *column = &version->columns[version->n_columns];
         const char *name = hf__json_string(json, "name"), *type = hf__json_string(json, "type"),
@@ -128,7 +152,8 @@ static int make_columns(struct hfd_custom_version *version, const struct hf__jso
         return r;
 }
 
-/* "com.example.v1.Gadget" */
+/* The name of the root in OpenAPI, "com.example.v1.Gadget": the parts of the group in reverse
+ * order. */
 static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource *row) {
         size_t n = strlen(row->group);
 
@@ -180,7 +205,8 @@ static int make_warning(struct hfd_custom_version *version, const struct hf__jso
         return version->warning ? 0 : -ENOMEM;
 }
 
-/* The path of a member, without the dot that JSON paths begin with. NULL: there is none. */
+/* The path of a member, without the dot that JSON paths begin with: the paths of scales are those
+ * of hf__json_path. NULL: there is none. */
 static const char *member_path(const struct hf__json *scale, const char *key) {
         const char *path = hf__json_string(scale, key);
 
@@ -210,15 +236,18 @@ struct version {
         const struct hf__json *whole, *copy;
 };
 
+/* Adds a version to the kind. of: the version in the definition. 0, -ENOMEM or HF_E_INVALID; then
+ * the kind frees what was made. */
 static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource *slot,
                         const struct version *of) {
         const struct hf__json *json = of->copy;
         struct hfd_custom_version *version = &kind->versions[kind->n_versions];
         const char *name = hf__json_string(json, "name"),
                    *scope = hf__json_string(kind->spec, "scope"),
-                   *singular = hf__json_string(kind->names, "singular");
+                   *singular = hf__json_string(kind->names, "singular"),
+                   *kind_name = hf__json_string(kind->names, "kind");
 
-        if (!name || !hf__json_string(kind->names, "kind"))
+        if (!name || !hfd_is_dns1035_label(name) || !kind_name || !is_kind_name(kind_name))
                 return HF_E_INVALID;
         version->kind = kind;
         version->served = hf__json_bool(json, "served", false);
@@ -227,7 +256,7 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
                                       .version = name,
                                       .plural = slot->plural,
                                       .singular = singular ? singular : "",
-                                      .kind = hf__json_string(kind->names, "kind"),
+                                      .kind = kind_name,
                                       .list_kind = hf__json_string(kind->names, "listKind"),
                                       .storage = slot->storage,
                                       .namespaced = scope && strcmp(scope, "Namespaced") == 0,
@@ -262,7 +291,8 @@ static int compare_versions(const void *a, const void *b) {
         return hfd_version_order(one ? one : "", other ? other : "");
 }
 
-/* spec: of the definition, with n versions. */
+/* spec: of the definition, with n versions. A version that is neither served nor stored gets no
+ * row, unless a webhook converts: then objects of it may be in the cache. */
 static int make_versions(struct hfd_custom_kind *kind, const struct hf__json *spec,
                          const struct hfd_resource *slot, size_t n) {
         struct version *sorted = malloc(n * sizeof *sorted);
@@ -295,6 +325,8 @@ static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) 
 
         hf__strbuf_printf(&s, "%s\n%s\n%d\n", stored->row.kind, stored->row.version,
                           kind->is_converted_elsewhere);
+        /* The fields of all versions count: an object keeps the values that selectors of any
+         * version can read. */
         for (const struct hf__json *v = hf__json_first(hf__json_get(spec, "versions")); v;
              v = hf__json_next(v)) {
                 if (kind->is_converted_elsewhere)
@@ -349,7 +381,8 @@ int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes
                               *names = hf__json_path(definition, "status.acceptedNames");
         size_t n = hf__json_count(hf__json_get(spec, "versions"));
 
-        if (!hf__json_is_object(spec) || !hf__json_is_object(names) || n == 0)
+        if (!hf__json_is_object(spec) || !hf__json_is_object(names) || n == 0 ||
+            !hfd_is_dns_subdomain(slot->group) || !hfd_is_dns1035_label(slot->plural))
                 return HF_E_INVALID;
         HF__CLEANUP(hf__free_cleanup)
         struct hfd_custom_kind *memory = calloc(1, sizeof *memory + n * sizeof memory->versions[0]);
@@ -392,6 +425,7 @@ void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json 
         atomic_store(&kind->revision, revision);
 }
 
+/* A kind has few versions, so it needs no index of them. */
 const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom_kind *kind,
                                                          const char *name) {
         for (size_t i = 0; i < kind->n_versions; i++)
@@ -430,6 +464,7 @@ int hfd_custom_version_props(const struct hfd_custom_version *version,
                 if (hf__json_has_text(v, "name", version->row.version))
                         schema = hf__json_get(v, "schema");
         struct hf__json *props = hf__json_get(schema, "openAPIV3Schema");
+        /* The schema leaves its definition, which is freed here, so that it need not be copied. */
         if (props)
                 *ret_props = hf__json_detach(schema, props);
         return r;

@@ -190,6 +190,8 @@ static const struct hfd_resource *find_row(struct hfd_custom_table *table, const
                                            const char *version, const char *plural, bool stored) {
         const struct hfd_resource *row = hfd_resource_find(group, version, plural);
 
+        /* The group of a definition has a dot, unlike those of core, apps and so on: requests for
+         * these never take the lock. */
         if (row || !table || !strchr(group, '.'))
                 return row;
         pthread_mutex_lock(&table->mu);
@@ -231,5 +233,7 @@ void hfd_custom_table_replace(struct hfd_custom_table *table, struct hfd_custom_
         struct hfd_custom_set *old = table->set;
         table->set = set;
         pthread_mutex_unlock(&table->mu);
+        /* Outside of the lock: the last reference to a kind frees its schemas and rules, which
+         * takes time. */
         hfd_custom_set_unref(old);
 }

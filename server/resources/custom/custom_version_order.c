@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares versions. Invariant: it is a total order, because a list is sorted by it.
+ * Compares versions. Which versions count as Kubernetes' own, and their order, are those of
+ * CompareKubeAwareVersionStrings in k8s.io/apimachinery.
+ *
+ * Invariant: it is a total order, because a list is sorted by it. So versions with equal numbers,
+ * such as "v1" and "v01", are compared as texts.
  */
 #include "server/resources/custom/custom_version_order.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct version {
         int stability; /* 0 alpha, 1 beta, 2 stable */
-        unsigned long major, minor;
+        long major, minor;
 };
 
-static bool read_number(const char **at, unsigned long *ret_number) {
+/* Reads digits, and moves *at behind them. False: there are none; or, as in Go, the number does not
+ * fit, so that the version is not one of Kubernetes'. */
+static bool read_number(const char **at, long *ret_number) {
         char *end;
 
-        if (**at < '1' || **at > '9')
+        if (**at < '0' || **at > '9')
                 return false;
-        *ret_number = strtoul(*at, &end, 10);
+        errno = 0;
+        *ret_number = strtol(*at, &end, 10);
         *at = end;
-        return true;
+        return errno == 0;
 }
 
 /* "v1", "v1beta1". False: it has another form. */
@@ -42,7 +50,8 @@ static bool parse_version(const char *text, struct version *ret_version) {
         return *text == '\0';
 }
 
-static int compare_numbers(unsigned long a, unsigned long b) {
+/* The greater number comes first. */
+static int compare_numbers(long a, long b) {
         if (a == b)
                 return 0;
         return a > b ? -1 : 1;

@@ -15,6 +15,8 @@
 
 #include "base/json.h"
 
+/* A path that exceeds one of these limits finds nothing. They bound the stack: each step has a
+ * buffer for a name. */
 #define KEY_MAX   256
 #define STEPS_MAX 64
 
@@ -57,7 +59,8 @@ static bool equals_literal(const struct hf__json *value, const char *literal, si
 
 static size_t skip_spaces(const char *at) { return strspn(at, " \t"); }
 
-/* Whether the element passes the filter `@.type=="Ready"`, or `@.type` alone, or with `!=`. */
+/* Whether the element passes the filter `@.type=="Ready"`, or `@.type` alone, or with `!=`. A
+ * filter may be of any length, but its path is cut to the buffer. */
 static bool passes_filter(const struct hf__json *element, const char *filter, size_t n) {
         char path[KEY_MAX];
         size_t n_path = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the webhook of a definition, see webhook_config.h. It was validated when it was written.
+ * Reads the webhook of a definition, see webhook_config.h. The rules of definitions have checked
+ * its members, but not whether the bundle contains certificates: the call finds that out.
  *
  * Invariant: a bundle that cannot be decoded is a failure, never an absent bundle. Otherwise the
  * system's CAs would be trusted instead of the one that the definition names.

@@ -25,30 +25,31 @@
 #include "server/resources/expressions/request_types.h"
 #include "server/resources/zones/zones.h"
 
-/* The declarations of one combination of features, as long as no variable is added. */
+/* The declarations of one combination of features, as long as no variable is added. Programs borrow
+ * them, so they stay in the arena when a variable makes them obsolete. */
 struct scope {
         struct hf__cel_variable variables[HFD_SLOTS_OF_EXPRESSION];
         struct hf__cel_declarations declarations;
 };
 
 struct hfd_expressions {
-        struct hf__arena arena;
-        const struct hf__cel_library *library;
-        unsigned features;
-        const struct hf__cel_type *object_type;
-        const struct hf__cel_type *params_type;
-        struct hfd_expression *all;
+        struct hf__arena arena; /* what the programs borrow: texts, types and scopes */
+        const struct hf__cel_library *library;     /* a counted reference; NULL = not got yet */
+        unsigned features;                         /* those that some expression may use */
+        const struct hf__cel_type *object_type;    /* borrowed */
+        const struct hf__cel_type *params_type;    /* borrowed */
+        struct hfd_expression *all;                /* in the arena; owns its program */
         struct hfd_expression_variable *variables; /* owned */
         struct hf__cel_field *fields; /* owned by the arena; in the order of variables */
         size_t n_variables;
-        size_t variables_space;
-        size_t fields_space;
-        const struct hf__cel_type *variables_type;
-        const struct scope *scopes[16]; /* by features; NULL: not made yet */
+        size_t variables_space;                    /* elements of variables, and of fields */
+        const struct hf__cel_type *variables_type; /* of `variables` for the next expression */
+        const struct scope *scopes[16];            /* by features; NULL: not made yet */
 };
 
 int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_type,
                         const struct hf__cel_type *params_type, struct hfd_expressions **ret_set) {
+        /* The type of `variables` before the first one is added: an object without fields. */
         static const struct hf__cel_type none = {.kind = HF__CEL_OBJECT,
                                                  .weight = 1,
                                                  .name = "kubernetes.variables"};
@@ -73,6 +74,7 @@ int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_typ
 struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set) {
         if (!set)
                 return NULL;
+        /* Programs are not in the arena, because each has memory of its own. */
         for (struct hfd_expression *e = set->all; e; e = e->next)
                 hf__cel_program_free(e->program);
         free(set->variables);
@@ -167,6 +169,7 @@ static bool check_result(const struct hf__cel_type *type, enum hfd_expression_re
 /* Compiles the text of an expression. 0 or -ENOMEM. */
 static int compile_expression(struct hfd_expressions *set, struct hfd_expression *expression,
                               unsigned features, enum hfd_expression_result result) {
+        /* The limit bounds what a client with a long expression makes the server keep and send. */
         const struct scope *scope = scope_of(set, features);
         struct hf__strbuf message = {.max = 16384};
         int r;
@@ -231,7 +234,8 @@ static const struct hf__cel_type *seen_as(struct hf__arena *arena,
         return hf__cel_type_of(HF__CEL_DYN);
 }
 
-/* Makes room for one more variable. false: out of memory. */
+/* Makes room for one more variable. The space doubles, so that adding n variables takes linear
+ * time. false: out of memory. */
 static bool grow_set(struct hfd_expressions *set) {
         size_t space = set->n_variables < 8 ? 8 : 2 * set->n_variables;
         struct hfd_expression_variable *variables;
@@ -243,7 +247,8 @@ static bool grow_set(struct hfd_expressions *set) {
         if (!variables)
                 return false;
         set->variables = variables;
-        /* Older types keep the old array. */
+        /* Older types keep the old array, which programs may read: so this one is not freed before
+         * the set. */
         fields = hf__arena_alloc(&set->arena, space * sizeof *fields);
         if (!fields)
                 return false;
@@ -268,6 +273,8 @@ int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, 
         if (r != 0)
                 return r;
         copy = hf__arena_text(&set->arena, name, strlen(name));
+        /* A variable that does not compile is added as well, with any type: then expressions that
+         * use it have no further mistakes because of it. */
         type = hf__arena_alloc(&set->arena, sizeof *type);
         if (!copy || !type || !grow_set(set))
                 return -ENOMEM;
@@ -282,6 +289,7 @@ int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, 
         type->fields = set->fields;
         type->n_fields = ++set->n_variables;
         set->variables_type = type;
+        /* Later expressions get declarations with the new type of `variables`. */
         memset((void *)set->scopes, 0, sizeof set->scopes);
         *ret_expression = expression;
         return set->arena.failed ? -ENOMEM : 0;

@@ -52,6 +52,7 @@ static const struct hf__cel_field resource_fields[] = {
 };
 OBJECT(resource_type, "kubernetes.GroupVersionResource", resource_fields);
 
+/* The user who sends the request, after impersonation. */
 static const struct hf__cel_field user_fields[] = {
         {"extra", &strings_map},
         {"groups", &strings},
@@ -60,6 +61,10 @@ static const struct hf__cel_field user_fields[] = {
 };
 OBJECT(user_type, "kubernetes.UserInfo", user_fields);
 
+/* kind and resource are those that the rules of the policy matched. requestKind and requestResource
+ * are those of the request itself, which may be of another version of the same objects. object and
+ * oldObject are no fields here, but variables of their own. The type of options depends on the
+ * operation: CreateOptions and so on. */
 static const struct hf__cel_field request_fields[] = {
         {"dryRun", &boolean},
         {"kind", &kind_type},
@@ -95,6 +100,8 @@ static const struct hf__cel_field status_fields[] = {{"conditions", &conditions}
                                                      {"phase", &string}};
 OBJECT(status_type, "kubernetes.NamespaceStatus", status_fields);
 
+/* "UID" has capitals because Kubernetes declares it so. ownerReferences and managedFields are not
+ * declared. */
 static const struct hf__cel_field metadata_fields[] = {
         {"UID", &string},
         {"annotations", &string_map},
@@ -118,6 +125,8 @@ static const struct hf__cel_field namespace_fields[] = {
 };
 OBJECT(namespace_type, "kubernetes.Namespace", namespace_fields);
 
+/* One operation of RFC 6902. The value may have any type, because it becomes a part of the
+ * object. */
 static const struct hf__cel_field json_patch_fields[] = {
         {"from", &string},
         {"op", &string},

@@ -48,13 +48,15 @@ struct hfd_object_frames {
 /* Whether it is the permanent row of a slot, whose objects have any kind. */
 static bool has_any_kind(const struct hfd_resource *resource) { return !*resource->kind; }
 
+/* The names of a row need no escapes, and fit: those of a custom resource are checked when its kind
+ * is made (custom/custom_kind.c). */
 static size_t write_head(const struct hfd_resource *resource, char head[HEAD_MAX]) {
         char version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, version);
         size_t n = hf__join(head, HEAD_MAX, "{\"kind\":\"", resource->kind, "\",\"apiVersion\":\"",
                             version, "\",\"metadata\":{", NULL);
-        assert(n > 0); /* 0 = too long: a row of the table is wrong */
+        assert(n > 0); /* 0 = too long: the code that has made the row is wrong */
         return n;
 }
 
@@ -187,6 +189,8 @@ static struct hf__buf **origin_of(const struct hfd_object *object) {
         return (struct hf__buf **)((char *)(uintptr_t)object + origin_offset(strlen(object->path)));
 }
 
+/* The object, its path and its origin are one allocation: a pointer in the struct would cost each
+ * of a million objects 8 bytes, and few have an origin. */
 static struct hfd_object *alloc_object_with(const struct hfd_resource *resource, const char *path,
                                             uint64_t revision, struct hf__buf *origin) {
         size_t n = strlen(path);
@@ -227,6 +231,8 @@ static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
         return normal;
 }
 
+/* An object that is not smaller when it is compressed, or for which memory has run out, stays as it
+ * is: packing only saves memory. */
 static void pack_object(struct hfd_object *object) {
         struct hf__buf *packed = hfd_pack(object->bytes);
 
@@ -341,6 +347,7 @@ struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
         size_t n_head = write_head(resource, head), n_rest = object->bytes->n - object->splice_at;
         struct hfd_object *other = alloc_object(resource, object->path, object->revision);
 
+        assert(!hfd_is_packed(object->bytes));
         if (!other)
                 return NULL;
         other->splice_at = (uint16_t)n_head;

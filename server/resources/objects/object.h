@@ -100,7 +100,8 @@ struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const 
                                      uint64_t revision, const char *why);
 /* A copy of a valid object with another revision, for a DELETED event. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
-/* A copy with the kind and apiVersion of another row. NULL = out of memory. */
+/* A copy with the kind and apiVersion of another row. The bytes of the object are not packed. NULL
+ * = out of memory. */
 struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
                                  const struct hfd_object *object);
 /* The object with bytes that are not packed: a new reference to it, or a copy if its bytes are

@@ -80,6 +80,7 @@ static const struct hfd_schema *item_schema(const struct hfd_resource *resource,
 
 void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource *resource,
                                 bool partial, const struct hf__json *meta, size_t n_items) {
+        /* The metadata is encoded first, because the length of the whole list precedes it. */
         struct hf__strbuf m = {0};
 
         hfd_protobuf_encode(&m, &hfd_schema_list_meta, meta);

@@ -11,6 +11,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "authentication.k8s.io",
                 .version = "v1",
+                /* The kinds of the next two groups are questions. A create answers in the status,
+                 * and nothing is stored: an answer would be stale as soon as a role changes. */
                 .plural = "selfsubjectreviews",
                 .singular = "selfsubjectreview",
                 .kind = "SelfSubjectReview",
@@ -32,6 +34,8 @@ static const struct hfd_resource rows[] = {
                 .plural = "localsubjectaccessreviews",
                 .singular = "localsubjectaccessreview",
                 .kind = "LocalSubjectAccessReview",
+                /* The same question as a SubjectAccessReview, but within a namespace, so that a
+                 * Role can grant the right to ask it there. */
                 .namespaced = true,
                 .is_review = true,
                 .schema = &hfd_local_access_review_schema,
@@ -57,6 +61,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "authorization.k8s.io",
                 .version = "v1",
+                /* The only review that asks about another user, so it needs a right of its own.
+                 * Every user may ask what they may do themselves. */
                 .plural = "subjectaccessreviews",
                 .singular = "subjectaccessreview",
                 .kind = "SubjectAccessReview",
@@ -73,6 +79,8 @@ static const struct hfd_resource rows[] = {
                 .storage = "certificatesigningrequests",
                 .name_is_segment = true,
                 .unconditional_update = true,
+                /* Approval has a path of its own, so that a signer, who writes the status, need not
+                 * have the right to approve. */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_APPROVAL,
                 .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
@@ -116,6 +124,8 @@ static const struct hfd_resource rows[] = {
                 .create_on_update = true,
                 .unconditional_update = true,
                 .name_is_segment = true,
+                /* kube-apiserver has no columns of its own for roles, so they have its default
+                 * columns: the name, and when the object was created. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Created At", "date", "", "metadata.creationTimestamp"}),
                 .schema = &hfd_cluster_role_schema,
@@ -124,6 +134,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "rbac.authorization.k8s.io",
                 .version = "v1",
+                /* The four kinds of RBAC allow a PUT to create, and an unconditional update.
+                 * Neither weakens RBAC: the writer must hold all rights that the new object grants,
+                 * or may "escalate" or "bind". */
                 .plural = "rolebindings",
                 .singular = "rolebinding",
                 .kind = "RoleBinding",

@@ -29,6 +29,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "coordination.k8s.io",
                 .version = "v1beta1",
+                /* In Kubernetes, too, LeaseCandidates have no stable version yet. A candidate
+                 * renews its own object, so an update must name the version that it is based on. */
                 .plural = "leasecandidates",
                 .singular = "leasecandidate",
                 .kind = "LeaseCandidate",
@@ -52,6 +54,8 @@ static const struct hfd_resource rows[] = {
                 .kind = "Event",
                 .short_name = "ev",
                 .storage = "events",
+                /* The same stored objects as the Events of the core group: a client sees each Event
+                 * in both. */
                 .conversion = &hfd_new_event_conversion,
                 .namespaced = true,
                 .create_on_update = true,
@@ -79,6 +83,8 @@ static const struct hfd_resource rows[] = {
                                        {"DistinguisherMethod", "string", "",
                                         "@none:spec.distinguisherMethod.type"},
                                        {"Age", "string", "", "@age"},
+                                       /* The condition Dangling of the status: the priority level
+                                        * that the FlowSchema names is missing. */
                                        {"MissingPL", "string", "", "@dangling"}),
                 .schema = &hfd_flow_schema_schema,
                 .prepare = hfd_flow_schema_prepare,
@@ -88,6 +94,7 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "flowcontrol.apiserver.k8s.io",
                 .version = "v1",
+                /* The cells of a level that is exempt have no queues: "<none>". */
                 .plural = "prioritylevelconfigurations",
                 .singular = "prioritylevelconfiguration",
                 .kind = "PriorityLevelConfiguration",
@@ -117,6 +124,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "node.k8s.io",
                 .version = "v1",
+                /* A pod gets the overhead and the scheduling of its class when it is created, so a
+                 * later change of the class does not reach it. */
                 .plural = "runtimeclasses",
                 .singular = "runtimeclass",
                 .kind = "RuntimeClass",

@@ -16,6 +16,8 @@ static const struct hfd_resource rows[] = {
                 .kind = "ComponentStatus",
                 .deprecation = "v1 ComponentStatus is deprecated in v1.19+",
                 .short_name = "cs",
+                /* As in Kubernetes, nothing is stored: each read makes the objects anew, from a
+                 * look at the store. So there is no watch, and no resourceVersion to compare. */
                 .is_review = true,
                 .is_report = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
@@ -43,6 +45,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "",
                 .version = "v1",
+                /* This is the form that the store has of an Event. The row of events.k8s.io/v1
+                 * converts it (cluster_kinds.c). An Event describes another object and owns
+                 * nothing, so a delete ignores the propagationPolicy. */
                 .plural = "events",
                 .singular = "event",
                 .kind = "Event",
@@ -59,6 +64,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "",
                 .version = "v1",
+                /* kube-apiserver has no columns of its own for LimitRanges, so they have its
+                 * default columns: the name, and when the object was created. */
                 .plural = "limitranges",
                 .singular = "limitrange",
                 .kind = "LimitRange",
@@ -76,6 +83,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "",
                 .version = "v1",
+                /* A Namespace's name is a label of DNS, because it is a part of the names of its
+                 * services: "service.namespace.svc". spec.finalizers hold the Namespace until it is
+                 * empty, so clients may change them only by .../finalize. */
                 .plural = "namespaces",
                 .singular = "namespace",
                 .kind = "Namespace",
@@ -102,6 +112,8 @@ static const struct hfd_resource rows[] = {
                 .storage = "podtemplates",
                 .namespaced = true,
                 .unconditional_update = true,
+                /* There is no status: the generation is that of kube-apiserver, but nobody reports
+                 * which one was observed. */
                 .has_generation = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Containers", "string", "", "@containers:name"},
@@ -122,6 +134,8 @@ static const struct hfd_resource rows[] = {
                 .storage = "resourcequotas",
                 .namespaced = true,
                 .unconditional_update = true,
+                /* What is used is in the status, which admission charges before it lets a create
+                 * pass. A client that writes the quota must not set it back. */
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
@@ -140,6 +154,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "secrets",
                 .namespaced = true,
                 .unconditional_update = true,
+                /* The number of keys, never a value: a Table is printed, logged and shared. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Type", "string", "", "type"},
                                        {"Data", "integer", "", "@count:data"},
@@ -159,6 +174,8 @@ static const struct hfd_resource rows[] = {
                 .storage = "serviceaccounts",
                 .namespaced = true,
                 .unconditional_update = true,
+                /* A token is not stored. A create at .../token signs it, and answers with it
+                 * once. */
                 .subresources = HFD_SUB_TOKEN,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Age", "string", "", "@age"}),

@@ -11,12 +11,17 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "admissionregistration.k8s.io",
                 .version = "v1",
+                /* None of the kinds of this group allows an unconditional update. A policy, a
+                 * binding or a webhook decides about all later writes, so a client must have read
+                 * what it replaces. */
                 .plural = "mutatingadmissionpolicies",
                 .singular = "mutatingadmissionpolicy",
                 .kind = "MutatingAdmissionPolicy",
                 .category = "api-extensions",
                 .storage = "mutatingadmissionpolicies",
                 .has_generation = true,
+                /* kubectl does not show these descriptions, but they are in the columnDefinitions
+                 * of a Table: the names of the columns do not say what is counted. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Mutations", "integer", "", "@count:spec.mutations",
                                         .description = "How many changes the policy makes."},
@@ -72,6 +77,8 @@ static const struct hfd_resource rows[] = {
                 .category = "api-extensions",
                 .storage = "validatingadmissionpolicies",
                 .has_generation = true,
+                /* Only this kind of the group has a status: the server writes there what the check
+                 * of types has found (expressionWarnings). */
                 .subresources = HFD_SUB_STATUS,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Validations", "integer", "", "@count:spec.validations",
@@ -123,6 +130,10 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "apiextensions.k8s.io",
                 .version = "v1",
+                /* A definition is the largest of the built-in objects, because it contains the
+                 * schema of each of its versions: it is packed in memory. Its storage segment
+                 * begins with the group, as that of all objects that the API extensions server and
+                 * the aggregator of Kubernetes store. */
                 .plural = "customresourcedefinitions",
                 .singular = "customresourcedefinition",
                 .kind = "CustomResourceDefinition",
@@ -140,6 +151,8 @@ static const struct hfd_resource rows[] = {
                 .prepare = hfd_definition_prepare,
                 .validate = hfd_definition_validate,
                 .validate_status = hfd_definition_validate_status,
+                /* A definition is not gone when its delete is answered: a finalizer keeps it until
+                 * all of its custom resources are deleted. */
                 .mark_deleted = hfd_definition_mark_deleted,
         },
         {

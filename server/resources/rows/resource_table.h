@@ -8,9 +8,9 @@
  * pointers to its rows, and compare them.
  *
  * Custom resources have rows outside the table, which come and go at run time
- * (custom/custom_kind.h). Such a row is counted: whoever keeps it has a reference. Two rows may
- * belong to the same objects, so callers compare hfd_resource_index, and not pointers. Pure.
- * Thread: any.
+ * (custom/custom_kind.h). Such a row is counted: a caller that keeps it has a reference. Two
+ * rows may belong to the same objects, so callers compare hfd_resource_index, and not pointers.
+ * Pure. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,6 +5,10 @@
  * never passed to a service: requests to its group version get 503, unless this server serves it
  * (server/handlers/rest/remote_group.c). Discovery has an order of its own (group_priority.c) and
  * does not read the priorities here.
+ *
+ * Invariants: names, types and numbers are those of k8s.io/kube-aggregator and never change. The
+ * rows of a table are sorted by name (strcmp), because look-ups bisect it. The texts of the causes
+ * are those of kube-apiserver.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -21,6 +25,7 @@
 
 #define REGISTRATION "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1."
 
+/* Kubernetes' limits. Its core group, the first in discovery, has the priority 18000. */
 #define GROUP_PRIORITY_MAX   20000
 #define VERSION_PRIORITY_MAX 1000
 
@@ -136,7 +141,8 @@ static const char *text_of(const struct hf__json *object, const char *path) {
         return text ? text : "";
 }
 
-/* The name must be "VERSION.GROUP". */
+/* The name must be "VERSION.GROUP", so that a group version has one APIService at most. What is cut
+ * from a long version or group has a cause of its own. */
 static void validate_name(const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = text_of(object, "metadata.name");
         char wanted[400], quoted[410], detail[480];

@@ -28,6 +28,8 @@
 static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
                                                .items = &hfd_schema_list_of_texts};
 
+/* The user is a part of the spec, so that the user who approves the request, and the signer, can
+ * read who has asked. */
 static const struct hfd_schema_field spec_fields[] = {
         {"expirationSeconds", &hfd_schema_int32,
          "How long the certificate is to be valid. Signers may choose another time.",
@@ -95,7 +97,8 @@ const struct hfd_schema hfd_certificate_request_schema =
 
 /* ---- the spec ---- */
 
-/* Counts each known usage, so that repeated ones are found in linear time. */
+/* Counts each known usage, so that repeated ones are found in linear time. `supported` has the
+ * names of `known` as kube-apiserver prints them; the two lists change together. */
 static void validate_usages(const struct hf__json *object, struct hfd_causes *causes) {
         static const char *const known[] = {"any",
                                             "cert sign",
@@ -202,6 +205,8 @@ static void validate_signer(const struct hf__json *object, struct hfd_causes *ca
         }
 }
 
+/* kube-apiserver's limit, too. Kubernetes' signers date a certificate back by 5 minutes, because
+ * clocks differ, so a shorter one would hardly be valid. */
 static void validate_seconds(const struct hf__json *object, struct hfd_causes *causes) {
         int64_t seconds;
         char text[32];
@@ -222,6 +227,7 @@ static bool is_type(const struct hf__json *condition, const char *type) {
         return hf__json_has_text(condition, "type", type);
 }
 
+/* As in kube-apiserver, a removal shows in the number of conditions of a type. */
 static size_t count_conditions(const struct hf__json *object, const char *type) {
         size_t n = 0;
 
@@ -231,6 +237,8 @@ static size_t count_conditions(const struct hf__json *object, const char *type) 
         return n;
 }
 
+/* A request is not approved as long as there is no condition Approved, so "False" would say nothing
+ * that its absence does not say. Other types, which signers choose, may have it. */
 static void validate_condition_status(const struct hf__json *condition, const char *field,
                                       struct hfd_causes *causes) {
         const char *status = hf__json_string(condition, "status");
@@ -280,6 +288,8 @@ static void validate_conditions(const struct hf__json *object, struct hfd_causes
         }
 }
 
+/* A signer may have acted on a condition before it was removed, so the removal would hide why a
+ * certificate exists. */
 static void validate_removal(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes) {
         char why[80];

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules for Events. Both versions have the rules of v1. An Event with an eventTime is of the
- * newer kind, and must name its reporter and its action. An Event without one is older, and must
- * be in the namespace of its object ("default" if that has none). A write through events.k8s.io/v1
- * is also checked strictly: it may only create Events of the newer kind, and of the Event's own
- * fields it may only change the series.
+ * newer kind, and must name its reporter and its action. An Event without one is older, and must be
+ * in the namespace of its object ("default" if that has none). A write through events.k8s.io/v1 is
+ * also checked strictly: it may only create Events of the newer kind, and of the Event's own fields
+ * it may only change the series.
  *
- * In causes, fields have the names of Kubernetes' internal type, whatever the version.
+ * Invariant: in causes, fields have the names of Kubernetes' internal type, whatever the version.
+ * The reporter is the exception: in a write through v1 it is called reportingComponent.
  */
 #include <stdio.h>
 #include <string.h>
@@ -66,9 +67,8 @@ static void require_text(const struct hf__json *object, const char *name,
         limit_text(text, TEXT_MAX, name, causes);
 }
 
-static void validate_reporter(const char *reporter, struct hfd_causes *causes) {
-        static const char field[] = "reportingController";
-
+/* field: the member, which has the name of the version. An absent one breaks two rules. */
+static void validate_reporter(const char *reporter, const char *field, struct hfd_causes *causes) {
         if (!*reporter) {
                 hfd_cause_required(causes, field, "");
                 hfd_cause_invalid_text(causes, field, "", "name part must be non-empty");
@@ -93,7 +93,7 @@ static void validate_always(const struct hf__json *object, const struct names *n
                                        "does not match event.namespace");
         if (!is_new)
                 return;
-        validate_reporter(text_of(object, names->reporter), causes);
+        validate_reporter(text_of(object, names->reporter), names->reporter, causes);
         require_text(object, "reportingInstance", causes);
         require_text(object, "action", causes);
         require_text(object, "reason", causes);

@@ -20,8 +20,9 @@
 static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
                                                .items = &hfd_schema_list_of_texts};
 
-/* ---- who ---- */
+/* ---- the user ---- */
 
+/* `extra` is what an authenticator adds, such as the uid of the pod that a token is bound to. */
 static const struct hfd_schema_field user_fields[] = {
         {"extra", &map_of_lists, "Further values, by key.", .protobuf_tag = 4},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user.", .protobuf_tag = 3},
@@ -56,6 +57,8 @@ static const struct hfd_schema_field token_spec_fields[] = {
 static const struct hfd_schema token_spec = {HFD_STRUCT(IDENTITY "TokenReviewSpec",
                                                         token_spec_fields),
                                              .description = "The question."};
+/* A token that is not valid is an answer, not an error: the response is 201, and `error` says
+ * why. */
 static const struct hfd_schema_field token_status_fields[] = {
         {"audiences", &hfd_schema_list_of_texts, "The audiences that the token is valid for.",
          .protobuf_tag = 4},
@@ -89,6 +92,8 @@ static const struct hfd_schema_field requirement_fields[] = {
 static const struct hfd_schema requirement = {HFD_STRUCT(HFD_META "FieldSelectorRequirement",
                                                          requirement_fields),
                                               .description = "One part of a selector."};
+/* An authorizer may look at the selectors of a list or watch. RBAC does not, so they change no
+ * answer here. */
 static const struct hfd_schema_field selector_fields[] = {
         {"rawSelector", &hfd_schema_text, "The selector as text.", .protobuf_tag = 1},
         {"requirements", HFD_LIST_OF(&requirement), "Its parts.", .protobuf_tag = 2},
@@ -134,6 +139,7 @@ static const struct hfd_schema path_attributes = {HFD_STRUCT(RIGHTS "NonResource
                 .flags = HFD_FIELD_POINTER                                                         \
         }
 
+/* The server never sets `denied`: RBAC only allows, and has no rules that deny. */
 static const struct hfd_schema_field access_status_fields[] = {
         {"allowed", &hfd_schema_boolean, "Whether the request would be allowed.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
@@ -191,6 +197,8 @@ static const struct hfd_schema_field rules_spec_fields[] = {
 static const struct hfd_schema rules_spec = {HFD_STRUCT(RIGHTS "SelfSubjectRulesReviewSpec",
                                                         rules_spec_fields),
                                              .description = "The question."};
+/* The rules of all roles of the client. They do not say which role they are from, because the
+ * client may not be allowed to read it. */
 static const struct hfd_schema_field resource_rule_fields[] = {
         {"apiGroups", &hfd_schema_list_of_texts, "API groups; * is any.", .protobuf_tag = 2},
         {"resourceNames", &hfd_schema_list_of_texts, "Names. None: all objects.",

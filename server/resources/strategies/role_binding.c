@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoleBindings and ClusterRoleBindings. The roleRef of a binding must not change: to bind another
- * role, a client creates another binding.
+ * RoleBindings and ClusterRoleBindings.
+ *
+ * Invariants: the roleRef of a binding never changes. So a user who may update a binding can add
+ * subjects, but cannot make it grant another role; to bind another role, a client creates another
+ * binding. Names, types and numbers in protobuf are those of k8s.io/api/rbac/v1, and the rows of a
+ * table are sorted by name, because look-ups bisect it.
  */
 #include <stdio.h>
 #include <string.h>

@@ -126,6 +126,7 @@ static void validate_resource_name(const char *name, const char *field, struct h
                                        "doesn't follow extended resource name standard");
 }
 
+/* "-0" is not negative. The decoder has checked that the text is a quantity. */
 static bool is_negative(const struct hf__json *amount) {
         const char *text = hf__json_is_string(amount) ? hf__json_text(amount) : NULL;
 
@@ -133,6 +134,8 @@ static bool is_negative(const struct hf__json *amount) {
                     : hf__json_number(amount) < 0;
 }
 
+/* kube-apiserver checks podFixed as if it were the limits of a container, and so its causes have
+ * the path of limits. */
 static void validate_overhead(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *fixed = hf__json_path(object, "overhead.podFixed");
         char field[FIELD_MAX];

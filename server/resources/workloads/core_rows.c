@@ -27,6 +27,8 @@ static const struct hfd_resource rows[] = {
                 .short_name = "ep",
                 .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
                                "EndpointSlice",
+                /* In the store the endpoints and the specs of services have a common prefix. It is
+                 * that of the first versions of Kubernetes, and it never changes. */
                 .storage = "services/endpoints",
                 .namespaced = true,
                 .create_on_update = true,
@@ -47,6 +49,8 @@ static const struct hfd_resource rows[] = {
                 .short_name = "no",
                 .storage = "minions",
                 .unconditional_update = true,
+                /* A kubelet registers its node with addresses and capacity, by one create. So a
+                 * create keeps the status, although later writes of it need .../status. */
                 .subresources = HFD_SUB_STATUS,
                 .created_with_status = true,
                 .subresources_write_meta = true,
@@ -78,6 +82,8 @@ static const struct hfd_resource rows[] = {
                 .unconditional_update = true,
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
+                /* The capacity is that of the volume that was bound, from the status: it may be
+                 * more than the claim has asked for. */
                 .columns =
                         HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                     {"Status", "string", "", "status.phase"},
@@ -96,6 +102,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "",
                 .version = "v1",
+                /* A volume belongs to the cluster, and a claim to a namespace: so a namespace can
+                 * be deleted, and the volume with its data stays. */
                 .plural = "persistentvolumes",
                 .singular = "persistentvolume",
                 .kind = "PersistentVolume",
@@ -134,6 +142,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
+                /* A scheduler assigns a pod to a node by .../binding alone: an update cannot set
+                 * nodeName. A client that must respect PodDisruptionBudgets deletes by
+                 * .../eviction. */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION |
                                 HFD_SUB_EPHEMERAL_CONTAINERS | HFD_SUB_RESIZE,
                 .subresources_write_meta = true,
@@ -166,6 +177,8 @@ static const struct hfd_resource rows[] = {
                 .has_generation = true,
                 .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
+                /* Its selector is a map of labels, not a LabelSelector: the kind is older than
+                 * LabelSelectors. */
                 .scale = &rc_scale_paths,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Desired", "integer", "", "@integer:spec.replicas"},
@@ -189,6 +202,8 @@ static const struct hfd_resource rows[] = {
                 .category = "all",
                 .storage = "services/specs",
                 .namespaced = true,
+                /* The name is a label of DNS, because the cluster's DNS has a name for each
+                 * service. */
                 .name_is_label = true,
                 .create_on_update = true,
                 .unconditional_update = true,

@@ -20,6 +20,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "apps",
                 .version = "v1",
+                /* The controllers of DaemonSets and StatefulSets keep each pod template that they
+                 * have rolled out in a ControllerRevision, so that a rollout can be undone. There
+                 * is neither status nor generation: the data of a revision never change. */
                 .plural = "controllerrevisions",
                 .singular = "controllerrevision",
                 .kind = "ControllerRevision",
@@ -45,6 +48,8 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
+                /* No SCALE: the nodes decide how many pods there are, so the spec has no
+                 * replicas. */
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
                 .columns =
@@ -79,6 +84,9 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
+                /* The controller copies the annotations of a Deployment to its ReplicaSets, so it
+                 * has to see when they change. kube-apiserver counts them as changes for this
+                 * reason. */
                 .counted_metadata = "annotations",
                 .subresources = HFD_SUB_STATUS | HFD_SUB_SCALE,
                 .subresources_write_meta = true,
@@ -88,6 +96,8 @@ static const struct hfd_resource rows[] = {
                                     {"Ready", "string", "",
                                      "@ratio:status.readyReplicas/spec.replicas"},
                                     {"Up-to-date", "string", "", "@integer:status.updatedReplicas"},
+                                    /* "string" is Kubernetes' type of this column, although its
+                                     * cells are numbers. */
                                     {"Available", "string", "",
                                      "@integer:status.availableReplicas"},
                                     {"Age", "string", "", "@age"},
@@ -101,6 +111,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "apps",
                 .version = "v1",
+                /* Clients rarely create ReplicaSets: a Deployment has one for each of its pod
+                 * templates. Scale works on them all the same, and an autoscaler may name one. */
                 .plural = "replicasets",
                 .singular = "replicaset",
                 .kind = "ReplicaSet",
@@ -135,6 +147,8 @@ static const struct hfd_resource rows[] = {
                 .category = "all",
                 .storage = "statefulsets",
                 .namespaced = true,
+                /* The pods are called NAME-0, NAME-1 and so on, and the name of each is also its
+                 * host name, which is a label of DNS. */
                 .name_is_label = true,
                 .unconditional_update = true,
                 .has_generation = true,
@@ -153,6 +167,8 @@ static const struct hfd_resource rows[] = {
         },
         {
                 .group = "autoscaling",
+                /* Both versions are the same stored objects, in the form of v2. v2 comes first,
+                 * because discovery prefers it: v1 knows no metrics but the CPU. */
                 .version = "v2",
                 .plural = "horizontalpodautoscalers",
                 .singular = "horizontalpodautoscaler",
@@ -185,6 +201,8 @@ static const struct hfd_resource rows[] = {
                 .short_name = "hpa",
                 .category = "all",
                 .storage = "horizontalpodautoscalers",
+                /* The columns are those of v2: the cells of a built-in kind are made from the
+                 * stored form, whatever version was asked for. */
                 .conversion = &hfd_autoscaler_v1_conversion,
                 .namespaced = true,
                 .unconditional_update = true,
@@ -216,6 +234,9 @@ static const struct hfd_resource rows[] = {
                 .has_generation = true,
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
+                /* The cells of "Active" count the references in the status. They are those of
+                 * running Jobs only: the controller removes the reference of a Job that has
+                 * finished. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"Schedule", "string", "", "spec.schedule"},
                                        {"Timezone", "string", "", "@none:spec.timeZone"},
@@ -235,6 +256,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "batch",
                 .version = "v1",
+                /* No SCALE: parallelism is no number of replicas, as pods of a Job end and are not
+                 * replaced. */
                 .plural = "jobs",
                 .singular = "job",
                 .kind = "Job",
@@ -267,6 +290,8 @@ static const struct hfd_resource rows[] = {
                 .namespaced = true,
                 .unconditional_update = true,
                 .has_generation = true,
+                /* A label, "kubernetes.io/service-name", says to which Service a slice belongs. A
+                 * change of labels can move a slice, so it counts like one of the endpoints. */
                 .counted_metadata = "labels",
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"AddressType", "string", "", "addressType"},
@@ -286,6 +311,7 @@ static const struct hfd_resource rows[] = {
                 .storage = "ingressclasses",
                 .unconditional_update = true,
                 .has_generation = true,
+                /* "@class" marks the default class, which Ingresses without a class get. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "@class:ingressclass"},
                                        {"Controller", "string", "", "spec.controller"},
                                        {"Parameters", "string", "", "@parameters"},
@@ -301,6 +327,8 @@ static const struct hfd_resource rows[] = {
                 .singular = "ingress",
                 .kind = "Ingress",
                 .short_name = "ing",
+                /* The segment is singular, as it was in the group "extensions" from which Ingresses
+                 * came. */
                 .storage = "ingress",
                 .namespaced = true,
                 .unconditional_update = true,
@@ -334,6 +362,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "networking.k8s.io",
                 .version = "v1",
+                /* There is no status: network plug-ins never had a common way to say what they
+                 * enforce, and Kubernetes removed the one that it had tried. */
                 .plural = "networkpolicies",
                 .singular = "networkpolicy",
                 .kind = "NetworkPolicy",
@@ -368,6 +398,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "policy",
                 .version = "v1",
+                /* No unconditional update: each eviction takes one from status.disruptionsAllowed,
+                 * and two of them must not overwrite each other. */
                 .plural = "poddisruptionbudgets",
                 .singular = "poddisruptionbudget",
                 .kind = "PodDisruptionBudget",
@@ -391,6 +423,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
+                /* No unconditional update, and none of CSINodes, CSIStorageCapacities and
+                 * VolumeAttachments either, as in kube-apiserver: several programs write them, and
+                 * none may overwrite what it has not read. */
                 .plural = "csidrivers",
                 .singular = "csidriver",
                 .kind = "CSIDriver",
@@ -415,6 +450,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
+                /* A kubelet writes the CSINode of its node: which drivers are there. It is no part
+                 * of the Node, so that a driver needs no right to write Nodes. */
                 .plural = "csinodes",
                 .singular = "csinode",
                 .kind = "CSINode",
@@ -427,6 +464,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
+                /* One object for each pair of a storage class and a part of the topology. They are
+                 * in the namespace of the driver that reports them, so that a Role is enough for
+                 * it. */
                 .plural = "csistoragecapacities",
                 .singular = "csistoragecapacity",
                 .kind = "CSIStorageCapacity",
@@ -446,6 +486,7 @@ static const struct hfd_resource rows[] = {
                 .short_name = "sc",
                 .storage = "storageclasses",
                 .unconditional_update = true,
+                /* "@class" marks the default class, which claims without a class get. */
                 .columns = HFD_COLUMNS({"Name", "string", "name", "@class:storageclass"},
                                        {"Provisioner", "string", "", "provisioner"},
                                        {"ReclaimPolicy", "string", "", "reclaimPolicy"},
@@ -464,6 +505,8 @@ static const struct hfd_resource rows[] = {
                 .singular = "volumeattachment",
                 .kind = "VolumeAttachment",
                 .storage = "volumeattachments",
+                /* The attach controller writes the spec; the driver reports in the status whether
+                 * the volume is attached. */
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},

@@ -139,8 +139,8 @@ int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
         struct part part;
         size_t skip;
 
-        /* Skips the first part, which is for programs that know only 32-bit times. */
         assert(bytes && ret_zone);
+        /* The first part is for programs that know only 32-bit times. It is skipped. */
         if (n > HFD_ZONE_BYTES_MAX || !read_part(bytes, n, 4, &part) || bytes[4] < '2')
                 return HF_E_INVALID;
         skip = HEADER + part.bytes;

@@ -57,7 +57,8 @@ static bool skip_name(struct reader *r) {
         return r->at - start >= 3;
 }
 
-/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". Has the result in seconds. */
+/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". *ret_seconds: all of it in
+ * seconds. */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         bool negative = take_char(r, '-');
         int hours;

@@ -21,7 +21,8 @@
 #include "base/thread.h"
 #include "server/resources/zones/zone.h"
 
-#define FOLDER         "/usr/share/zoneinfo/"
+#define FOLDER "/usr/share/zoneinfo/"
+/* Longer than all names in Debian's tzdata. */
 #define NAME_MAX_BYTES 64
 #define ZONES_MAX      1000
 
@@ -101,7 +102,9 @@ static bool keep_zone(const char *name, struct hfd_zone *zone) {
         return kept;
 }
 
-/* offset of struct hf__cel_zones. A zone that cannot be kept is read at each look-up. */
+/* `offset` of struct hf__cel_zones. A zone that cannot be kept is read at each look-up. The caller
+ * (cel/functions/times.c) has refused names with ".." and with a slash at the beginning, so no name
+ * leads out of FOLDER. */
 static bool offset_of(void *ctx, const char *name, size_t n, int64_t seconds, int64_t *ret_offset) {
         const struct hfd_zone *zone;
         struct hfd_zone *loaded;

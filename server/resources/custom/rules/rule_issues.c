@@ -15,6 +15,8 @@
 #include "server/resources/custom/rules/rule.h"
 #include "server/resources/custom/rules/rule_schema.h"
 
+/* Bytes of the largest request, as in kube-apiserver: the number of elements of a list without
+ * maxItems is estimated by how many of the smallest fit into it. */
 #define REQUEST_MAX ((int64_t)3 * 1024 * 1024)
 
 void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *props, size_t n_path,
@@ -22,6 +24,7 @@ void hfd_rule_place_enter(struct hfd_rule_place *place, const struct hf__json *p
         bool list = hf__json_has_text(props, "type", "array");
         int64_t max = 1;
 
+        /* A property occurs once. Of elements and values there are as many as the limit allows. */
         if (!property && !hf__json_i64(props, list ? "maxItems" : "maxProperties", &max))
                 place->bounded = false;
         place->times = hfd_rule_cost_times(place->times, max < 0 ? 0 : (uint64_t)max);

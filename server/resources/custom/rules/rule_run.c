@@ -32,6 +32,7 @@ struct subject {
         const struct hf__json *object;
         struct hf__cel_value values[2]; /* self, oldSelf */
         struct hf__cel_value optional;  /* oldSelf of a rule that takes an optional */
+        /* oldSelf of any other rule. */
         struct hf__cel_value old;
 };
 

@@ -9,44 +9,46 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 
-static const struct hf__json *values(const struct hf__json *props) {
+/* The schema of additionalProperties or items. NULL: there is none; or it is true, false or a list,
+ * in which no rule can stand. */
+static const struct hf__json *schema_of_values(const struct hf__json *props) {
         const struct hf__json *part = hf__json_get(props, "additionalProperties");
 
         return hf__json_is_object(part) ? part : NULL;
 }
 
-static const struct hf__json *items(const struct hf__json *props) {
+static const struct hf__json *schema_of_items(const struct hf__json *props) {
         const struct hf__json *part = hf__json_get(props, "items");
 
         return hf__json_is_object(part) ? part : NULL;
 }
 
 const struct hf__json *hfd_rule_schema_first(const struct hf__json *props) {
-        const struct hf__json *part = values(props);
+        const struct hf__json *part = schema_of_values(props);
 
         if (!part)
                 part = hf__json_first(hf__json_get(props, "properties"));
-        return part ? part : items(props);
+        return part ? part : schema_of_items(props);
 }
 
 const struct hf__json *hfd_rule_schema_next(const struct hf__json *props,
                                             const struct hf__json *part) {
         const struct hf__json *next;
 
-        if (part == items(props))
+        if (part == schema_of_items(props))
                 return NULL;
-        if (part == values(props))
+        if (part == schema_of_values(props))
                 next = hf__json_first(hf__json_get(props, "properties"));
         else
                 next = hf__json_next(part);
-        return next ? next : items(props);
+        return next ? next : schema_of_items(props);
 }
 
 void hfd_rule_path_enter(struct hf__strbuf *path, const struct hf__json *props,
                          const struct hf__json *part) {
-        if (part == items(props)) {
+        if (part == schema_of_items(props)) {
                 hf__strbuf_puts(path, ".items");
-        } else if (part == values(props)) {
+        } else if (part == schema_of_values(props)) {
                 hf__strbuf_puts(path, ".additionalProperties");
         } else {
                 hf__strbuf_puts(path, ".properties[");

@@ -19,6 +19,8 @@
 #include "server/resources/custom/rules/rule_run.h"
 #include "server/resources/custom/rules/rule_schema.h"
 
+/* kube-apiserver's limit for all rules of one object together. The estimates that limit the rules
+ * of a definition do not know the object, and may be too low. */
 #define OBJECT_COST_MAX 10000000
 
 /* The members of an object, or the elements of a list that is a map, in the order of their keys. */
@@ -55,8 +57,9 @@ static void index_done(struct index *index) {
         *index = (struct index){.entries = NULL};
 }
 
-/* The text of the keys of an element. NULL: one of them is missing or no
- * scalar, or out of memory (*ret_failed). */
+/* The text of the keys of an element: their JSON, in which texts have quotes, so that no two
+ * combinations of keys have the same text. NULL: one of them is missing or no scalar, or out of
+ * memory (*ret_failed). */
 static char *key_of(const struct hfd_rule_node *list, const struct hf__json *element,
                     bool *ret_failed) {
         HF__CLEANUP(hf__strbuf_done) struct hf__strbuf text = {0};
@@ -160,6 +163,8 @@ static const struct hfd_rule_node *property_of(const struct hfd_rule_node *node,
         return NULL;
 }
 
+/* A property has a node of its own; any other member has that of additionalProperties. Members
+ * without rules are passed over before they cost anything. */
 static void check_members(struct hfd_rule_run *run, const struct hfd_rule_node *node,
                           const struct hf__json *object, const struct hf__json *old,
                           struct hfd_rule_correlation correlation) {
@@ -230,7 +235,9 @@ static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
                 check_elements(run, node, object, old, correlation);
 }
 
-/* Whether the object is so wrong that rules would say nothing useful. */
+/* Whether the object is so wrong that rules would say nothing useful, as in kube-apiserver: a rule
+ * may rely on types, on required fields and on limits of size, on which its estimated cost is
+ * based. */
 static bool is_blocked(const struct hfd_causes *causes) {
         static const char *const reasons[] = {"FieldValueNotSupported", "FieldValueRequired",
                                               "FieldValueTooLong", "FieldValueTooMany",

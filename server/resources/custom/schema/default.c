@@ -39,6 +39,7 @@ static int copy_default(const struct hfd_custom_node *node, size_t *n_added,
         return *ret_value ? 0 : -ENOMEM;
 }
 
+/* As in Kubernetes, null stands for an absent field unless the schema allows null as a value. */
 static bool is_absent_null(const struct hfd_custom_node *node, const struct hf__json *value) {
         return node && !node->nullable && hf__json_is_null(value);
 }

@@ -33,8 +33,9 @@ static void sort_causes(struct hfd_causes *causes, size_t first) {
                 }
 }
 
-/* The message of Kubernetes for keywords that it does not support, which is shown only if nothing
- * else is wrong; or why the schema cannot be compiled. */
+/* Compiles the schema, and checks the defaults in it. If it cannot be compiled although no rule
+ * refuses it, for example because its patterns are too large together, it gets a cause that says
+ * so. */
 static void check_compiled(struct hfd_structure *structure, const struct hf__json *props,
                            const struct hfd_structure_path *path) {
         struct hfd_custom_schema *schema = NULL;

@@ -104,7 +104,8 @@ static void validate_api_version(struct validation *v, const char *text) {
 }
 
 /* Also sets v->has_params, so it runs before any expression is compiled. A kind is a DNS label in
- * CamelCase, so it is checked in lower case. */
+ * CamelCase, so it is checked in lower case. A longer one is cut to a length that is still too long
+ * for a label, so it stays invalid. */
 static void validate_param_kind(struct validation *v) {
         const struct hf__json *json = hf__json_get(v->spec, "paramKind");
         const char *kind = text_of(json, "kind");
@@ -261,6 +262,8 @@ static void validate_message(struct validation *v, const struct hf__json *json, 
                 hfd_cause_invalid_text(v->causes, path, message, "must not contain line breaks");
 }
 
+/* As in kube-apiserver, the expression may use the authorizer, but not the expression that makes
+ * its message (validate_message). */
 static void validate_validation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *expression = text_of(json, "expression");
@@ -282,7 +285,8 @@ static void validate_validation(struct validation *v, const struct hf__json *jso
 }
 
 /* An audit annotation. Its key in the audit log is "NAME OF THE POLICY/key", which must be a
- * qualified name. */
+ * qualified name. What is cut from a long one leaves it too long to be valid. As in kube-apiserver,
+ * a value that is too long has the cause "Required value". */
 static void validate_annotation(struct validation *v, const struct hf__json *json,
                                 const char *field) {
         const char *name = text_of(hf__json_get(v->object, "metadata"), "name");
@@ -426,6 +430,7 @@ static void validate_change(struct validation *v, const struct hf__json *mutatio
                                      : "must not be specified when patchType is JSONPatch");
 }
 
+/* Only the two forms are known, and each has its own first letter. */
 static void validate_mutation(struct validation *v, const struct hf__json *mutation,
                               const char *field) {
         const char *type = text_of(mutation, "patchType");

@@ -33,6 +33,8 @@ void hfd_match_selector_validate(const struct hf__json *selector, const char *fi
 /* A rule with operations. */
 void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
                              struct hfd_causes *causes);
+/* A name that must be a segment of a path, such as that of an object in a rule or a binding. */
+void hfd_match_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 /* MatchResources; NULL: there are none, which is valid. */
 void hfd_match_resources_validate(const struct hf__json *resources, const char *field,
                                   struct hfd_causes *causes);

@@ -214,15 +214,16 @@ void hfd_match_rule_validate(const struct hf__json *rule, const char *field,
 
 /* ---- MatchResources ---- */
 
-/* Why the name cannot be a segment of a path; NULL: it can. */
-static const char *path_segment_mistake(const char *name) {
+/* As in kube-apiserver, a name with both forbidden characters has two causes. */
+void hfd_match_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
         if (strcmp(name, ".") == 0)
-                return "may not be '.'";
-        if (strcmp(name, "..") == 0)
-                return "may not be '..'";
+                hfd_cause_invalid_text(causes, field, name, "may not be '.'");
+        else if (strcmp(name, "..") == 0)
+                hfd_cause_invalid_text(causes, field, name, "may not be '..'");
         if (strchr(name, '/'))
-                return "may not contain '/'";
-        return strchr(name, '%') ? "may not contain '%'" : NULL;
+                hfd_cause_invalid_text(causes, field, name, "may not contain '/'");
+        if (strchr(name, '%'))
+                hfd_cause_invalid_text(causes, field, name, "may not contain '%'");
 }
 
 static void validate_names(const struct hf__json *rule, const char *field,
@@ -236,12 +237,10 @@ static void validate_names(const struct hf__json *rule, const char *field,
                 return;
         for (const struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
                 const char *name = text_of(m);
-                const char *mistake = path_segment_mistake(name);
                 struct hf__json_index_entry *entry = hf__json_index_find(&names, name);
 
                 hfd_rule_path_at(path, field, "resourceNames", i);
-                if (mistake)
-                        hfd_cause_invalid_text(causes, path, name, mistake);
+                hfd_match_name_validate(name, path, causes);
                 if (entry && entry->position < i)
                         hfd_cause_duplicate_text(causes, path, name);
         }

@@ -29,20 +29,6 @@ static const char *text_of(const struct hf__json *object, const char *name) {
         return text ? text : "";
 }
 
-/* The name is a segment of a path. */
-static void validate_name(const char *name, struct hfd_causes *causes) {
-        static const char field[] = "spec.paramRef.name";
-
-        if (strcmp(name, ".") == 0)
-                hfd_cause_invalid_text(causes, field, name, "may not be '.'");
-        else if (strcmp(name, "..") == 0)
-                hfd_cause_invalid_text(causes, field, name, "may not be '..'");
-        if (strchr(name, '/'))
-                hfd_cause_invalid_text(causes, field, name, "may not contain '/'");
-        if (strchr(name, '%'))
-                hfd_cause_invalid_text(causes, field, name, "may not contain '%'");
-}
-
 /* The params are one object with a name, or all objects that a selector selects. ref NULL: the
  * policy uses no params. */
 static void validate_param_ref(const struct hf__json *ref, struct hfd_causes *causes) {
@@ -54,7 +40,7 @@ static void validate_param_ref(const struct hf__json *ref, struct hfd_causes *ca
         if (!ref)
                 return;
         if (name[0])
-                validate_name(name, causes);
+                hfd_match_name_validate(name, "spec.paramRef.name", causes);
         if (name[0] && selector)
                 hfd_cause_forbidden(causes, "spec.paramRef.name", exclusive);
         if (selector)

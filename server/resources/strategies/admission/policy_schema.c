@@ -16,6 +16,8 @@
 static const char *const by_name[] = {"name", NULL};
 static const char *const by_type[] = {"type", NULL};
 
+/* Atomic, like other references: a version of one manager with a kind of another one would name a
+ * kind that neither of them means. */
 static const struct hfd_schema_field param_kind_fields[] = {
         {"apiVersion", &hfd_schema_text, "The group and version of the objects.",
          .protobuf_tag = 1},
@@ -25,6 +27,8 @@ static const struct hfd_schema param_kind_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "ParamKind", param_kind_fields), .atomic = true,
          .description = "The kind of the objects that parametrise a policy."};
 
+/* A variable is evaluated when an expression first uses it, and once at most each time that the
+ * policy is. */
 static const struct hfd_schema_field variable_fields[] = {
         {"expression", &hfd_schema_text, "An expression in CEL.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
@@ -37,6 +41,8 @@ static const struct hfd_schema variable_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "V
                                                   .description =
                                                           "A value that several expressions use."};
 
+/* Both kinds of policies have these fields, and some of them with different numbers in protobuf.
+ * The macro takes the number then. */
 #define CONDITIONS(tag)                                                                            \
         {                                                                                          \
                 "matchConditions",                                                                 \
@@ -66,6 +72,8 @@ static const struct hfd_schema variable_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "V
 
 /* ---- ValidatingAdmissionPolicy ---- */
 
+/* The reason is a pointer, because an absent one stands for Invalid: the code of the response
+ * follows from it. */
 static const struct hfd_schema_field validation_fields[] = {
         {"expression", &hfd_schema_text, "An expression in CEL that must be true.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
@@ -81,6 +89,8 @@ static const struct hfd_schema validation_schema = {HFD_STRUCT(HFD_ADMISSION_V1 
                                                     .description =
                                                             "What must be true of a request."};
 
+/* The list of annotations is atomic. The keys are unique all the same: the rules see to that
+ * (admission_policy.c). */
 static const struct hfd_schema_field annotation_fields[] = {
         {"key", &hfd_schema_text, "The key, behind the name of the policy and a slash.",
          .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
@@ -92,6 +102,8 @@ static const struct hfd_schema annotation_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "AuditAnnotation", annotation_fields),
          .description = "An annotation of the event in the audit log."};
 
+/* Variables and conditions have names, by which apply tells them apart. A validation has none, so
+ * their list is atomic: the cause of a refusal names the place in the list. */
 static const struct hfd_schema_field validating_spec_fields[] = {
         {"auditAnnotations", HFD_LIST_OF(&annotation_schema),
          "Annotations of the event in the audit log.", .protobuf_tag = 5},
@@ -110,6 +122,8 @@ static const struct hfd_schema validating_spec_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "ValidatingAdmissionPolicySpec", validating_spec_fields),
          .description = "What a policy demands of which requests."};
 
+/* The fields of the status are for a controller, which checks the expressions against the types of
+ * the kinds that match. Warnings do not keep the policy from being in force. */
 static const struct hfd_schema_field warning_fields[] = {
         {"fieldRef", &hfd_schema_text, "The path of the expression.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
@@ -156,6 +170,8 @@ const struct hfd_schema hfd_validating_policy_schema =
 
 /* ---- MutatingAdmissionPolicy ---- */
 
+/* The two forms of a change have the same one field. They are two Go types, so they are two
+ * definitions in OpenAPI. */
 static const struct hfd_schema_field apply_fields[] = {
         {"expression", &hfd_schema_text, "An expression in CEL that makes an Object.",
          .protobuf_tag = 1},
@@ -182,6 +198,8 @@ static const struct hfd_schema mutation_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "M
                                                              mutation_fields),
                                                   .description = "A change of an object."};
 
+/* Kubernetes' marker for the variables of this kind is +listType=atomic: their order is a part of
+ * their meaning. It has no status either: no controller checks the types. */
 static const struct hfd_schema_field mutating_spec_fields[] = {
         FAILURE_POLICY(5),
         CONDITIONS(6),
@@ -211,6 +229,7 @@ const struct hfd_schema hfd_mutating_policy_schema =
 
 /* ---- bindings ---- */
 
+/* Atomic: name and selector exclude each other, so the two must not have different managers. */
 static const struct hfd_schema_field param_ref_fields[] = {
         {"name", &hfd_schema_text, "The name of the object.", .protobuf_tag = 1},
         {"namespace", &hfd_schema_text,
@@ -241,6 +260,8 @@ static const struct hfd_schema param_ref_schema = {HFD_STRUCT(HFD_ADMISSION_V1 "
 #define POLICY_NAME                                                                                \
         { "policyName", &hfd_schema_text, "The name of the policy.", .protobuf_tag = 1 }
 
+/* The actions are a set, because each occurs once at most: Warn and Audit go together, Deny and
+ * Warn do not. */
 static const struct hfd_schema_field validating_binding_spec_fields[] = {
         MATCH_RESOURCES,
         PARAM_REF,
@@ -265,6 +286,7 @@ const struct hfd_schema hfd_validating_binding_schema =
         {HFD_STRUCT(HFD_ADMISSION_V1 "ValidatingAdmissionPolicyBinding", validating_binding_fields),
          .description = "A ValidatingAdmissionPolicyBinding brings a policy into force."};
 
+/* Without actions: a change has no result that could be reported in place of it. */
 static const struct hfd_schema_field mutating_binding_spec_fields[] = {
         MATCH_RESOURCES,
         PARAM_REF,

@@ -101,6 +101,8 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
                 "rules", HFD_LIST_OF(&hfd_rule_with_operations_schema),                            \
                         "The requests about which the webhook is asked.", .protobuf_tag = 3        \
         }
+/* Required, because v1 has no default: a client must know whether a dry run may call the webhook.
+ * The other values of v1beta1 are refused by the rules. */
 #define SIDE_EFFECTS                                                                               \
         {                                                                                          \
                 "sideEffects", &hfd_schema_text,                                                   \
@@ -114,6 +116,8 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
                         .protobuf_tag = 7, .flags = HFD_FIELD_POINTER                              \
         }
 
+/* A mutating webhook has one field more, in the middle of the numbers of protobuf: so the two kinds
+ * differ in the numbers of conditions and objectSelector. */
 static const struct hfd_schema_field validating_fields[] = {
         REVIEW_VERSIONS,
         CLIENT,
@@ -192,11 +196,14 @@ static int set_default(struct hf__json *hook, const char *key, const char *value
         return hf__json_get(hook, key) ? 0 : hf__json_set_string(hook, key, value);
 }
 
+/* An empty selector matches everything, an absent one nothing (in Go). So kube-apiserver sets an
+ * empty one, and clients see what is in force. */
 static int set_empty_selector(struct hf__json *hook, const char *key) {
         return hf__json_get(hook, key) ? 0 : hf__json_set(hook, key, hf__json_object());
 }
 
-/* The defaults are those of kube-apiserver. 0 or -ENOMEM. */
+/* The defaults are those that kube-apiserver has for v1; v1beta1 had others: Ignore, Exact and 30
+ * seconds. 0 or -ENOMEM. */
 static int prepare_webhook(struct hf__json *hook, bool mutating) {
         struct hf__json *named = hf__json_path(hook, "clientConfig.service");
         int r = set_default(hook, "failurePolicy", "Fail");
@@ -225,6 +232,7 @@ static int prepare_webhooks(struct hf__json *object, bool mutating) {
         return r;
 }
 
+/* "old" makes no difference: a webhook that an update adds gets its defaults, too. */
 int hfd_validating_webhooks_prepare(struct hf__json *object, const struct hf__json *old) {
         return prepare_webhooks(object, false);
 }

@@ -40,6 +40,8 @@ static const struct hfd_schema selectable = {HFD_STRUCT(HFD_API_EXTENSIONS "Sele
                                              .description =
                                                      "A field that field selectors may name."};
 
+/* labelSelectorPath is a pointer: without a selector there is a Scale, but no autoscaler can use
+ * it. */
 static const struct hfd_schema_field scale_fields[] = {
         {"labelSelectorPath", &hfd_schema_text, "The path of the label selector as a text.",
          .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
@@ -52,7 +54,8 @@ static const struct hfd_schema scale =
         {HFD_STRUCT(HFD_API_EXTENSIONS "CustomResourceSubresourceScale", scale_fields),
          .description = "Where an object has the values of its scale."};
 
-/* It has no fields, so there is no table of them. */
+/* An empty struct in Go, so there is no table of fields: that the object is there enables the
+ * subresource. */
 static const struct hfd_schema status_subresource =
         {.type = HFD_SCHEMA_STRUCT,
          .definition = HFD_API_EXTENSIONS "CustomResourceSubresourceStatus",
@@ -68,6 +71,7 @@ static const struct hfd_schema subresources =
         {HFD_STRUCT(HFD_API_EXTENSIONS "CustomResourceSubresources", subresources_fields),
          .description = "The parts of an object that have their own path."};
 
+/* Kubernetes calls it a list of the methods of validation; a schema is the only method. */
 static const struct hfd_schema_field validation_fields[] = {
         {"openAPIV3Schema", &hfd_json_schema_props, "The schema of the objects.", .protobuf_tag = 1,
          .flags = HFD_FIELD_POINTER},
@@ -77,6 +81,8 @@ static const struct hfd_schema validation = {HFD_STRUCT(HFD_API_EXTENSIONS
                                                         validation_fields),
                                              .description = "What objects of a version are."};
 
+/* Kubernetes has no marker for the list of versions, so for apply it is atomic, and one manager has
+ * all versions. Objects are stored in exactly one of them. */
 static const struct hfd_schema_field version_fields[] = {
         {"additionalPrinterColumns", HFD_LIST_OF(&column),
          "The columns of the table after the name; the age if there are none.", .protobuf_tag = 6},
@@ -105,6 +111,8 @@ static const struct hfd_schema version = {HFD_STRUCT(HFD_API_EXTENSIONS
 
 /* ---- conversion ---- */
 
+/* The fields of this and of the next struct are those of an admission webhook. Go has them once in
+ * each package, and so has OpenAPI: the definitions have other names. */
 static const struct hfd_schema_field service_fields[] = {
         {"name", &hfd_schema_text, "The name of the service.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
@@ -155,6 +163,7 @@ static const struct hfd_schema conversion = {HFD_STRUCT(HFD_API_EXTENSIONS
 
 /* ---- spec and status ---- */
 
+/* The same struct is in the spec and in the status: as requested, and as accepted. */
 static const struct hfd_schema_field names_fields[] = {
         {"categories", &hfd_schema_list_of_texts, "Names for several kinds, such as all.",
          .protobuf_tag = 6},
@@ -173,6 +182,8 @@ static const struct hfd_schema names = {HFD_STRUCT(HFD_API_EXTENSIONS
                                                    names_fields),
                                         .description = "The names of a custom resource."};
 
+/* The numbers that are missing were fields of v1beta1, for what each version has now.
+ * preserveUnknownFields is left over from it: the rules refuse true. */
 static const struct hfd_schema_field spec_fields[] = {
         {"conversion", &conversion, "How objects become another version.", .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},
@@ -190,6 +201,7 @@ static const struct hfd_schema spec = {HFD_STRUCT(HFD_API_EXTENSIONS "CustomReso
                                                   spec_fields),
                                        .description = "How the custom resource is served."};
 
+/* Older than metav1.Condition, and not as strict: only type and status are required. */
 static const struct hfd_schema_field condition_fields[] = {
         {"lastTransitionTime", &hfd_schema_time, "When the status last changed.",
          .protobuf_tag = 3},
@@ -209,6 +221,8 @@ static const struct hfd_schema condition =
          .description = "One aspect of the state of a custom resource."};
 static const char *const by_type[] = {"type", NULL};
 
+/* Go has no omitempty for the two lists. Manifests that tools have generated contain them, empty,
+ * and expect them back. */
 static const struct hfd_schema_field status_fields[] = {
         {"acceptedNames", &names, "The names by which the resource is served.", .protobuf_tag = 2},
         {"conditions", HFD_LIST_OF(&condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),

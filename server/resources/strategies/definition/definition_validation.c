@@ -10,7 +10,7 @@
  * Invariants:
  *
  *  - The members that decide where objects are stored never change: group and plural; and also
- * scope and kind once the definition is established.
+ *    scope and kind once the definition is established.
  *  - A version in which objects may be stored stays in the spec.
  */
 #include <stdio.h>
@@ -180,6 +180,7 @@ static void check_own_selectable(const struct check *c, const struct hf__json *v
                 return;
         }
         (void)snprintf(field, sizeof field, "%s.selectableFields", path);
+        /* Kubernetes' text says the opposite of the rule: the fields need a schema. */
         hfd_cause_invalid(c->causes, field, "\"\"",
                           "may only be set when `version.schema.openAPIV3Schema` is not included");
 }

@@ -13,7 +13,8 @@
  */
 #include "server/resources/strategies/definition/definition_schema.h"
 
-/* A value, such as a default, whose type depends on the schema that is described. */
+/* A value, such as a default, whose type depends on the schema that is described. The Go struct
+ * keeps its text as it came, so nothing below it is pruned. */
 static const struct hfd_schema json = {.type = HFD_SCHEMA_ANY,
                                        .definition = HFD_API_EXTENSIONS "JSON",
                                        .description = "Any JSON value."};
@@ -67,6 +68,8 @@ static const struct hfd_schema rule = {HFD_STRUCT(HFD_API_EXTENSIONS "Validation
                                        .description = "A rule of a value, in CEL."};
 static const char *const by_rule[] = {"rule", NULL};
 
+/* "Not supported" fields are in the Go struct, so a client may send them. The schema keeps them,
+ * for the rules to refuse (definition_props.c). */
 static const struct hfd_schema_field fields[] = {
         {"$ref", &hfd_schema_text, "Not supported.", .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"$schema", &hfd_schema_text, "The URL of the version of JSON schema.", .protobuf_tag = 2},

@@ -56,6 +56,7 @@ static const struct hfd_schema subject_schema = {HFD_STRUCT(HFD_FLOW "Subject", 
 
 /* ---- rules ---- */
 
+/* Go's tag of namespaces has no omitempty, so an empty list is shown. */
 static const struct hfd_schema_field resource_rule_fields[] = {
         {"apiGroups", &hfd_schema_set_of_texts, "The groups of the resources; * are all.",
          .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
@@ -154,6 +155,7 @@ const struct hfd_schema hfd_flow_schema_schema =
         {HFD_STRUCT(HFD_FLOW "FlowSchema", fields),
          .description = "FlowSchema assigns requests to a priority level."};
 
+/* 0 counts as absent, because the field is no pointer in Kubernetes' Go type. */
 int hfd_flow_schema_prepare(struct hf__json *object, const struct hf__json *old) {
         int64_t precedence = 0;
 

@@ -90,6 +90,8 @@ static void validate_account(const struct hf__json *account, const char *field,
                 hfd_cause_invalid_text(causes, path, ns, hfd_dns_label_rule);
 }
 
+/* Each kind has a member of its own, with a name in it. A member of another kind would be ignored
+ * by the match, so it is refused. */
 static void validate_subject(const struct hf__json *subject, const char *field,
                              struct hfd_causes *causes) {
         const char *kind = text_of(subject, "kind");
@@ -146,6 +148,8 @@ static bool validate_list(const struct hf__json *rule, const char *member, const
         return false;
 }
 
+/* The verbs of requests for resources, as authorization knows them. "proxy" is one of
+ * kube-apiserver's, too, although no request has it any more. */
 static bool is_verb(const char *verb) {
         static const char *const all[] = {"get",    "list",   "create",
                                           "update", "delete", "deletecollection",
@@ -211,6 +215,8 @@ static void validate_path_rule(const struct hf__json *rule, const char *field,
         }
 }
 
+/* A rule matches requests in the namespaces, and with clusterScope those without one. One of the
+ * two must be given, else the rule could match nothing. */
 static void validate_namespaces(const struct hf__json *rule, const char *field,
                                 struct hfd_causes *causes) {
         bool in_cluster = hf__json_bool(rule, "clusterScope", false);
@@ -279,6 +285,7 @@ static void validate_rule(const struct hf__json *rule, const char *field,
 
 /* ---- the object ---- */
 
+/* The lowest number counts first, if several schemas match. */
 static void validate_precedence(const struct hf__json *object, struct hfd_causes *causes) {
         static const char field[] = "spec.matchingPrecedence";
         char value[32];
@@ -324,7 +331,9 @@ void hfd_flow_validate_fixed(const struct hf__json *object, const struct hf__jso
         hf__strbuf_done(&printed);
 }
 
-/* Each type of condition occurs once, and none is empty. */
+/* Each type of condition occurs once, and none is empty. An index finds repeated types, because a
+ * client may send any number of conditions, and comparing each with all others would be
+ * quadratic. */
 void hfd_flow_validate_status(const struct hf__json *object, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *list = hf__json_path(object, "status.conditions");

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structural schemas of the volume sources that belong to one vendor or one protocol. Most are
- * deprecated. They stay because Kubernetes still accepts them in pod templates.
+ * deprecated. They stay because Kubernetes still accepts them in pod templates. The secretRef of a
+ * source is a name in the namespace of the pod; a PersistentVolume also has the namespace there, so
+ * it has schemas of its own (workloads/schemas/persistent_volume.c).
  *
  * A table has a row for each field of a Go struct of k8s.io/api/core/v1: the name in JSON, the
  * schema of the value, a description for `kubectl explain`, the number of the field in protobuf
@@ -34,6 +36,8 @@ const struct hfd_schema hfd_aws_elastic_block_store_volume_schema = {
         HFD_STRUCT(HFD_CORE "AWSElasticBlockStoreVolumeSource",
                    aws_elastic_block_store_volume_source_fields)};
 
+/* All optional fields are pointers here, even readOnly: each has a default (pod_defaults.c), and a
+ * value that a client has set must differ from an absent one. */
 static const struct hfd_schema_field azure_disk_volume_source_fields[] = {
         {"cachingMode", &azure_data_disk_caching_mode_text,
          "How the host caches the disk: None, ReadOnly or ReadWrite.", .protobuf_tag = 3,
@@ -86,6 +90,8 @@ static const struct hfd_schema_field cinder_volume_source_fields[] = {
 const struct hfd_schema hfd_cinder_volume_schema = {
         HFD_STRUCT(HFD_CORE "CinderVolumeSource", cinder_volume_source_fields)};
 
+/* Either targetWWNs and lun name the disk, or wwids do. lun is a pointer, because 0 is the number
+ * of a unit, and differs from none. */
 static const struct hfd_schema_field fc_volume_source_fields[] = {
         {"fsType", &hfd_schema_text, "The file system of the volume.", .protobuf_tag = 3},
         {"lun", &hfd_schema_int32, "The number of the unit.", .protobuf_tag = 2,
@@ -127,6 +133,8 @@ const struct hfd_schema hfd_gce_persistent_disk_volume_schema = {
         HFD_STRUCT(HFD_CORE "GCEPersistentDiskVolumeSource",
                    gce_persistent_disk_volume_source_fields)};
 
+/* Kubelets refuse it by default since Kubernetes 1.33: git would run as root on the node, on files
+ * that a user has chosen. */
 static const struct hfd_schema_field git_repo_volume_source_fields[] = {
         {"directory", &hfd_schema_text, "The directory for the files.", .protobuf_tag = 3},
         {"repository", &hfd_schema_text, "The URL of the repository.", .protobuf_tag = 1,
@@ -145,6 +153,7 @@ static const struct hfd_schema_field glusterfs_volume_source_fields[] = {
 const struct hfd_schema hfd_glusterfs_volume_schema = {
         HFD_STRUCT(HFD_CORE "GlusterfsVolumeSource", glusterfs_volume_source_fields)};
 
+/* lun is required here, unlike that of fc, and no pointer: 0 stays 0. */
 static const struct hfd_schema_field iscsi_volume_source_fields[] = {
         {"chapAuthDiscovery", &hfd_schema_boolean, "Whether CHAP protects the discovery.",
          .protobuf_tag = 8},
@@ -199,6 +208,8 @@ static const struct hfd_schema_field quobyte_volume_source_fields[] = {
 const struct hfd_schema hfd_quobyte_volume_schema = {
         HFD_STRUCT(HFD_CORE "QuobyteVolumeSource", quobyte_volume_source_fields)};
 
+/* pool, user and keyring are no pointers, so "" gets the default like an absent text
+ * (pod_defaults.c). */
 static const struct hfd_schema_field rbd_volume_source_fields[] = {
         {"fsType", &hfd_schema_text, "The file system of the volume.", .protobuf_tag = 3},
         {"image", &hfd_schema_text, "The name of the image in the pool.", .protobuf_tag = 2,
@@ -215,6 +226,7 @@ static const struct hfd_schema_field rbd_volume_source_fields[] = {
 const struct hfd_schema hfd_rbd_volume_schema = {
         HFD_STRUCT(HFD_CORE "RBDVolumeSource", rbd_volume_source_fields)};
 
+/* The secretRef is a pointer and required: the gateway accepts nobody without credentials. */
 static const struct hfd_schema_field scale_io_volume_source_fields[] = {
         {"fsType", &hfd_schema_text, "The file system of the volume.", .protobuf_tag = 9},
         {"gateway", &hfd_schema_text, "The address of the gateway.", .protobuf_tag = 1,

@@ -39,6 +39,9 @@ static const struct hfd_schema recursive_read_only_mode_text = {.type = HFD_SCHE
                                                                 "RecursiveReadOnlyMode"};
 static const struct hfd_schema pull_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                    .definition = HFD_CORE "PullPolicy"};
+/* Apply tells ports apart by both members, a strategic merge patch by merge_key alone, because
+ * patchMergeKey can name only one. So such a patch takes UDP 53 and TCP 53 for the same port, as in
+ * Kubernetes. */
 static const char *const by_container_port_and_protocol[] = {"containerPort", "protocol", NULL};
 static const struct hfd_schema container_restart_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                                 .definition = HFD_CORE
@@ -49,6 +52,8 @@ static const struct hfd_schema termination_message_policy_text = {.type = HFD_SC
 static const char *const by_device_path[] = {"devicePath", NULL};
 static const char *const by_mount_path[] = {"mountPath", NULL};
 
+/* "protocol" is a part of the list's key, and may be absent: key_default is the value that an
+ * absent one stands for, so that the two forms of a port are the same element. */
 static const struct hfd_schema_field container_port_fields[] = {
         {"containerPort", &hfd_schema_int32, "The number of the port in the pod.",
          .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
@@ -63,6 +68,8 @@ static const struct hfd_schema container_port = {HFD_STRUCT(HFD_CORE "ContainerP
                                                             container_port_fields),
                                                  .description = "A port that a container opens."};
 
+/* Go embeds a LocalObjectReference in these structs, so in protobuf the name is in an inner
+ * message: embedded_tag. */
 static const struct hfd_schema_field config_map_env_source_fields[] = {
         {"name", &hfd_schema_text, "The name of the ConfigMap.", .protobuf_tag = 1,
          .embedded_tag = 1},
@@ -90,6 +97,8 @@ static const struct hfd_schema_field env_from_source_fields[] = {
 static const struct hfd_schema env_from_source = {
         HFD_STRUCT(HFD_CORE "EnvFromSource", env_from_source_fields)};
 
+/* The selectors of keys are atomic, so they have one owner: a key of one manager together with the
+ * name of another one would refer to what neither of them means. */
 static const struct hfd_schema_field config_map_key_selector_fields[] = {
         {"key", &hfd_schema_text, "The key whose value is taken.", .protobuf_tag = 2,
          .flags = HFD_FIELD_REQUIRED},
@@ -127,6 +136,7 @@ static const struct hfd_schema file_key_selector = {HFD_STRUCT(HFD_CORE "FileKey
                                                                file_key_selector_fields),
                                                     .atomic = true};
 
+/* A Go pointer each, because exactly one of them is set. */
 static const struct hfd_schema_field env_var_source_fields[] = {
         {"configMapKeyRef", &config_map_key_selector, "A key of a ConfigMap.", .protobuf_tag = 3,
          .flags = HFD_FIELD_POINTER},
@@ -164,6 +174,8 @@ static const struct hfd_schema_field resource_claim_fields[] = {
 static const struct hfd_schema resource_claim = {
         HFD_STRUCT(HFD_CORE "ResourceClaim", resource_claim_fields)};
 
+/* The maps are granular: an autoscaler can own the CPU, and a user the memory of the same
+ * container. */
 static const struct hfd_schema_field resource_requirements_fields[] = {
         {"claims", HFD_LIST_OF(&resource_claim, .list_type = HFD_LIST_MAP, .list_keys = by_name),
          "Resource claims of the pod that the container uses.", .protobuf_tag = 3},
@@ -176,6 +188,8 @@ const struct hfd_schema hfd_resource_requirements_schema =
         {HFD_STRUCT(HFD_CORE "ResourceRequirements", resource_requirements_fields),
          .description = "What a program needs, and how much it may use."};
 
+/* The list of these policies is atomic, although a container has at most one for each resource. A
+ * policy decides whether a change of resources restarts the container. */
 static const struct hfd_schema_field container_resize_policy_fields[] = {
         {"resourceName", &resource_name_text, "The resource: cpu or memory.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
@@ -206,6 +220,8 @@ static const struct hfd_schema_field container_restart_rule_fields[] = {
 static const struct hfd_schema container_restart_rule = {
         HFD_STRUCT(HFD_CORE "ContainerRestartRule", container_restart_rule_fields)};
 
+/* The path identifies a mount, not the name: a container may mount a volume at several paths, but
+ * only one volume at a path. */
 static const struct hfd_schema_field volume_mount_fields[] = {
         {"mountPath", &hfd_schema_text, "The path in the container. It may not contain a colon.",
          .protobuf_tag = 3, .flags = HFD_FIELD_REQUIRED},
@@ -239,6 +255,8 @@ static const struct hfd_schema_field volume_device_fields[] = {
 static const struct hfd_schema volume_device = {
         HFD_STRUCT(HFD_CORE "VolumeDevice", volume_device_fields)};
 
+/* Init containers have the same Go struct. A restartPolicy makes sense for them alone; the rules
+ * refuse it elsewhere, and not the schema. */
 static const struct hfd_schema_field container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
          "Arguments of the entry point. Absent: those of the image.", .protobuf_tag = 4},
@@ -307,6 +325,9 @@ static const struct hfd_schema_field container_fields[] = {
 const struct hfd_schema hfd_container_schema = {HFD_STRUCT(HFD_CORE "Container", container_fields),
                                                 .description = "A program that runs in a pod."};
 
+/* Go embeds an EphemeralContainerCommon, which has the fields of a container: in protobuf they are
+ * in the inner message 1. Some of them are not allowed here. The schema has them all the same, so
+ * that the rules can refuse them: an unknown field would only be dropped. */
 static const struct hfd_schema_field ephemeral_container_fields[] = {
         {"args", &hfd_schema_list_of_texts,
          "Arguments of the entry point. Absent: those of the image.", .protobuf_tag = 4,

@@ -35,6 +35,8 @@ static const struct hfd_schema preemption_policy_text = {.type = HFD_SCHEMA_TEXT
                                                          .definition = HFD_CORE "PreemptionPolicy"};
 static const struct hfd_schema restart_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                       .definition = HFD_CORE "RestartPolicy"};
+/* Apply tells constraints apart by both members. The merge_key of a strategic merge patch can only
+ * be one of them: topologyKey. */
 static const char *const by_topology_key_and_when_unsatisfiable[] = {"topologyKey",
                                                                      "whenUnsatisfiable", NULL};
 
@@ -68,6 +70,8 @@ static const struct hfd_schema_field pod_readiness_gate_fields[] = {
 static const struct hfd_schema pod_readiness_gate = {
         HFD_STRUCT(HFD_CORE "PodReadinessGate", pod_readiness_gate_fields)};
 
+/* The fields that later versions of Kubernetes added are pointers or lists: an absent one means
+ * what the older versions did. */
 static const struct hfd_schema_field topology_spread_constraint_fields[] = {
         {"labelSelector", &hfd_schema_label_selector, "Selects pods by their labels.",
          .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
@@ -121,6 +125,10 @@ static const struct hfd_schema_field pod_scheduling_group_fields[] = {
 static const struct hfd_schema pod_scheduling_group = {
         HFD_STRUCT(HFD_CORE "PodSchedulingGroup", pod_scheduling_group_fields)};
 
+/* A volume and a resource claim have one source each. So their lists have RETAIN_KEYS: a patch that
+ * gives a volume another source names the keys that stay, and the old source goes. Tolerations are
+ * atomic, because no member identifies one: two may have the same key. serviceAccount is the old
+ * name of serviceAccountName, and both are kept equal (pod_defaults.c). */
 static const struct hfd_schema_field pod_spec_fields[] = {
         {"activeDeadlineSeconds", &hfd_schema_int64,
          "Seconds from the start after which the pod is stopped and counts as failed.",
@@ -238,6 +246,8 @@ static const struct hfd_schema_field pod_spec_fields[] = {
 const struct hfd_schema hfd_pod_spec_schema = {HFD_STRUCT(HFD_CORE "PodSpec", pod_spec_fields),
                                                .description = "The desired state of a pod."};
 
+/* Go has the whole ObjectMeta here, although a template has neither a name nor a version of its
+ * own. What a controller does not use is stored all the same, as in Kubernetes. */
 static const struct hfd_schema_field pod_template_spec_fields[] = {
         {"metadata", &hfd_schema_object_meta,
          "The metadata of the objects that are made from the template.", .protobuf_tag = 1},

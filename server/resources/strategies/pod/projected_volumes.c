@@ -28,6 +28,8 @@ static const struct hfd_schema_field key_to_path_fields[] = {
 const struct hfd_schema hfd_key_to_path_schema = {
         HFD_STRUCT(HFD_CORE "KeyToPath", key_to_path_fields)};
 
+/* The selectors are atomic, so they have one owner: one manager's apiVersion and another one's
+ * fieldPath would together name a field that neither of them means. */
 static const struct hfd_schema_field object_field_selector_fields[] = {
         {"apiVersion", &hfd_schema_text,
          "The version of the schema of the field; v1 if it is empty.", .protobuf_tag = 1},
@@ -63,6 +65,8 @@ static const struct hfd_schema_field downward_api_volume_file_fields[] = {
 static const struct hfd_schema downward_api_volume_file = {
         HFD_STRUCT(HFD_CORE "DownwardAPIVolumeFile", downward_api_volume_file_fields)};
 
+/* Only here the member is called secretName, and is not in an embedded LocalObjectReference: this
+ * struct is older than the other three. A projected volume has `name`. */
 static const struct hfd_schema_field secret_volume_source_fields[] = {
         {"defaultMode", &hfd_schema_int32,
          "The permissions of files that have none of their own: 0 to 0777.", .protobuf_tag = 3,
@@ -130,6 +134,7 @@ static const struct hfd_schema_field downward_api_projection_fields[] = {
 static const struct hfd_schema downward_api_projection = {
         HFD_STRUCT(HFD_CORE "DownwardAPIProjection", downward_api_projection_fields)};
 
+/* expirationSeconds is a pointer, because an absent one means an hour (pod_defaults.c). */
 static const struct hfd_schema_field service_account_token_projection_fields[] = {
         {"audience", &hfd_schema_text, "For whom the token is. Empty: for the API server.",
          .protobuf_tag = 1},

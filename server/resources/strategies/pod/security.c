@@ -86,6 +86,8 @@ static const struct hfd_schema_field app_armor_profile_fields[] = {
 static const struct hfd_schema app_armor_profile = {
         HFD_STRUCT(HFD_CORE "AppArmorProfile", app_armor_profile_fields)};
 
+/* All fields are pointers. An absent one takes the value of the pod's security context, or that of
+ * the image; `false` and 0, which is root, are decisions of the container. */
 static const struct hfd_schema_field security_context_fields[] = {
         {"allowPrivilegeEscalation", &hfd_schema_boolean,
          "Whether a process can gain more rights than its parent has.", .protobuf_tag = 7,
@@ -126,6 +128,8 @@ static const struct hfd_schema_field sysctl_fields[] = {
 };
 static const struct hfd_schema sysctl = {HFD_STRUCT(HFD_CORE "Sysctl", sysctl_fields)};
 
+/* A field that both structs have is a default for all containers. fsGroup and sysctls exist only
+ * here, because the containers share the volumes and the namespaces of the pod. */
 static const struct hfd_schema_field pod_security_context_fields[] = {
         {"appArmorProfile", &app_armor_profile, "The AppArmor profile of the processes.",
          .protobuf_tag = 11, .flags = HFD_FIELD_POINTER},

@@ -29,6 +29,8 @@ static const struct hfd_schema host_path_type_text = {.type = HFD_SCHEMA_TEXT,
 static const struct hfd_schema pull_policy_text = {.type = HFD_SCHEMA_TEXT,
                                                    .definition = HFD_CORE "PullPolicy"};
 
+/* Only for volumes that a driver makes for one pod. Other CSI volumes come by a claim, and have
+ * more fields (workloads/schemas/persistent_volume.c). */
 static const struct hfd_schema_field csi_volume_source_fields[] = {
         {"driver", &hfd_schema_text, "The name of the driver.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
@@ -53,6 +55,7 @@ static const struct hfd_schema_field empty_dir_volume_source_fields[] = {
 static const struct hfd_schema empty_dir_volume_source = {
         HFD_STRUCT(HFD_CORE "EmptyDirVolumeSource", empty_dir_volume_source_fields)};
 
+/* Atomic: apiGroup, kind and name together name one object, so one manager owns all of them. */
 static const struct hfd_schema_field typed_local_object_reference_fields[] = {
         {"apiGroup", &hfd_schema_text, "The API group of the object. Absent: the core group.",
          .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
@@ -64,6 +67,7 @@ const struct hfd_schema hfd_typed_local_object_reference_schema =
         {HFD_STRUCT(HFD_CORE "TypedLocalObjectReference", typed_local_object_reference_fields),
          .atomic = true};
 
+/* Not atomic, unlike the reference without a namespace: Kubernetes' Go type has no marker. */
 static const struct hfd_schema_field typed_object_reference_fields[] = {
         {"apiGroup", &hfd_schema_text, "The API group of the object. Absent: the core group.",
          .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
@@ -76,6 +80,7 @@ static const struct hfd_schema_field typed_object_reference_fields[] = {
 static const struct hfd_schema typed_object_reference = {
         HFD_STRUCT(HFD_CORE "TypedObjectReference", typed_object_reference_fields)};
 
+/* The requirements of containers without `claims`, which volumes do not have. */
 static const struct hfd_schema_field volume_resource_requirements_fields[] = {
         {"limits", &hfd_schema_map_of_quantities, "The most of each resource that may be used.",
          .protobuf_tag = 1},
@@ -85,6 +90,8 @@ static const struct hfd_schema_field volume_resource_requirements_fields[] = {
 static const struct hfd_schema volume_resource_requirements = {
         HFD_STRUCT(HFD_CORE "VolumeResourceRequirements", volume_resource_requirements_fields)};
 
+/* An absent storageClassName stands for the default class, "" for no class at all. So the field is
+ * a pointer. */
 static const struct hfd_schema_field persistent_volume_claim_spec_fields[] = {
         {"accessModes", HFD_LIST_OF(&persistent_volume_access_mode_text),
          "How the volume may be mounted.", .protobuf_tag = 1},
@@ -118,6 +125,8 @@ static const struct hfd_schema persistent_volume_claim_template = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeClaimTemplate",
                    persistent_volume_claim_template_fields)};
 
+/* A template, and not the name of a claim: a controller makes the claim and names the pod as its
+ * owner, so the claim goes when the pod goes. */
 static const struct hfd_schema_field ephemeral_volume_source_fields[] = {
         {"volumeClaimTemplate", &persistent_volume_claim_template,
          "The claim that is made for the pod.", .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
@@ -159,6 +168,9 @@ static const struct hfd_schema persistent_volume_claim_volume_source = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeClaimVolumeSource",
                    persistent_volume_claim_volume_source_fields)};
 
+/* Go embeds a VolumeSource in a Volume, so in protobuf all fields but the name are in the inner
+ * message 2, where the numbers begin at 1 again. Exactly one source is set; the rules see to that
+ * (rules/volume_validation.c), as the schema cannot say it. */
 static const struct hfd_schema_field volume_fields[] = {
         {"awsElasticBlockStore", &hfd_aws_elastic_block_store_volume_schema,
          "A disk of AWS. Deprecated.", .protobuf_tag = 4, .embedded_tag = 2,

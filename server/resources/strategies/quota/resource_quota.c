@@ -209,7 +209,7 @@ static void validate_selector(const struct hf__json *object, struct hfd_causes *
         (void)hfd_causes_check(causes, printed.error);
         validate_fit(object, scopes, EXPRESSIONS, printed.data ? printed.data : "{}", causes);
         hf__strbuf_done(&printed);
-        /* sic: this cause of kube-apiserver shows spec.scopes, not the scopes of the selector. */
+        /* kube-apiserver's cause shows spec.scopes here, and so does this one. */
         hfd_quote_list(hf__json_path(object, "spec.scopes"), value, sizeof value);
         validate_conflicts(scopes, EXPRESSIONS, value, causes);
 }

@@ -37,7 +37,7 @@ static int copy_member(struct hf__json *to, const struct hf__json *from, const c
 
 /* Whether both lists have containers with the same names in the same order, so that they can be
  * merged one by one. */
-static bool are_same(const struct hf__json *a, const struct hf__json *b) {
+static bool have_same_names(const struct hf__json *a, const struct hf__json *b) {
         const struct hf__json *x = hf__json_first(a), *y = hf__json_first(b);
 
         while (x && y && strcmp(hfd_text_of(x, "name"), hfd_text_of(y, "name")) == 0) {
@@ -55,7 +55,7 @@ static int merge_containers(struct hf__json *to, const struct hf__json *from, co
         const struct hf__json *wanted = hf__json_get(from, key);
         int r = 0;
 
-        if (!are_same(list, wanted))
+        if (!have_same_names(list, wanted))
                 return copy_member(to, from, key);
         for (const struct hf__json *w = hf__json_first(wanted); w && r == 0;
              w = hf__json_next(w), m = hf__json_next(m)) {
@@ -111,8 +111,8 @@ static void keep_only(struct hf__json *object, const char *const *keys) {
         }
 }
 
-/* hfd_part_rules.restrict_config: without it, who applies would own fields that the subresource
- * ignores. A Binding cannot be applied. */
+/* hfd_part_rules.restrict_config: without it, the manager of an apply would own fields that the
+ * subresource ignores. A Binding cannot be applied. */
 static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
         static const char *const of_ephemeral[] = {"ephemeralContainers", NULL},
                                  *const of_resize[] = {"containers", "initContainers", NULL},

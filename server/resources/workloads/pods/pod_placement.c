@@ -77,7 +77,6 @@ int hfd_pod_default_tolerations(struct hf__json *spec, bool *ret_changed) {
 /* ---- new nodes ---- */
 
 /* The taint keeps pods away from a node until Kubernetes' node controller sees that it is ready. */
-
 int hfd_node_taint_new(struct hf__json *node) {
         static const char path[] = "spec.taints", key[] = "node.kubernetes.io/not-ready";
         struct hf__json *list = hf__json_path(node, path), *taint;

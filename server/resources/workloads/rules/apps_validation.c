@@ -135,7 +135,8 @@ void hfd_replica_set_validate(const struct hf__json *object, const struct hf__js
                 return;
         validate_count(spec, "replicas", causes);
         validate_count(spec, "minReadySeconds", causes);
-        validate_selector(spec, "deployment", causes); /* sic: Kubernetes' text for ReplicaSets */
+        /* Kubernetes' text for ReplicaSets says "deployment" too. */
+        validate_selector(spec, "deployment", causes);
         validate_selection(spec, causes);
         validate_template(hf__json_get(spec, "template"), "ReplicaSet", causes);
         validate_immutable(object, old, "spec.selector", causes);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/resource_names.h"
 #include "server/resources/workloads/workloads.h"
@@ -23,7 +24,8 @@
 
 /* ---- the parts of a metric ---- */
 
-/* A name that is a part of a URL. */
+/* A name that is a segment of a URL: at such URLs an autoscaler asks for a metric, or changes the
+ * scale of its target. required: the detail of the cause if there is no name. */
 static void validate_segment(const struct hf__json *object, const char *field, const char *member,
                              const char *required, struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
@@ -32,16 +34,8 @@ static void validate_segment(const struct hf__json *object, const char *field, c
         hfd_field_path(path, field, member);
         if (!*name)
                 hfd_cause_required(causes, path, required);
-        else if (strcmp(name, ".") == 0)
-                hfd_cause_invalid_text(causes, path, name, "may not be '.'");
-        else if (strcmp(name, "..") == 0)
-                hfd_cause_invalid_text(causes, path, name, "may not be '..'");
-        else {
-                if (strchr(name, '/'))
-                        hfd_cause_invalid_text(causes, path, name, "may not contain '/'");
-                if (strchr(name, '%'))
-                        hfd_cause_invalid_text(causes, path, name, "may not contain '%'");
-        }
+        else
+                hfd_match_name_validate(name, path, causes);
 }
 
 static bool is_positive(const struct hf__json *value) {
@@ -50,7 +44,8 @@ static bool is_positive(const struct hf__json *value) {
         return !quantity.negative && !hfd_quantity_is_zero(&quantity);
 }
 
-/* field: the path of the target. */
+/* An autoscaler divides what it has measured by the target, so a target of 0 is refused. field: the
+ * path of the target. */
 static void validate_amounts(const struct hf__json *target, const char *field,
                              struct hfd_causes *causes) {
         static const char *const members[] = {"value", "averageValue"};
@@ -87,7 +82,9 @@ static void validate_metric_target(const struct hf__json *target, const char *fi
 
 /* ---- the sources of metrics ---- */
 
-/* What an autoscaler compares with the target of a source. */
+/* Which amounts the target of a source may have. ANY_VALUE and ONE_VALUE differ in that the latter
+ * refuses both at once; RAW_OR_SHARE is for resources, whose share is a percentage of what the pods
+ * request. */
 enum amounts { ANY_VALUE, ONE_VALUE, AVERAGE, RAW_OR_SHARE };
 
 static void validate_target_of(const struct hf__json *target, const char *field,
@@ -243,13 +240,14 @@ static void validate_policy(const struct hf__json *policy, const char *field,
                                           "must be greater than zero");
                 }
         }
+        /* The loop has refused a period below 1, so only a longer one is left to be refused. */
         (void)hf__json_i64(policy, "periodSeconds", &period);
         if (period > PERIOD_MAX)
                 hfd_require_range(policy, field, "periodSeconds", 1, PERIOD_MAX,
                                   "must be less than or equal to 1800", causes);
 }
 
-/* rules may be absent. */
+/* rules NULL: they are absent. The window has two checks, because each limit has its own text. */
 static void validate_scaling_rules(const struct hf__json *rules, const char *field,
                                    struct hfd_causes *causes) {
         static const char *const selects[] = {"Disabled", "Max", "Min", NULL};

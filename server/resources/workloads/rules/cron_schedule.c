@@ -52,9 +52,9 @@ struct mistake {
 
 /* Records a mistake. Checks go on after it, so that they need no error path; later calls have no
  * effect. */
-static void say(struct mistake *mistake, const char *format, ...)
+static void record_mistake(struct mistake *mistake, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-static void say(struct mistake *mistake, const char *format, ...) {
+static void record_mistake(struct mistake *mistake, const char *format, ...) {
         va_list args;
 
         if (mistake->text[0] != '\0')
@@ -76,15 +76,17 @@ static unsigned parse_number(const char *text, struct mistake *mistake) {
         unsigned long value = strtoul(digits, NULL, 10);
 
         if (n == 0 || digits[n] != '\0')
-                say(mistake,
-                    "failed to parse int from %s: strconv.Atoi: parsing \"%s\": invalid syntax",
-                    text, text);
+                record_mistake(mistake,
+                               "failed to parse int from %s: strconv.Atoi: parsing \"%s\": invalid "
+                               "syntax",
+                               text, text);
         else if (n > 18)
-                say(mistake,
-                    "failed to parse int from %s: strconv.Atoi: parsing \"%s\": value out of range",
-                    text, text);
+                record_mistake(mistake,
+                               "failed to parse int from %s: strconv.Atoi: parsing \"%s\": value "
+                               "out of range",
+                               text, text);
         else if (is_negative && value > 0)
-                say(mistake, "negative number (%s) not allowed: %s", text, text);
+                record_mistake(mistake, "negative number (%s) not allowed: %s", text, text);
         return value > UINT_MAX ? UINT_MAX : (unsigned)value;
 }
 
@@ -126,26 +128,27 @@ static void check_range(const char *range, const struct bounds *bounds, struct m
         if (strcmp(first, "*") != 0 && strcmp(first, "?") != 0) {
                 begin = end = parse_value(first, bounds, mistake);
                 if (after && strchr(after, '-'))
-                        say(mistake, "too many hyphens: %s", range);
+                        record_mistake(mistake, "too many hyphens: %s", range);
                 else if (after)
                         end = parse_value(after, bounds, mistake);
         }
         if (rest)
-                say(mistake, "too many slashes: %s", range);
+                record_mistake(mistake, "too many slashes: %s", range);
         if (steps)
                 step = parse_number(steps, mistake);
         if (steps && is_single)
                 end = bounds->max;
         if (begin < bounds->min)
-                say(mistake, "beginning of range (%u) below minimum (%u): %s", begin, bounds->min,
-                    range);
+                record_mistake(mistake, "beginning of range (%u) below minimum (%u): %s", begin,
+                               bounds->min, range);
         if (end > bounds->max)
-                say(mistake, "end of range (%u) above maximum (%u): %s", end, bounds->max, range);
+                record_mistake(mistake, "end of range (%u) above maximum (%u): %s", end,
+                               bounds->max, range);
         if (begin > end)
-                say(mistake, "beginning of range (%u) beyond end of range (%u): %s", begin, end,
-                    range);
+                record_mistake(mistake, "beginning of range (%u) beyond end of range (%u): %s",
+                               begin, end, range);
         if (step == 0)
-                say(mistake, "step of range should be a positive number: %s", range);
+                record_mistake(mistake, "step of range should be a positive number: %s", range);
 }
 
 /* ---- schedules ---- */
@@ -161,16 +164,17 @@ static void check_descriptor(const char *text, struct mistake *mistake) {
                 if (strcmp(text, known[i]) == 0)
                         return;
         if (strncmp(text, every, strlen(every)) != 0)
-                say(mistake, "unrecognized descriptor: %s", text);
+                record_mistake(mistake, "unrecognized descriptor: %s", text);
         else if (!hf__cel_duration_parse(text + strlen(every), strlen(text + strlen(every)),
                                          &nanoseconds))
-                say(mistake, "failed to parse duration %s: time: invalid duration \"%s\"", text,
-                    text + strlen(every));
+                record_mistake(mistake,
+                               "failed to parse duration %s: time: invalid duration \"%s\"", text,
+                               text + strlen(every));
 }
 
 /* The schedule has n fields, not five. Go prints a list of texts as "[a b]"; the part in brackets
  * is no longer than the schedule, so it fits in `list`. */
-static void say_count(const char *text, size_t n, struct mistake *mistake) {
+static void record_count(const char *text, size_t n, struct mistake *mistake) {
         char list[TEXT_MAX + 1];
         size_t used = 0;
 
@@ -182,7 +186,7 @@ static void say_count(const char *text, size_t n, struct mistake *mistake) {
                 at += length;
         }
         list[used] = '\0';
-        say(mistake, "expected exactly %d fields, found %zu: [%s]", N_FIELDS, n, list);
+        record_mistake(mistake, "expected exactly %d fields, found %zu: [%s]", N_FIELDS, n, list);
 }
 
 /* Checks the five fields. Each is a list of ranges between commas; empty ranges do not count. */
@@ -196,7 +200,7 @@ static void check_fields(const char *text, struct mistake *mistake) {
                 at += strspn(at, SPACES);
         }
         if (n != N_FIELDS) {
-                say_count(text, n, mistake);
+                record_count(text, n, mistake);
                 return;
         }
         (void)snprintf(copy, sizeof copy, "%s", text);
@@ -223,7 +227,7 @@ static void check_schedule(const char *text, struct mistake *mistake) {
         while (has_zone && n > 0 && strchr(SPACES, text[n - 1]))
                 n--;
         if (n > TEXT_MAX) {
-                say(mistake, "must be no more than %d bytes", TEXT_MAX);
+                record_mistake(mistake, "must be no more than %d bytes", TEXT_MAX);
                 return;
         }
         memcpy(schedule, text, n);

@@ -42,6 +42,7 @@ static const struct hfd_schema persistent_volume_claim_retention_policy_type_tex
 static const struct hfd_schema stateful_set_condition_type_text =
         {.type = HFD_SCHEMA_TEXT, .definition = "io.k8s.api.apps.v1.StatefulSetConditionType"};
 
+/* The controllers of DaemonSets and StatefulSets decide what is in `data`: Go's RawExtension. */
 static const struct hfd_schema_field controller_revision_fields[] = {
         HFD_FIELD_API_VERSION,
         {"data", &hfd_schema_any, .protobuf_tag = 2},
@@ -52,6 +53,7 @@ static const struct hfd_schema_field controller_revision_fields[] = {
 const struct hfd_schema hfd_controller_revision_schema = {
         HFD_STRUCT("io.k8s.api.apps.v1.ControllerRevision", controller_revision_fields)};
 
+/* A number of pods, or a percentage of them: "25%". */
 static const struct hfd_schema_field rolling_update_daemon_set_fields[] = {
         {"maxSurge", &hfd_schema_int_or_string, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
         {"maxUnavailable", &hfd_schema_int_or_string, .protobuf_tag = 1,
@@ -60,6 +62,8 @@ static const struct hfd_schema_field rolling_update_daemon_set_fields[] = {
 static const struct hfd_schema rolling_update_daemon_set = {
         HFD_STRUCT("io.k8s.api.apps.v1.RollingUpdateDaemonSet", rolling_update_daemon_set_fields)};
 
+/* rollingUpdate goes with the type RollingUpdate. Go has a struct of its own for each kind, because
+ * the defaults and the members differ. */
 static const struct hfd_schema_field daemon_set_update_strategy_fields[] = {
         {"rollingUpdate", &rolling_update_daemon_set, .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
@@ -69,6 +73,8 @@ static const struct hfd_schema daemon_set_update_strategy = {
         HFD_STRUCT("io.k8s.api.apps.v1.DaemonSetUpdateStrategy",
                    daemon_set_update_strategy_fields)};
 
+/* The selector is required, and has no default. In extensions/v1beta1 it was made from the labels
+ * of the template, so a change of the labels could orphan the pods. */
 static const struct hfd_schema_field daemon_set_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 4},
         {"revisionHistoryLimit", &hfd_schema_int32, .protobuf_tag = 6, .flags = HFD_FIELD_POINTER},
@@ -80,6 +86,7 @@ static const struct hfd_schema_field daemon_set_spec_fields[] = {
 static const struct hfd_schema daemon_set_spec = {
         HFD_STRUCT("io.k8s.api.apps.v1.DaemonSetSpec", daemon_set_spec_fields)};
 
+/* Each kind of the group has its own type of conditions, older than metav1.Condition. */
 static const struct hfd_schema_field daemon_set_condition_fields[] = {
         {"lastTransitionTime", &hfd_schema_time, .protobuf_tag = 3},
         {"message", &hfd_schema_text, .protobuf_tag = 5},
@@ -90,6 +97,7 @@ static const struct hfd_schema_field daemon_set_condition_fields[] = {
 static const struct hfd_schema daemon_set_condition = {
         HFD_STRUCT("io.k8s.api.apps.v1.DaemonSetCondition", daemon_set_condition_fields)};
 
+/* collisionCount makes the names of revisions unique if the hashes of two templates are equal. */
 static const struct hfd_schema_field daemon_set_status_fields[] = {
         {"collisionCount", &hfd_schema_int32, .protobuf_tag = 9, .flags = HFD_FIELD_POINTER},
         {"conditions",
@@ -135,6 +143,9 @@ static const struct hfd_schema_field deployment_strategy_fields[] = {
 static const struct hfd_schema deployment_strategy = {
         HFD_STRUCT("io.k8s.api.apps.v1.DeploymentStrategy", deployment_strategy_fields)};
 
+/* replicas is a pointer, because 0 is a decision and an absent value stands for 1. The strategy has
+ * RETAIN_KEYS: the type Recreate excludes rollingUpdate, so a patch that changes the type names the
+ * members that stay. */
 static const struct hfd_schema_field deployment_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 5},
         {"paused", &hfd_schema_boolean, .protobuf_tag = 7},
@@ -187,6 +198,7 @@ static const struct hfd_schema_field deployment_fields[] = {
 const struct hfd_schema hfd_deployment_schema = {
         HFD_STRUCT("io.k8s.api.apps.v1.Deployment", deployment_fields)};
 
+/* Go's struct does not require the template, unlike those of the other kinds. The rules do. */
 static const struct hfd_schema_field replica_set_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 4},
         {"replicas", &hfd_schema_int32, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
@@ -233,6 +245,7 @@ static const struct hfd_schema_field replica_set_fields[] = {
 const struct hfd_schema hfd_replica_set_schema = {
         HFD_STRUCT("io.k8s.api.apps.v1.ReplicaSet", replica_set_fields)};
 
+/* Pods with an ordinal below `partition` keep their revision: so a rollout can begin with a few. */
 static const struct hfd_schema_field rolling_update_stateful_set_strategy_fields[] = {
         {"maxUnavailable", &hfd_schema_int_or_string, .protobuf_tag = 2,
          .flags = HFD_FIELD_POINTER},
@@ -268,6 +281,8 @@ static const struct hfd_schema_field stateful_set_ordinals_fields[] = {
 static const struct hfd_schema stateful_set_ordinals = {
         HFD_STRUCT("io.k8s.api.apps.v1.StatefulSetOrdinals", stateful_set_ordinals_fields)};
 
+/* A StatefulSet keeps the claims of its pods by default. So the retention policy is a pointer: an
+ * absent one stands for Retain in both cases. */
 static const struct hfd_schema_field stateful_set_spec_fields[] = {
         {"minReadySeconds", &hfd_schema_int32, .protobuf_tag = 9},
         {"ordinals", &stateful_set_ordinals, .protobuf_tag = 11, .flags = HFD_FIELD_POINTER},
@@ -298,6 +313,7 @@ static const struct hfd_schema_field stateful_set_condition_fields[] = {
 static const struct hfd_schema stateful_set_condition = {
         HFD_STRUCT("io.k8s.api.apps.v1.StatefulSetCondition", stateful_set_condition_fields)};
 
+/* Two revisions are in progress during a rollout: current is the old one, update the new one. */
 static const struct hfd_schema_field stateful_set_status_fields[] = {
         {"availableReplicas", &hfd_schema_int32, .protobuf_tag = 11},
         {"collisionCount", &hfd_schema_int32, .protobuf_tag = 9, .flags = HFD_FIELD_POINTER},

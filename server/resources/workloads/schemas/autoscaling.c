@@ -45,6 +45,8 @@ static const struct hfd_schema cross_version_object_reference = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.CrossVersionObjectReference",
                    cross_version_object_reference_fields)};
 
+/* `type` says which of the other three is set. They are pointers, because a target of 0 differs
+ * from none. */
 static const struct hfd_schema_field metric_target_fields[] = {
         {"averageUtilization", &hfd_schema_int32, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
         {"averageValue", &hfd_schema_quantity, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
@@ -102,6 +104,8 @@ static const struct hfd_schema external_metric_source = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.ExternalMetricSource",
                    external_metric_source_fields)};
 
+/* One of the five sources is set, by the type. The list of these structs is atomic: two metrics may
+ * have the same type, and even the same name with other selectors. */
 static const struct hfd_schema_field metric_spec_fields[] = {
         {"containerResource", &container_resource_metric_source, .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},
@@ -122,6 +126,8 @@ static const struct hfd_schema_field hpa_scaling_policy_fields[] = {
 static const struct hfd_schema hpa_scaling_policy = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.HPAScalingPolicy", hpa_scaling_policy_fields)};
 
+/* The window is a pointer, because 0 switches it off and an absent one has a default. The default
+ * of scaleDown is the flag of the controller, so the server does not know it. */
 static const struct hfd_schema_field hpa_scaling_rules_fields[] = {
         /* An empty list is refused, and only an absent one gets the default. */
         {"policies", HFD_LIST_OF(&hpa_scaling_policy), .protobuf_tag = 2,
@@ -156,6 +162,7 @@ static const struct hfd_schema horizontal_pod_autoscaler_spec = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerSpec",
                    horizontal_pod_autoscaler_spec_fields)};
 
+/* Unlike a target, what was measured has no type: the members that are set tell it. */
 static const struct hfd_schema_field metric_value_status_fields[] = {
         {"averageUtilization", &hfd_schema_int32, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"averageValue", &hfd_schema_quantity, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
@@ -205,6 +212,7 @@ static const struct hfd_schema external_metric_status = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.ExternalMetricStatus",
                    external_metric_status_fields)};
 
+/* One element for each element of spec.metrics, in the same order. */
 static const struct hfd_schema_field metric_status_fields[] = {
         {"containerResource", &container_resource_metric_status, .protobuf_tag = 7,
          .flags = HFD_FIELD_POINTER},
@@ -229,6 +237,7 @@ static const struct hfd_schema horizontal_pod_autoscaler_condition = {
         HFD_STRUCT("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerCondition",
                    horizontal_pod_autoscaler_condition_fields)};
 
+/* Go has no omitempty for currentMetrics, so an empty list is shown. */
 static const struct hfd_schema_field horizontal_pod_autoscaler_status_fields[] = {
         {"conditions",
          HFD_LIST_OF(&horizontal_pod_autoscaler_condition, .list_type = HFD_LIST_MAP,

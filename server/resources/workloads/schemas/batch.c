@@ -56,6 +56,7 @@ static const struct hfd_schema pod_failure_policy_on_pod_conditions_pattern = {
         HFD_STRUCT("io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern",
                    pod_failure_policy_on_pod_conditions_pattern_fields)};
 
+/* The first rule that matches counts, so the list of rules is atomic: their order matters. */
 static const struct hfd_schema_field pod_failure_policy_rule_fields[] = {
         {"action", &pod_failure_policy_action_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"onExitCodes", &pod_failure_policy_on_exit_codes_requirement, .protobuf_tag = 2,
@@ -87,6 +88,9 @@ static const struct hfd_schema_field success_policy_fields[] = {
 static const struct hfd_schema success_policy = {
         HFD_STRUCT("io.k8s.api.batch.v1.SuccessPolicy", success_policy_fields)};
 
+/* With manualSelector a user chooses the selector, and must choose one that no other Job has.
+ * Numbers are pointers, because absent ones have meanings: without completions, one pod that
+ * succeeds is enough. */
 static const struct hfd_schema_field job_spec_fields[] = {
         {"activeDeadlineSeconds", &hfd_schema_int64, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"backoffLimit", &hfd_schema_int32, .protobuf_tag = 7, .flags = HFD_FIELD_POINTER},
@@ -129,6 +133,8 @@ static const struct hfd_schema uncounted_terminated_pods = {
         HFD_STRUCT("io.k8s.api.batch.v1.UncountedTerminatedPods",
                    uncounted_terminated_pods_fields)};
 
+/* As in Kubernetes, a strategic merge patch merges conditions by type, but apply does not: the
+ * marker is +listType=atomic. */
 static const struct hfd_schema_field job_status_fields[] = {
         {"active", &hfd_schema_int32, .protobuf_tag = 4},
         {"completedIndexes", &hfd_schema_text, .protobuf_tag = 7},

@@ -59,6 +59,8 @@ static const struct hfd_schema_field node_config_source_fields[] = {
 static const struct hfd_schema node_config_source = {
         HFD_STRUCT(HFD_CORE "NodeConfigSource", node_config_source_fields)};
 
+/* configSource and externalID have no use any more, but old Nodes have them. podCIDR is the first
+ * element of podCIDRs. */
 static const struct hfd_schema_field node_spec_fields[] = {
         {"configSource", &node_config_source, .protobuf_tag = 6, .flags = HFD_FIELD_POINTER},
         {"externalID", &hfd_schema_text, .protobuf_tag = 2},
@@ -88,6 +90,7 @@ static const struct hfd_schema_field node_address_fields[] = {
 static const struct hfd_schema node_address = {
         HFD_STRUCT(HFD_CORE "NodeAddress", node_address_fields)};
 
+/* "Port" has a capital letter in Kubernetes, too. */
 static const struct hfd_schema_field daemon_endpoint_fields[] = {
         {"Port", &hfd_schema_int32, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
 };
@@ -168,6 +171,8 @@ static const struct hfd_schema_field node_features_fields[] = {
 static const struct hfd_schema node_features = {
         HFD_STRUCT(HFD_CORE "NodeFeatures", node_features_fields)};
 
+/* A strategic merge patch merges addresses by their type, although a node may have several of one
+ * type. Kubernetes knows of the mistake, and tells clients to replace the list. */
 static const struct hfd_schema_field node_status_fields[] = {
         {"addresses", HFD_LIST_OF(&node_address, .list_type = HFD_LIST_MAP, .list_keys = by_type),
          .merge_key = "type", .protobuf_tag = 5, .flags = HFD_FIELD_MERGE},

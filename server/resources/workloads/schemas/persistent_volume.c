@@ -31,6 +31,7 @@ static const struct hfd_schema persistent_volume_phase_text = {.type = HFD_SCHEM
                                                                .definition = HFD_CORE
                                                                "PersistentVolumePhase"};
 
+/* An absent endpointsNamespace stands for the namespace of the claim, so it is a pointer. */
 static const struct hfd_schema_field glusterfs_persistent_volume_source_fields[] = {
         {"endpoints", &hfd_schema_text, .protobuf_tag = 1, .flags = HFD_FIELD_REQUIRED},
         {"endpointsNamespace", &hfd_schema_text, .protobuf_tag = 4, .flags = HFD_FIELD_POINTER},
@@ -41,6 +42,7 @@ static const struct hfd_schema glusterfs_persistent_volume_source = {
         HFD_STRUCT(HFD_CORE "GlusterfsPersistentVolumeSource",
                    glusterfs_persistent_volume_source_fields)};
 
+/* Atomic: the name without its namespace would be another Secret. */
 static const struct hfd_schema_field secret_reference_fields[] = {
         {"name", &hfd_schema_text, .protobuf_tag = 1},
         {"namespace", &hfd_schema_text, .protobuf_tag = 2},
@@ -144,6 +146,7 @@ static const struct hfd_schema_field local_volume_source_fields[] = {
 static const struct hfd_schema local_volume_source = {
         HFD_STRUCT(HFD_CORE "LocalVolumeSource", local_volume_source_fields)};
 
+/* Here the Secret is an ObjectReference, as it was before there were SecretReferences. */
 static const struct hfd_schema_field storage_os_persistent_volume_source_fields[] = {
         {"fsType", &hfd_schema_text, .protobuf_tag = 3},
         {"readOnly", &hfd_schema_boolean, .protobuf_tag = 4},
@@ -155,6 +158,8 @@ static const struct hfd_schema storage_os_persistent_volume_source = {
         HFD_STRUCT(HFD_CORE "StorageOSPersistentVolumeSource",
                    storage_os_persistent_volume_source_fields)};
 
+/* Up to five Secrets, one for each call of the driver that needs credentials: a node gets only
+ * those of its own calls. */
 static const struct hfd_schema_field csi_persistent_volume_source_fields[] = {
         {"controllerExpandSecretRef", &secret_reference, .protobuf_tag = 9,
          .flags = HFD_FIELD_POINTER},
@@ -172,12 +177,17 @@ static const struct hfd_schema_field csi_persistent_volume_source_fields[] = {
 static const struct hfd_schema csi_persistent_volume_source = {
         HFD_STRUCT(HFD_CORE "CSIPersistentVolumeSource", csi_persistent_volume_source_fields)};
 
+/* A local volume exists on one node. Preferred nodes make no sense, so there is only `required`. */
 static const struct hfd_schema_field volume_node_affinity_fields[] = {
         {"required", &hfd_node_selector_schema, .protobuf_tag = 1, .flags = HFD_FIELD_POINTER},
 };
 static const struct hfd_schema volume_node_affinity = {
         HFD_STRUCT(HFD_CORE "VolumeNodeAffinity", volume_node_affinity_fields)};
 
+/* Go embeds a PersistentVolumeSource, so in protobuf the sources are in the inner message 2, where
+ * the numbers begin at 1 again: "capacity" and "gcePersistentDisk" both have the number 1. claimRef
+ * has the uid of the claim, so a new claim of the same name does not get the data of the old
+ * one. */
 static const struct hfd_schema_field persistent_volume_spec_fields[] = {
         {"accessModes", HFD_LIST_OF(&persistent_volume_access_mode_text), .protobuf_tag = 3},
         {"awsElasticBlockStore", &hfd_aws_elastic_block_store_volume_schema, .protobuf_tag = 2,
@@ -238,6 +248,8 @@ static const struct hfd_schema_field persistent_volume_spec_fields[] = {
 const struct hfd_schema hfd_persistent_volume_spec_schema = {
         HFD_STRUCT(HFD_CORE "PersistentVolumeSpec", persistent_volume_spec_fields)};
 
+/* kube-apiserver sets lastPhaseTransitionTime when the phase changes. Here the program that writes
+ * the phase has to set it. */
 static const struct hfd_schema_field persistent_volume_status_fields[] = {
         {"lastPhaseTransitionTime", &hfd_schema_time, .protobuf_tag = 4,
          .flags = HFD_FIELD_POINTER},

@@ -48,6 +48,8 @@ static const struct hfd_schema pod_qos_class_text = {.type = HFD_SCHEMA_TEXT,
 static const struct hfd_schema pod_resize_status_text = {.type = HFD_SCHEMA_TEXT,
                                                          .definition = HFD_CORE "PodResizeStatus"};
 
+/* Also conditions of other controllers, for the readinessGates of the spec. So the type is any
+ * text. */
 static const struct hfd_schema_field pod_condition_fields[] = {
         {"lastProbeTime", &hfd_schema_time, .protobuf_tag = 3},
         {"lastTransitionTime", &hfd_schema_time, .protobuf_tag = 4},
@@ -95,6 +97,7 @@ static const struct hfd_schema_field container_state_terminated_fields[] = {
 static const struct hfd_schema container_state_terminated = {
         HFD_STRUCT(HFD_CORE "ContainerStateTerminated", container_state_terminated_fields)};
 
+/* One of the three is set. None stands for waiting. */
 static const struct hfd_schema_field container_state_fields[] = {
         {"running", &container_state_running, .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
         {"terminated", &container_state_terminated, .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
@@ -126,6 +129,7 @@ static const struct hfd_schema_field volume_mount_status_fields[] = {
 static const struct hfd_schema volume_mount_status = {
         HFD_STRUCT(HFD_CORE "VolumeMountStatus", volume_mount_status_fields)};
 
+/* What the processes really have, after the image and both security contexts were applied. */
 static const struct hfd_schema_field linux_container_user_fields[] = {
         {"gid", &hfd_schema_int64, .protobuf_tag = 2, .flags = HFD_FIELD_REQUIRED},
         {"supplementalGroups", HFD_LIST_OF(&hfd_schema_int64), .protobuf_tag = 3},
@@ -157,6 +161,8 @@ static const struct hfd_schema_field resource_status_fields[] = {
 static const struct hfd_schema resource_status = {
         HFD_STRUCT(HFD_CORE "ResourceStatus", resource_status_fields)};
 
+/* The lists of these structs are atomic: one kubelet writes all of them. `started` is a pointer,
+ * because an absent one means that nothing is known. */
 static const struct hfd_schema_field container_status_fields[] = {
         {"allocatedResources", &hfd_schema_map_of_quantities, .protobuf_tag = 10},
         {"allocatedResourcesStatus",
@@ -217,6 +223,9 @@ static const struct hfd_schema node_allocatable_resource_claim_status = {
         HFD_STRUCT(HFD_CORE "NodeAllocatableResourceClaimStatus",
                    node_allocatable_resource_claim_status_fields)};
 
+/* hostIP and podIP are the first elements of hostIPs and podIPs, for clients that are older than
+ * pods with two addresses. As in Kubernetes, a strategic merge patch merges both lists, but apply
+ * merges podIPs alone: hostIPs has the marker +listType=atomic. */
 static const struct hfd_schema_field pod_status_fields[] = {
         {"allocatedResources", &hfd_schema_map_of_quantities, .protobuf_tag = 19},
         {"conditions", HFD_LIST_OF(&pod_condition, .list_type = HFD_LIST_MAP, .list_keys = by_type),

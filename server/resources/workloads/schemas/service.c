@@ -38,6 +38,8 @@ static const struct hfd_schema load_balancer_ip_mode_text = {.type = HFD_SCHEMA_
                                                              .definition =
                                                                      HFD_CORE "LoadBalancerIPMode"};
 
+/* Apply tells ports apart by port and protocol, a strategic merge patch by the port alone.
+ * key_default is the protocol of a port that names none. */
 static const struct hfd_schema_field service_port_fields[] = {
         {"appProtocol", &hfd_schema_text, .protobuf_tag = 6, .flags = HFD_FIELD_POINTER},
         {"name", &hfd_schema_text, .protobuf_tag = 1},

@@ -9,6 +9,7 @@
  */
 #include "server/resources/custom/rules/values/format_functions.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ struct broken {
         size_t n;
 };
 
-/* Adds a rule. If memory runs out, the run fails, which call_validate checks. */
+/* Adds a rule. The prefix says which part of the text breaks it, as in "prefix part ". If memory
+ * runs out, the run fails, which call_validate checks. */
 static void add_error(struct broken *out, const char *prefix, const char *rule) {
         size_t n_prefix = strlen(prefix);
         size_t n = n_prefix + strlen(rule);
@@ -33,6 +35,7 @@ static void add_error(struct broken *out, const char *prefix, const char *rule) 
 
         if (!text)
                 return;
+        assert(out->n < BROKEN_MAX);
         memcpy(text, prefix, n_prefix);
         strcpy(text + n_prefix, rule);
         out->rules[out->n++] = hf__cel_string(text, n);
@@ -78,6 +81,7 @@ static void check_label(struct broken *out, const char *text) {
                 add_error(out, "", "must not contain dots");
 }
 
+/* Only one text, unlike check_label: Kubernetes has a single regular expression for this format. */
 static void check_dns1035_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
                 add_error(out, "", "must be no more than 63 characters");

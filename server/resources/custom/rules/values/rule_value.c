@@ -65,7 +65,8 @@ static struct hf__cel_value text_value(const struct hf__json *json) {
 
 /* ---- the keys of the elements of lists that are sets or maps ---- */
 
-/* The key of a scalar is the scalar itself, if CEL can look it up, else a text for it. */
+/* The key of a scalar is the scalar itself, if CEL can look it up, else a text for it. Null becomes
+ * bytes, which no element of a set of texts equals. */
 static struct hf__cel_value scalar_key(struct hf__cel_run *run, struct hf__cel_value value) {
         char text[64];
 
@@ -248,6 +249,7 @@ static struct hf__cel_value convert_text(struct hf__arena *arena, uint8_t kind, 
                 if (!hf__cel_duration_parse(text, strlen(text), &nanoseconds))
                         return error_value(arena, "Invalid duration ", text);
                 return hf__cel_duration(nanoseconds);
+        /* A date is the timestamp of its midnight, in UTC. */
         case HFD_DECLARED_DATE:
                 snprintf(time, sizeof time, "%.20sT00:00:00Z", text);
                 if (!hf__cel_timestamp_parse(time, strlen(time), &value))

@@ -21,6 +21,7 @@ static int compare_members(const void *a, const void *b) {
         return strcmp(hf__json_key(*x), hf__json_key(*y));
 }
 
+/* The order of the members of an object means nothing, so equal objects must not differ by it. */
 static int print_object(const struct hf__json *object, struct hf__strbuf *out) {
         size_t n = 0;
         const struct hf__json **members = calloc(hf__json_count(object) + 1, sizeof(void *));
@@ -65,6 +66,9 @@ int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out) {
         return r != 0 ? r : out->error;
 }
 
+/* Keys are sorted in the schema already (list_keys), so the text does not depend on their order in
+ * the element. A key that is absent has no default here: the object has its defaults before it is
+ * checked. */
 int hfd_identity_print(const struct hf__json *element, const char *const *keys,
                        struct hf__strbuf *out) {
         bool is_first = true;

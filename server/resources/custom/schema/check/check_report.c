@@ -132,6 +132,8 @@ void hfd_check_report_count(const struct hfd_check_report *report, const struct 
         add_body(report, place, text, false, detail);
 }
 
+/* Kubernetes has one message for two mistakes: a wrong type, and a text without the format that its
+ * schema demands. */
 static void report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                         const char *wanted, const char *shown) {
         char quoted[HFD_REPORT_VALUE_MAX], detail[DETAIL_MAX];

@@ -59,6 +59,7 @@ const struct hf__json *hfd_correlation_member(struct hfd_correlation *correlatio
         return member;
 }
 
+/* The identities of the old elements are made when the first element asks for one. */
 const struct hf__json *hfd_correlation_element(struct hfd_correlation *correlation,
                                                const struct hf__json *element) {
         const struct hfd_custom_node *structure = correlation->structure;

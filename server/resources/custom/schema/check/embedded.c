@@ -32,7 +32,7 @@ static const char dns_1035_rule[] =
         "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
         "'[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/* "Invalid value" at the place. */
+/* Adds an "Invalid value" at the place. Unlike most causes of a schema, its message has no path. */
 static void report_field(const struct hfd_check_report *report, const struct hfd_place *place,
                          const struct hf__json *value, const char *detail) {
         char field[HFD_REPORT_PATH_MAX], text[HFD_REPORT_VALUE_MAX];
@@ -110,6 +110,7 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
                                               .namespaced = hf__json_get(metadata, "namespace") &&
                                                             !hf__json_has_text(metadata,
                                                                                "namespace", "")};
+        /* On the heap: the struct is large, and the functions above recurse. */
         struct hfd_causes *found = malloc(sizeof *found);
         struct hf__json *object = hf__json_object();
         int r = hf__json_set(object, "metadata", hf__json_dup(metadata));

@@ -246,6 +246,7 @@ static bool check_array(const struct scope *scope, const struct hfd_custom_node 
         return valid;
 }
 
+/* Members are counted only if a limit needs it, because that goes through all of them. */
 static bool check_size(const struct scope *scope, const struct hfd_custom_node *node,
                        const struct hfd_checked *checked) {
         const struct hfd_check_report *report = &scope->check->report;

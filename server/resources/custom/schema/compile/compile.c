@@ -23,7 +23,6 @@
 #include "base/text.h"
 #include "server/schema/common.h"
 
-static const struct hfd_schema schema_of_numbers = {.type = HFD_SCHEMA_NUMBER};
 static const struct hfd_schema_field fields_of_resources[] = {HFD_FIELD_API_VERSION, HFD_FIELD_KIND,
                                                               HFD_FIELD_METADATA};
 
@@ -55,6 +54,7 @@ struct kept_value {
         struct hf__json *value;
 };
 
+/* For tsearch: values by their texts. */
 static int compare_values(const void *a, const void *b) {
         const struct kept_value *x = a, *y = b;
 
@@ -155,7 +155,9 @@ static int compare_fields(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
-/* Sets the fields of a STRUCT. An embedded resource, and the root, has those of all resources. */
+/* Sets the fields of a STRUCT. An embedded resource, and the root, has those of all resources,
+ * which replace what the schema says about them: metadata has the form of ObjectMeta whatever the
+ * definition declares. */
 static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_custom_node *node,
                         const struct hf__json *props, struct hfd_schema *schema) {
         const struct hf__json *properties = hf__json_get(props, "properties");
@@ -183,6 +185,7 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         fields[n++] = fields_of_resources[i];
         qsort(fields, n, sizeof fields[0], compare_fields);
         schema->n_fields = n;
+        /* For OpenAPI. That a field is there is checked by the limits (value_limits.c). */
         const struct hf__json *required = hf__json_get(props, "required");
         for (const struct hf__json *m = hf__json_first(required); m; m = hf__json_next(m)) {
                 schema->fields = fields;
@@ -233,7 +236,8 @@ static const struct hfd_schema *make_fields(struct hfd_schema_compiler *compiler
         case HFD_CUSTOM_NONE: return &hfd_schema_any;
         case HFD_CUSTOM_STRING: return &hfd_schema_text;
         case HFD_CUSTOM_BOOLEAN: return &hfd_schema_boolean;
-        case HFD_CUSTOM_NUMBER: return &schema_of_numbers;
+        case HFD_CUSTOM_NUMBER: return &hfd_schema_number;
+        /* An integer without a format has 64 bits, as in Go. */
         case HFD_CUSTOM_INTEGER:
                 return format && strcmp(format, "int32") == 0 ? &hfd_schema_int32
                                                               : &hfd_schema_int64;
@@ -320,7 +324,8 @@ static void fill_properties(struct hfd_schema_compiler *compiler, const struct h
         free(list);
 }
 
-/* Compiles the children of a node: properties, items and additionalProperties. */
+/* Compiles the children of a node: properties, items and additionalProperties. Null counts as
+ * absent. A stored definition may have values of other types, which an error reports. */
 static void fill_children(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                           bool is_validation, struct hfd_custom_node *node) {
         const struct hf__json *properties = hf__json_get(props, "properties"),
@@ -383,6 +388,7 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
                 hfd_compile_fail(compiler, HF_E_INVALID);
         if (compiler->error != 0)
                 return NULL;
+        /* The order matters: limits depend on the type, and the fields on the children. */
         fill_type(compiler, props, &node);
         fill_children(compiler, props, is_validation, &node);
         if (compiler->error == 0)
@@ -393,6 +399,8 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
                 const struct hf__json *value = hf__json_get(props, "default");
                 if (value && !hf__json_is_null(value)) {
                         struct hf__json *copy = hf__json_dup(value);
+                        /* A default is pruned once here, and not each time that it is copied into
+                         * an object. */
                         if (copy && hfd_custom_prune_default(&node, copy) != 0)
                                 hfd_compile_fail(compiler, -ENOMEM);
                         node.default_value = hfd_compile_value(compiler, copy);
@@ -415,6 +423,9 @@ const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *com
                 node = *compiler->schema->root;
         else
                 node.preserve = true;
+        /* The root has the fields of all resources, like an embedded resource. Only this copy is
+         * marked as one: the checks of embedded resources must not go through the root, whose
+         * metadata is checked by the rules for all kinds. */
         node.embedded = true;
         fill_object(compiler, &node, props, &schema);
         schema.definition = hfd_compile_text(compiler, definition);

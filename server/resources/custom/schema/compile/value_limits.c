@@ -29,6 +29,7 @@ struct limits {
         uint32_t n;
 };
 
+/* Each kind is added once at most, so there is room in the list. */
 static struct hfd_custom_limit *add_limit(struct limits *limits, enum hfd_custom_limit_kind kind) {
         struct hfd_custom_limit *limit = &limits->list[limits->n++];
 
@@ -38,6 +39,7 @@ static struct hfd_custom_limit *add_limit(struct limits *limits, enum hfd_custom
 
 /* ---- patterns ---- */
 
+/* The sum of all programs is limited, not only each pattern: a definition may have thousands. */
 int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message) {
@@ -59,6 +61,7 @@ int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t
         return r;
 }
 
+/* For tsearch: patterns by their texts. */
 static int compare_patterns(const void *a, const void *b) {
         const struct hfd_custom_pattern *x = a, *y = b;
 
@@ -162,6 +165,8 @@ void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler) {
 
 /* ---- limits of values ---- */
 
+/* A limit of another type than a whole number is left out. The decoder refuses it in what clients
+ * send. */
 static void add_count(struct limits *limits, const char *key, enum hfd_custom_limit_kind kind) {
         int64_t count;
 
@@ -180,7 +185,8 @@ static void add_number(struct limits *limits, const char *key, const char *exclu
         limit->exclusive = exclusive && hf__json_bool(limits->props, exclusive, false);
 }
 
-/* Whether values of the node are checked by this format. */
+/* Whether values of the node are checked by this format. Kubernetes checks no value of other types,
+ * and ignores a format that it does not know. */
 static bool format_applies(const char *format, const struct hfd_custom_node *node) {
         switch ((enum hfd_custom_type)node->type) {
         case HFD_CUSTOM_NONE:
@@ -246,6 +252,7 @@ static const void *make_node(struct limits *limits, const struct hf__json *eleme
         return hfd_compile_node(limits->compiler, element, true);
 }
 
+/* A required name need not be a property: the structure rules do not demand it. */
 static const void *make_name(struct limits *limits, const struct hf__json *element) {
         const char *name = hf__json_text(element);
 
@@ -279,6 +286,7 @@ static void add_not(struct limits *limits) {
 
 void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                         struct hfd_custom_node *node) {
+        /* On the stack, because few nodes have all limits; only those that were added are kept. */
         struct limits limits;
 
         memset(&limits, 0, sizeof limits);

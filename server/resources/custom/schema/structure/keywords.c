@@ -115,6 +115,8 @@ static void check_values(struct hfd_structure *structure, const struct hf__json 
                 check_keywords(structure, values, &below);
 }
 
+/* The server itself sets apiVersion, kind and the metadata of an object, so a default for them
+ * would never count. */
 static void check_properties(struct hfd_structure *structure, const struct hf__json *props,
                              const struct place *place) {
         const struct hf__json *properties = hf__json_get(props, "properties");

@@ -57,7 +57,8 @@ static void check_map_type(struct hfd_structure *structure, const struct hf__jso
         }
 }
 
-/* The elements of a set are compared as a whole, so nothing may merge their parts. */
+/* The elements of a set are compared as a whole, so nothing may merge their parts: an element in
+ * which apply changed one field would be another element. */
 static void check_set(struct hfd_structure *structure, const struct hf__json *items,
                       const struct hfd_structure_path *items_path) {
         static const char detail[] =
@@ -67,12 +68,15 @@ static void check_set(struct hfd_structure *structure, const struct hf__json *it
             !text_is(items, LIST_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, LIST_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
-        /* sic: kube-apiserver's cause shows the list type of the items, not their map type. */
+        /* kube-apiserver's cause shows the list type of the items where it should show their map
+         * type, and so does this one. */
         if (text_is(items, "type", "object") && !text_is(items, MAP_TYPE, "atomic"))
                 hfd_structure_refuse(structure, items_path, MAP_TYPE,
                                      hf__json_get(items, LIST_TYPE), detail);
 }
 
+/* The list type says how apply merges the list; without one it is atomic. Keys make sense only for
+ * a map. */
 static void check_list_type(struct hfd_structure *structure, const struct hf__json *props,
                             const struct hfd_structure_path *path) {
         const struct hf__json *items = hf__json_get(props, "items");
@@ -101,7 +105,8 @@ static void check_list_type(struct hfd_structure *structure, const struct hf__js
         }
 }
 
-/* Each key is a property of the items, with a scalar type, and occurs once. */
+/* Each key is a property of the items, with a scalar type, and occurs once. An index finds repeated
+ * keys, because a definition may have very many of them. */
 static void check_keys(struct hfd_structure *structure, const struct hf__json *props,
                        const struct hfd_structure_path *path,
                        const struct hfd_structure_path *items_path) {
@@ -133,7 +138,8 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
         hf__json_index_done(&index);
 }
 
-/* Checks that the schema makes every element have all keys. */
+/* Checks that the schema makes every element have all keys: an element without one could not be
+ * told from others. */
 static void check_presence(struct hfd_structure *structure, const struct hf__json *props,
                            const struct hfd_structure_path *items_path) {
         const struct hf__json *items = hf__json_get(props, "items"),

@@ -52,6 +52,8 @@ void hfd_require_one_of(const struct hf__json *object, const char *field, const 
 
         hfd_field_path(path, field, member);
         for (const char *const *value = values; *value; value++) {
+                /* "supported" grows as values are compared in vain. So it is complete if no value
+                 * is equal, and only then it is shown. */
                 if (strcmp(text, *value) == 0) {
                         hf__strbuf_done(&supported);
                         return;
@@ -111,6 +113,7 @@ void hfd_port_validate(const struct hf__json *port, const char *field, struct hf
                 hfd_port_name_validate(hf__json_text(port), field, causes);
                 return;
         }
+        /* A port that is absent, or a number with a fraction, stays 0 and is refused below. */
         (void)hf__json_integer(port, &number);
         if (number >= 1 && number <= PORT_MAX)
                 return;
