@@ -32,7 +32,7 @@
 #include "server/apply/owned_fields.h"
 #include "server/apply/prune.h"
 #include "server/apply/reconcile.h"
-#include "server/apply/unowned.h"
+#include "server/apply/sets/unowned.h"
 
 struct apply {
         struct hf__arena scratch;

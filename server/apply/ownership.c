@@ -27,7 +27,7 @@
 #include "server/apply/managers.h"
 #include "server/apply/reconcile.h"
 #include "server/apply/renewal.h"
-#include "server/apply/unowned.h"
+#include "server/apply/sets/unowned.h"
 
 #define MANAGERS "metadata.managedFields"
 

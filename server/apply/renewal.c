@@ -18,9 +18,9 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "server/apply/sets/unowned.h"
 #include "server/apply/settled.h"
 #include "server/apply/shape.h"
-#include "server/apply/unowned.h"
 #include "server/schema/schema.h"
 
 #define LOOKUPS_MAX 32

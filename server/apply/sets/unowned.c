@@ -7,7 +7,7 @@
  * Invariant: the set and the tests of single fields agree, because both are made from the same
  * names.
  */
-#include "server/apply/unowned.h"
+#include "server/apply/sets/unowned.h"
 
 #include <string.h>
 
