@@ -3,8 +3,8 @@
  * The arena first hands out the space inside its struct, then chunks of increasing size, up to
  * CHUNK_MAX. A large block that does not fit gets a separate chunk.
  *
- * Invariant: blocks never move, because what is decoded contains many pointers into the arena.
- * For the same reason an arena must not be copied.
+ * Invariant: blocks never move, because decoded messages contain many pointers into the arena. For
+ * the same reason an arena must not be copied.
  */
 #include "base/arena.h"
 

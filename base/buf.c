@@ -53,7 +53,7 @@ struct hf__buf *hf__buf_unref(struct hf__buf *buf) {
         return NULL;
 }
 
-/* Acquire: what other threads did with the references that they have dropped happens before the
+/* Acquire: if another thread has dropped its reference, its uses of the block happen before the
  * return. */
 bool hf__buf_is_shared(struct hf__buf *buf) {
         return atomic_load_explicit(&buf->refs, memory_order_acquire) > 1;

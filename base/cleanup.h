@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Variables that release what they own when they go out of scope, for constructors above all. A
- * constructor that fails at its fifth step must release what the four steps before made. With a
- * variable of this kind each step simply returns its error:
+ * Variables that release their object when they go out of scope, for constructors above all. A
+ * constructor that fails at its fifth step must release the results of the four steps before. With
+ * a variable of this kind each step simply returns its error:
  *
  *      HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
  *      ...

@@ -279,7 +279,7 @@ struct hf__json *hf__json_get(const struct hf__json *object, const char *key) {
         return NULL;
 }
 
-/* Whether the first key of the path is `key`. If so, *ret_rest is what follows it. */
+/* Whether the first key of the path is `key`. If so, *ret_rest is the text after it. */
 static bool begins_with(const char *path, const char *key, const char **ret_rest) {
         while (*path && *path == *key && *path != '.') {
                 path++;

@@ -88,6 +88,7 @@ int hf__json_put_string(struct hf__json *object, const char *key, const char *va
         return hf__json_put(object, key, hf__json_of(cJSON_CreateString(value)));
 }
 
+/* Takes constant time, unlike cJSON's functions that take a key or an index. */
 struct hf__json *hf__json_detach(struct hf__json *container, struct hf__json *m) {
         return hf__json_of(cJSON_DetachItemViaPointer(hf__json_item(container), hf__json_item(m)));
 }
@@ -138,6 +139,8 @@ int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__
         return 0;
 }
 
+/* Does not search for the key: building a large object member by member would take quadratic
+ * time. */
 int hf__json_add(struct hf__json *object, const char *key, struct hf__json *value) {
         assert(!object || hf__json_is_object(object));
         if (!value)
@@ -187,6 +190,8 @@ int hf__json_append_string(struct hf__json *array, const char *value) {
         return hf__json_append(array, hf__json_of(cJSON_CreateString(value)));
 }
 
+/* An object that becomes empty stays: only its kind says whether an empty object means the same as
+ * none. */
 void hf__json_remove(struct hf__json *object, const char *path) {
         cJSON *c = hf__json_item(object);
 

@@ -71,7 +71,7 @@ static void find_parts(struct split *split, size_t n, size_t levels) {
         hf__strbuf_add(&split->outline, data + split->copied, n - split->copied);
 }
 
-/* The offset in the text of what is at an offset in the outline, outside of the parts. */
+/* Translates an offset in the outline, outside of the parts, to the offset in the text. */
 static size_t offset_in_text(const struct split *split, size_t offset) {
         size_t n, end = 0, after = 0;
         const struct part *parts = parts_of(split, &n);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * JSON values that others have made, in containers of a protocol that carries them. A value may be
- * nested as deep as everywhere, however many containers the protocol puts around it. Pure. Thread:
- * any.
+ * nested as deep as any other value, however many containers the protocol puts around it. Pure.
+ * Thread: any.
  */
 #include <stddef.h>
 

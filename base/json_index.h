@@ -36,8 +36,8 @@ struct hf__json_index {
 };
 
 /*
- * Builds the index of container, which may be NULL or a scalar: then it is empty. key: where the
- * elements of an array have their text; NULL = the elements themselves are strings. 0 or -ENOMEM.
+ * Builds the index of container, which may be NULL or a scalar: then it is empty. key: the member
+ * with the text of an array's element; NULL = the elements themselves are strings. 0 or -ENOMEM.
  * The caller calls done after success, and may do so after a failure.
  */
 int hf__json_index_init(struct hf__json_index *index, const struct hf__json *container,
@@ -45,9 +45,9 @@ int hf__json_index_init(struct hf__json_index *index, const struct hf__json *con
 void hf__json_index_done(struct hf__json_index *index);
 /*
  * Adds copies of the members of `from`, which may be NULL, to the object `into`. The members of
- * `from` must have different keys. If `into` has a member of the same key: replace says whether the
- * copy takes its place. 0, or -ENOMEM: some of the members may have been added. Takes time
- * proportional to n log n.
+ * `from` must have different keys. If `into` has a member of the same key, the copy takes its place
+ * if `replace` is true, and is left out otherwise. 0, or -ENOMEM: some of the members may have been
+ * added. Takes time proportional to n log n.
  */
 int hf__json_add_members(struct hf__json *into, const struct hf__json *from, bool replace);
 /* The first entry with this text; the entries of further children with it follow. NULL = none. */

@@ -2,8 +2,9 @@
 /*
  * Formats log lines.
  *
- * Invariant: a line contains no control characters of ASCII; spaces replace them. It may quote data
- * from a peer, who could otherwise forge a second line or send escape sequences to a terminal.
+ * Invariant: a line contains no control characters of ASCII; spaces replace them. A line may quote
+ * data from a peer. With control characters the peer could forge a second line, or send escape
+ * sequences to a terminal.
  */
 #include <holdfast/log.h>
 

@@ -55,7 +55,7 @@ int hf_loop_new(struct hf_loop **ret_loop) {
 struct hf_loop *hf_loop_free(struct hf_loop *loop) {
         if (!loop)
                 return NULL;
-        while (hf_loop_dispatch(loop) > 0)
+        while (hf_loop_dispatch(loop) > 0) /* a call may post another one */
                 ;
         pthread_mutex_destroy(&loop->mu);
         close(loop->fd);
@@ -133,6 +133,7 @@ size_t hf_loop_dispatch(struct hf_loop *loop) {
         struct hf__loop_task task;
         size_t n_called = 0;
 
+        /* Read once, or calls that post themselves again would keep the host in here. */
         pthread_mutex_lock(&loop->mu);
         size_t n = loop->n;
         pthread_mutex_unlock(&loop->mu);

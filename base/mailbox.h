@@ -43,11 +43,11 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
  * also for the messages of others.
  *
- * Between these two calls a thread must not wait for another one, unless it makes first what it has
- * delayed so far: hf__mailbox_wake_early wakes the owners of mailboxes, and hf__mailbox_call_early
- * makes the calls of hf__mailbox_delay_call too, so its caller holds no lock that they may take. On
- * a thread that delays no wakes, hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread:
- * any.
+ * Between these two calls a thread must not wait for another one, unless it first makes the wakes
+ * that it has delayed so far: hf__mailbox_wake_early wakes the owners of mailboxes, and
+ * hf__mailbox_call_early makes the calls of hf__mailbox_delay_call too, so its caller holds no lock
+ * that they may take. On a thread that delays no wakes, hf__mailbox_post_lazily is the same as
+ * hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);

@@ -3,7 +3,7 @@
  * Finds files beside the running program (program_file.h).
  *
  * Invariant: the kernel says where the program is. Its name on the command line and the variable
- * PATH do not count, because whoever starts the program chooses them.
+ * PATH do not count, because the user who starts the program chooses them.
  */
 #include "base/program_file.h"
 

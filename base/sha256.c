@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SHA-256 for libholdfast, which does not link OpenSSL: the bootstrap ledger records the hash of
- * what was applied. holdfastd uses this function too for most plain hashes, for example in ETags.
+ * each manifest. holdfastd uses this function too for most plain hashes, for example in ETags.
  * For signatures, encryption and the digests of tokens (server/jwt/verified.c) it uses OpenSSL.
  *
  * Invariant: the result is SHA-256 (FIPS 180-4). The ledger ConfigMap, the names of Events and the

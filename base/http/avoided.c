@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which address of a host name a request goes to, if the name has several.
+ * Chooses the address to which a request goes, if its host name has several.
  *
  * The kernel may accept a connection for a server that is being stopped and exits before the TLS
  * handshake. Nothing was sent then, so the request begins again. This time it refuses the sockets

@@ -29,8 +29,8 @@ bool hf__avoided_add(struct hf__exchange *x, CURLcode result);
 /* Call it with the descriptor of a connection on which a request has timed out without a byte in
  * return. Adds its peer, if the connection is open. */
 void hf__avoided_add_silent(struct hf__http_engine *engine, int fd);
-/* Call it after x has failed with `result`. Adds the address of x's connection if that was not
- * there in time. */
+/* Call it after x has failed with `result`. Adds the address of x's connection if the time limit
+ * has passed before curl could send on it. */
 void hf__avoided_add_late(struct hf__exchange *x, CURLcode result);
 /*
  * Call it after x has failed with `result`, before the address of this failure is added. If x got

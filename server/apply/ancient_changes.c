@@ -5,6 +5,9 @@
  * apiVersion are joined, because a set of fields refers to one version. So an object that has more
  * versions than HFD_UPDATE_MANAGERS_MAX exceeds the limit.
  *
+ * Kubernetes has this limit too. Without it, a client that sends another name with each request
+ * would let managedFields grow with every write.
+ *
  * Invariant: managers are sorted and not searched, since a client can send thousands of them.
  */
 #include "server/apply/ancient_changes.h"
@@ -21,6 +24,8 @@ struct ranked {
         size_t rank;
 };
 
+/* Names break ties between equal times, which are common: stored times have whole seconds. So the
+ * result does not depend on the order of the list. */
 static int order_of_times(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = hfd_managers_order_of_times(x, y);
@@ -91,6 +96,7 @@ static void append_joined(struct hf__arena *scratch, struct hfd_managers *manage
                                       .api_version = ranked[0].manager.api_version,
                                       .time = i > 0 ? ranked[i - 1].manager.time : NULL,
                                       .fields = hfd_managers_union(scratch, joined.at, i)};
+        /* An earlier write may have made a bucket that is not among the oldest managers now. */
         for (; i < n; i++) {
                 const struct hfd_manager *m = &ranked[i].manager;
                 if (bucket.fields && hfd_manager_is_same(m, &bucket)) {

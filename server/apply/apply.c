@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Server-side apply.
+ * Server-side apply. The steps, in this order:
  *
  *      live + config -> merged -> pruned -> compared with live -> conflicts -> managers
+ *
+ * Conflicts are found in the differences from live, not in config: a manager may state a value that
+ * another one owns, as long as the value is the same. Then they share the field.
  *
  * Invariants:
  *
@@ -29,7 +32,7 @@
 #include "server/apply/owned_fields.h"
 #include "server/apply/prune.h"
 #include "server/apply/reconcile.h"
-#include "server/apply/unowned.h"
+#include "server/apply/sets/unowned.h"
 
 struct apply {
         struct hf__arena scratch;
@@ -48,7 +51,7 @@ struct apply {
         struct hf__json *last_applied; /* owned; the parsed annotation of kubectl */
 };
 
-/* ---- the managers before ---- */
+/* ---- the managers before the apply ---- */
 
 /* Adds a manager that owns all fields of live: live has no managers, so its writer is unknown. */
 static void add_before_first_apply(struct apply *a) {
@@ -148,9 +151,11 @@ static int check_conflicts(struct apply *a, const struct hfd_fields *written,
         return r == 0 ? HF_E_CONFLICT : r;
 }
 
-/* ---- the managers after ---- */
+/* ---- the managers after the apply ---- */
 
-/* Gives the manager what it applies, and takes from the others what it has changed. */
+/* Gives the manager the fields that it applies, and takes from the others the fields that it has
+ * changed. Its time changes only if something else does, so that a repeated apply writes nothing.
+ */
 static void update_managers(struct apply *a, const struct hfd_fields *written) {
         const struct hfd_fields *set = hfd_fields_subtract(&a->scratch, a->set, a->unowned);
         bool changed = written || a->changes.removed || !hfd_fields_equal(set, a->last) ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The comparison of two versions of an object.
+ * The comparison of two versions of an object. Each difference is a path that was added, modified
+ * or removed; ownership and conflicts are computed from these three sets.
  *
  * Invariants:
  *

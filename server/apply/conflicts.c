@@ -2,8 +2,8 @@
 /*
  * Conflicts of an apply, and their message.
  *
- * Invariant: the response has a limit. Paths share their beginnings, which a client chooses: all of
- * them together could be much longer than the body.
+ * Invariant: the response has a limit. Paths share their beginnings, and a client chooses these.
+ * Without a limit all paths together could be much longer than the body.
  */
 #include "server/apply/conflicts.h"
 

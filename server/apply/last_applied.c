@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The annotation of `kubectl apply`.
+ * The annotation of `kubectl apply` without --server-side. That command owns its fields as a
+ * manager of updates, and `kubectl apply --server-side` is another manager. Without this file, a
+ * user who changes from one to the other would get conflicts with the user's own earlier work.
  *
  * Invariant: any client can write the annotation, so a malformed one is no error: it counts as
  * missing.

@@ -20,6 +20,8 @@
 
 /* ---- one manager ---- */
 
+/* The version is a part of an updating manager's identity, because its set names fields of that
+ * version. A manager that applies has one set only; it moves to the version of the next apply. */
 static int order_of_identity(const struct hfd_manager *a, const struct hfd_manager *b) {
         int order = b->applies - a->applies;
 
@@ -34,6 +36,7 @@ bool hfd_manager_is_same(const struct hfd_manager *a, const struct hfd_manager *
         return order_of_identity(a, b) == 0;
 }
 
+/* Operations return their argument if nothing changes, so most comparisons are of two pointers. */
 void hfd_manager_set_fields(struct hfd_manager *manager, const struct hfd_fields *fields) {
         if (manager->fields != fields && !hfd_fields_equal(manager->fields, fields))
                 manager->entry = NULL;
@@ -67,6 +70,7 @@ struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_manag
         return &managers->at[managers->n++];
 }
 
+/* One manager after the other would copy the growing set for each of them. */
 const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
                                             const struct hfd_manager *managers, size_t n) {
         if (n < 2)
@@ -75,6 +79,7 @@ const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
                                 hfd_managers_union(scratch, managers + n / 2, n - n / 2));
 }
 
+/* Keeps the order. Kubernetes drops these managers too: an entry without fields says nothing. */
 void hfd_managers_drop_empty(struct hfd_managers *managers) {
         size_t n = 0;
 
@@ -181,6 +186,8 @@ int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_ma
         return strcmp(a->time ? a->time : "", b->time ? b->time : "");
 }
 
+/* Kubernetes' order of the entries: appliers first, then by time. The order is total, so the list
+ * does not depend on the order in which managers were found. */
 int hfd_managers_order_in_list(const struct hfd_manager *x, const struct hfd_manager *y) {
         int order = y->applies - x->applies;
 
@@ -195,7 +202,8 @@ int hfd_managers_order_in_list(const struct hfd_manager *x, const struct hfd_man
 
 static int order_in_list(const void *a, const void *b) { return hfd_managers_order_in_list(a, b); }
 
-/* A new entry. NULL: out of memory. */
+/* A new entry, whose members have the order in which Kubernetes writes them; settled.h accepts any
+ * order. NULL: out of memory. */
 static struct hf__json *encode_entry(const struct hfd_manager *m) {
         struct hf__json *entry = hf__json_object();
         int r = hf__json_add_string(entry, "manager", m->name);

@@ -2,8 +2,9 @@
 /*
  * Merges an applied configuration into an object.
  *
- * Invariants: config is not changed, and object gets copies of its values. Members and elements are
- * found by indexes, so a merge takes n log n time.
+ * Invariants: config is not changed, and object gets copies of its values, because the caller still
+ * needs config for a second merge. Members and elements are found by indexes, so a merge takes
+ * n log n time.
  */
 #include "server/apply/merge.h"
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The walk that lists the fields of a value: all of them, or those that an applier owns. An applier
- * owns the leaves, and what is empty; it owns an object or list that it fills only where the schema
- * does not name it, such as an element of a list.
+ * owns the leaves and the empty objects. It owns an object or a list with contents only if the
+ * schema does not name it: an element of a list, or the value under a key of a map. A field that
+ * the schema names, such as `spec`, belongs to all managers that own a part of it.
  *
  * Invariant: the walk visits each value once, and recurses at most HFD_FIELDS_DEPTH times.
  */
@@ -42,6 +43,8 @@ static void put_place(const struct place *place, struct hf__strbuf *out) {
         hfd_step_put_message(place->step, out);
 }
 
+/* If a list below has an element without keys, and the caller wants no error, the list is a leaf:
+ * an update may have stored such a list, and every stored object must have a set. */
 static int walk_object(struct walk *w, const struct hfd_schema *schema,
                        const struct hf__json *object, unsigned depth, const struct place *place) {
         for (const struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {

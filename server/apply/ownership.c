@@ -27,7 +27,7 @@
 #include "server/apply/managers.h"
 #include "server/apply/reconcile.h"
 #include "server/apply/renewal.h"
-#include "server/apply/unowned.h"
+#include "server/apply/sets/unowned.h"
 
 #define MANAGERS "metadata.managedFields"
 
@@ -171,7 +171,7 @@ static int compare_lists(const struct hf__json *list, struct hf__json *live,
         return hf__json_equal(list, *of_live) ? 0 : HF_E_NOT_FOUND;
 }
 
-/* As hfd_renewal_find, also for a list that was parsed. */
+/* Calls hfd_renewal_find, which needs the text of the list. A list that was parsed is printed. */
 static bool find_renewal(const struct hfd_schema *schema, const struct hf__json *live,
                          const struct hf__json *object, const struct hf__json *list,
                          const struct hfd_writer *writer, struct hfd_renewal *ret_renewal) {
@@ -210,9 +210,9 @@ static int renew_time(struct hf__json *list, const struct hfd_renewal *renewal, 
 }
 
 /*
- * If the write is such an update, sets the managers of object. *list is the client's list; it
- * becomes NULL when object gets it. 0; -ENOMEM; HF_E_NOT_FOUND: the write is not such an update, or
- * that is not certain.
+ * If the write leaves the fields of all managers as they are, sets the managers of object. *list is
+ * the client's list; it becomes NULL when object gets it. 0; -ENOMEM; HF_E_NOT_FOUND: the fields of
+ * some manager change, or may change.
  */
 static int renew_entry(const struct hfd_schema *schema, struct hf__json *live,
                        struct hf__json *object, const struct hfd_writer *writer, bool takes_list,

@@ -16,8 +16,8 @@ struct hfd_writer {
         const char *subresource; /* "" = none */
         const char *api_version; /* of the request: "v1" */
         const char *now;         /* the time, as it is stored */
-        /* Borrowed: what a new object has before it is written, which nobody owns. NULL = nothing.
-         */
+        /* Borrowed: the object to which a new object is compared, so that nobody owns its fields
+         * (zero.h). NULL = an empty object. */
         const struct hf__json *zero;
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes the fields that a manager has given up. Whoever owns a part of a field that the schema
- * names, such as `spec`, owns the field too. This does not hold for the key of a map, or for an
- * element of a list.
+ * Removes the fields that a manager has given up. A manager that owns a part of a field that the
+ * schema names, such as `spec`, owns the field too. This does not hold for the key of a map, or for
+ * an element of a list.
  *
  *      the manager owned    others own    removed
  *      spec.x               spec.y        spec.x
- *      spec.x               -             spec, with what nobody owns in it
+ *      spec.x               -             spec, with all that is in it
  *      data.k, data.k.x     data.k        data.k.x
  *      data.k, data.k.x     data.k.y      data.k, with all that is in it
  *
@@ -66,28 +66,28 @@ static void add_emptied(struct walk *w, struct hf__json *container, struct hf__j
 /* Removes one member or element, or fields in it, or nothing. named: the schema names it. */
 static void prune_child(struct walk *w, const struct level *level, const struct hfd_schema *schema,
                         struct hf__json *value, const struct hfd_step *step, bool named) {
-        const struct hfd_field *was = hfd_fields_find(level->last, step);
-        const struct hfd_field *is = hfd_fields_find(level->owned, step);
-        bool was_owned = owns_field(was, named);
+        const struct hfd_field *before = hfd_fields_find(level->last, step);
+        const struct hfd_field *now = hfd_fields_find(level->owned, step);
+        bool was_owned = owns_field(before, named);
 
-        if (!was)
+        if (!before)
                 return;
         struct level below = {.schema = schema,
                               .container = value,
-                              .last = was->below,
-                              .owned = is ? is->below : NULL,
+                              .last = before->below,
+                              .owned = now ? now->below : NULL,
                               .was_owned = level->was_owned || was_owned,
                               .depth = level->depth + 1};
-        below.given_up = level->given_up || (below.was_owned && !owns_field(is, named));
+        below.given_up = level->given_up || (below.was_owned && !owns_field(now, named));
         if (below.given_up && was_owned) {
                 hf__json_free(hf__json_detach(level->container, value));
                 w->removed = true;
                 return;
         }
-        if (!was->below || is_empty(value))
+        if (!before->below || is_empty(value))
                 return;
         prune_level(w, &below);
-        if (is_empty(value))
+        if (is_empty(value)) /* it had contents, so the walk has removed them */
                 add_emptied(w, level->container, value);
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Brings a set of fields into agreement with the schema.
+ * Brings a set of fields into agreement with the schema. The schema of a custom resource may have
+ * changed since a manager's set was stored: a list that was divided may be atomic now.
  *
- * Invariant: fields below a value that the schema does not know stay as they are.
+ * Invariant: fields below a value that the schema does not know stay as they are, because nothing
+ * says that they are wrong.
  */
 #include "server/apply/reconcile.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through both versions of an object side by side.
+ * Decides whether a write leaves the fields of all managers as they are, by a walk through both
+ * versions of the object side by side. Such writes are frequent, and making the sets costs much
+ * more than this walk.
  *
  * Invariants:
  *
@@ -16,9 +18,9 @@
 
 #include "base/arena.h"
 #include "base/json.h"
+#include "server/apply/sets/unowned.h"
 #include "server/apply/settled.h"
 #include "server/apply/shape.h"
-#include "server/apply/unowned.h"
 #include "server/schema/schema.h"
 
 #define LOOKUPS_MAX 32
@@ -41,8 +43,8 @@ static bool is_owned(const struct hfd_settled_name *entry) {
         return entry->n_below == 0;
 }
 
-/* Handles a value that differs. True: every manager may still have the same fields as before. The
- * writer alone owns the value, or the value is one of the unowned fields and nobody owns it. */
+/* Handles a value that differs. True: every manager keeps its fields, because the writer alone owns
+ * the value, or because the value is one of the unowned fields and nobody owns it. */
 static bool may_change(struct walk *w) {
         bool unowned = hfd_unowned_has(w->path, w->depth);
 

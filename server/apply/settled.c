@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the list in one pass over a copy of its text, in which strings get a NUL in place of their
- * closing quote, so that they need no further memory.
+ * Reads the list in one pass over a copy of its text. Strings in the copy get a NUL in place of
+ * their closing quote, so they need no further memory.
  *
- * Invariant: what is accepted here, managers.c decodes to the same managers and sets. In doubt a
- * list is not settled, which costs only time.
+ * Invariant: if this file accepts a list, managers.c decodes the list to the same managers and
+ * sets. In doubt a list is not settled, which costs only time. So the reader knows no white space,
+ * no escapes and no other steps than names: the server itself writes lists without them.
  */
 #include "server/apply/settled.h"
 
@@ -24,6 +25,7 @@ struct reader {
         size_t n_names;
 };
 
+/* Needs no check of the end: the NUL there equals no character that a caller asks for. */
 static bool take_char(struct reader *r, char c) {
         if (*r->at != c)
                 return false;
@@ -31,6 +33,7 @@ static bool take_char(struct reader *r, char c) {
         return true;
 }
 
+/* NULL: there is no string, or it has an escape. */
 static char *read_string(struct reader *r) {
         char *begin = r->at + 1, *quote;
 
@@ -44,13 +47,15 @@ static char *read_string(struct reader *r) {
         return begin;
 }
 
+/* The room suffices: each name has taken at least NAME_BYTES of the text. */
 static struct hfd_settled_name *add_name(struct reader *r, const char *key) {
         assert(r->at <= r->end);
         r->names[r->n_names].key = key;
         return &r->names[r->n_names++];
 }
 
-/* The entries of a set, behind its opening brace; there is at least one. */
+/* The entries of a set, after its opening brace; there is at least one. False also if the schema
+ * makes a value with fields below atomic now: hfd_reconcile would change the set. */
 static bool read_names(struct reader *r, const struct hfd_schema *schema, unsigned depth) {
         if (depth >= HFD_SETTLED_DEPTH)
                 return false;
@@ -79,7 +84,8 @@ struct entry {
         struct hfd_settled_name *set;
 };
 
-/* Where the value of a member belongs; NULL: it has no such member, or has it already. */
+/* The place for the value of a member. NULL: an entry has no such member, or has read it already:
+ * of a key that occurs twice, the parser would take the last value. */
 static const char **member_of(struct entry *entry, const char *key) {
         const struct {
                 const char *key, **value;
@@ -124,6 +130,7 @@ static bool read_entry(struct reader *r, const struct hfd_schema *schema, const 
                        struct hfd_settled *settled) {
         struct entry e = {0};
 
+        /* A manager without a time is not settled: a renewal writes the time over the old one. */
         if (settled->n == HFD_SETTLED_MAX || !read_members(r, schema, &e) || !e.set || !e.time ||
             !*e.time || !e.api_version || !*e.api_version || !e.type ||
             strcmp(e.type, "FieldsV1") != 0 || !e.operation)

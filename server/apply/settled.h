@@ -35,7 +35,8 @@ struct hfd_settled {
  * proportion to n. */
 bool hfd_settled_read(struct hf__arena *scratch, const struct hfd_schema *schema, const char *text,
                       size_t n, struct hfd_settled *ret_settled);
-/* Whether a manager can come after those before it: in the order of the list, and once. */
+/* Whether manager i may follow the managers before it: it is none of them, and it comes after them
+ * in the order of the list. */
 bool hfd_settled_follows(const struct hfd_settled *settled, size_t i);
 /* The entry for a path in the set of a manager; NULL = there is none. */
 const struct hfd_settled_name *hfd_settled_find(const struct hfd_settled *settled, size_t i,

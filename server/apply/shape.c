@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the shape of a value, and the steps that identify the elements of a list.
+ * Finds the shape of a value, and the steps that identify the elements of a list. The messages are
+ * those of Kubernetes, because users search for them.
  *
  * Invariant: if an element omits a key, its step has the key's default. If the key has no default,
  * the step does not have the key, so elements with and without it are different. A step has at
@@ -21,6 +22,8 @@
 #include "server/apply/sets/fields.h"
 #include "server/schema/schema.h"
 
+/* Without a schema the rules are those of Kubernetes' "deduced" type: maps are granular, and lists
+ * are atomic, since nothing says how to identify their elements. */
 enum hfd_shape hfd_shape_of(const struct hfd_schema *schema, const struct hf__json *value,
                             unsigned depth) {
         if (depth >= HFD_FIELDS_DEPTH)
@@ -135,7 +138,8 @@ static int order_of_elements(const void *a, const void *b) {
         return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* Sorts the elements, and finds those that share a step. */
+/* Sorts the elements, and finds those that share a step. A stored object may have such elements:
+ * only the configuration of an apply is refused for them, not an update. */
 static void sort_elements(struct hfd_elements *elements) {
         struct hfd_element *sorted = elements->sorted;
 

@@ -47,7 +47,8 @@ struct location {
         size_t depth; /* nesting depth of the member; that of the whole document is 1 */
 };
 
-/* Refuses a pointer that leads to no value. which: its role, for the message ("path", "key"). */
+/* Refuses a pointer that leads to no value. which: its role, for the message ("path", "key"). The
+ * library quotes the pointer of an add and a remove only, and leaves out "doc" for a test. */
 static int refuse_missing_path(struct patching *p, const char *which, const char *pointer) {
         const char *op = p->operation->op;
         const char *quote = *op == 'a' || strcmp(op, "remove") == 0 ? "\"" : "";
@@ -99,7 +100,8 @@ static void measure_value(const struct hf__json *json, size_t level, struct meas
 
 /*
  * Decodes the next token of *pointer, which points to a '/', and advances *pointer past it. "~1" is
- * '/', "~0" is '~'. The caller frees the token. NULL: *ret_invalid is set, or memory ran out.
+ * '/', "~0" is '~'. One pass decodes both, because "~01" is the key "~1" and not "/". The caller
+ * frees the token. NULL: *ret_invalid is set, or memory ran out.
  */
 static char *next_token(const char **pointer, bool *ret_invalid) {
         size_t n = strcspn(*pointer + 1, "/");
@@ -362,7 +364,7 @@ static int apply_move(struct patching *p, const struct operation *operation) {
         struct hf__json *value = NULL;
         int r;
 
-        /* A value cannot be moved into itself. */
+        /* A value cannot be moved into itself: detached, it takes the parent of the path along. */
         if (strncmp(from, path, n) == 0 && path[n] == '/')
                 return refuse_missing_path(p, "destination path", path);
         if (strcmp(from, path) == 0) { /* nothing moves, but RFC 6902 requires that from exists */

@@ -221,7 +221,8 @@ static void append_in_order(struct hf__json *target, const struct ordered *named
         }
 }
 
-/* Moves the elements of target to two arrays: to named if by_order has them, else to rest. */
+/* Moves the elements of target to two arrays: to named if by_order has them, else to rest. An
+ * element stays valid while it is detached, and append_in_order puts each of them back. */
 static void split_elements(struct merging *m, const struct hf__json_index *by_order,
                            struct ordered *named, size_t *n_named, struct ordered *rest,
                            size_t *n_rest) {

@@ -243,7 +243,6 @@ static int merge_object(struct merging *p, const struct spot *at, struct hf__jso
 int hfd_strategic_patch_apply(const struct hfd_resource *resource, struct hf__json **document,
                               const struct hf__json *patch, struct hfd_patch_outcome *outcome) {
         struct merging p = {.kind = resource->kind, .outcome = outcome};
-
         const struct spot document_spot = {.path = "", .schema = resource->schema};
 
         assert(hf__json_is_object(*document) && hf__json_is_object(patch));

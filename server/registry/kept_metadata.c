@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through the metadata of both versions, as text and without parsing them.
+ * Decides whether a change leaves the metadata of an object as they are, by a walk through the text
+ * of both versions. It parses neither, because it runs for each change and each watch of metadata.
  *
  * Invariant: the result is true only if the metadata are certainly the same, because a wrong true
  * loses an event. Members in another order, or written in another way, count as a change, which
@@ -76,8 +77,8 @@ static bool metadata_equal(struct hf__span old, struct hf__span new) {
 
 /* ---- texts that differ in times only ---- */
 
-/* Whether the n bytes differ in digits only. Then they are the same JSON but for digits, so a value
- * that begins with both ends with both. */
+/* Whether the n bytes differ in digits only. Then they are the same JSON but for digits, so the
+ * value that begins in front of them has the same end in both texts. */
 static bool differ_in_digits(const char *old, const char *new, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 while (n - i >= 8 && memcmp(old + i, new + i, 8) == 0)
@@ -90,9 +91,10 @@ static bool differ_in_digits(const char *old, const char *new, size_t n) {
 }
 
 /*
- * As metadata_equal, for versions of which only the new one must be walked through, because their
- * bytes behind the resourceVersion are the same up to the end of the metadata, apart from digits in
- * managedFields. old_at, at: where they begin, with a comma. False: that is not so.
+ * Finds the most frequent case faster than metadata_equal: after the resourceVersion, the bytes of
+ * both versions are the same up to the end of the metadata, apart from digits in managedFields. So
+ * only the new version is walked through. old_at, at: where these bytes begin, with a comma. False:
+ * it is another case, in which metadata_equal decides.
  */
 static bool metadata_renewed(struct hf__span old, size_t old_at, struct hf__span new, size_t at) {
         static const char *const managers[] = {"managedFields"};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Tells whether a change leaves the metadata of an object as they are, so that a watch for metadata
- * only (loopback.h) can leave it out. Most changes do: the renewal of a Lease, or a status. Pure.
- * Thread: any.
+ * Decides whether a change leaves the metadata of an object as they are, so that a watch for
+ * metadata only (loopback.h) can leave the change out. Most changes are of this kind: the renewal
+ * of a Lease, or a new status. Pure. Thread: any.
  */
 #include <stdbool.h>
 

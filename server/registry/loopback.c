@@ -3,8 +3,8 @@
  * The client inside the process: requests go to the registry without HTTP. loopback_operation.h
  * describes the lifetime of a request.
  *
- * Invariants: the last callback of a request runs exactly once, whoever ends it first: the registry
- * or a cancel. loopback_free cancels all operations and waits until each is freed.
+ * Invariants: the last callback of a request runs exactly once, whether the registry or a cancel
+ * ends the request first. loopback_free cancels all operations and waits until each is freed.
  */
 #include "server/registry/loopback.h"
 

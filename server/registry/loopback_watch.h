@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The watches of the in-process client: the operations of hf_client_ops, and under its rules.
- * Thread: any. */
+/* The watches of the in-process client: the functions `watch` and `watch_cancel` of hf_client_ops
+ * (holdfast/client_port.h), which states their rules. Thread: any. */
 #include <holdfast/client_port.h>
 
 int hfd_loopback_watch(struct hf_client *self, const struct hf_watch_spec *spec,

@@ -46,7 +46,6 @@ static struct hf__json *make_options(const struct hfd_admission *a) {
         return hfd_admit_options(it->request, HFD_ADMIT_CREATE, NULL);
 }
 
-/* Frees it, and then calls done, which may free the request. */
 /* Frees `it`, and then calls done, which may free the request. */
 static void end_admission(struct unstored *it, const struct hfd_response *refusal) {
         struct hfd_request *request = it->request;

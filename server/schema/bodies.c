@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of bodies that are not objects. Responses are encoded as protobuf by them, and
- * OpenAPI shows them.
+ * The schemas of bodies that are not objects. The encoder of protobuf responses and OpenAPI read
+ * them.
  *
- * Invariants: each table is sorted by name. A field never changes its protobuf number. What
- * encloses the object of an event is not in a table, so its fields have no numbers
- * (resources/objects/protobuf_response.h).
+ * Invariants: each table is sorted by name, because fields are found by bisection. A field never
+ * changes its protobuf number: old clients would read another field. The fields of a WatchEvent
+ * have no numbers, because resources/objects/protobuf_response.c writes that message itself.
  */
 #include "server/schema/bodies.h"
 

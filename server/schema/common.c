@@ -2,12 +2,22 @@
 /*
  * The schemas of parts that many kinds have.
  *
- * Invariants: each table is sorted by name. A field never changes its protobuf number.
+ * Invariants: each table is sorted by name, because fields are found by bisection. A field never
+ * changes its protobuf number: clients that were built with the old one would read another field.
+ *
+ * A part is atomic if Kubernetes declares it so (x-kubernetes-map-type). Server-side apply then
+ * gives the whole part to one manager: two managers that each set some of its fields could
+ * together state what neither of them meant.
+ *
+ * HFD_FIELD_POINTER follows Go's types. Where it is missing, protobuf cannot tell an absent field
+ * from a zero.
  */
 #include "server/schema/common.h"
 
 /* ---- ObjectMeta ---- */
 
+/* blockOwnerDeletion and controller are pointers, so a typed client that reads a reference without
+ * them does not write `false` back. */
 static const struct hfd_schema_field owner_fields[] = {
         {"apiVersion", &hfd_schema_text, "API version of the referent.", .protobuf_tag = 5,
          .flags = HFD_FIELD_REQUIRED},
@@ -45,6 +55,8 @@ static const struct hfd_schema owner =
                  "object. An owning object must be in the same namespace as the dependent, or "
                  "be cluster-scoped, so there is no namespace field."};
 
+/* ANY, because the names of its members are parts of paths and no fields; server/apply/sets parses
+ * it. In protobuf it is a message with its JSON text. */
 static const struct hfd_schema fields_v1 =
         {.type = HFD_SCHEMA_ANY,
          .only_objects = true,
@@ -61,6 +73,8 @@ static const struct hfd_schema fields_v1 =
                  "value, the field that key represents is part of the set.\n\nThe exact format "
                  "is defined in sigs.k8s.io/structured-merge-diff"};
 
+/* The list of these entries is atomic. Clients do not apply it: the server computes it for each
+ * write (server/apply/ownership.c). */
 static const struct hfd_schema_field managed_fields[] = {
         {"apiVersion", &hfd_schema_text,
          "APIVersion defines the version of this resource that this field set applies "
@@ -104,8 +118,13 @@ static const struct hfd_schema managed_fields_entry =
                  "ManagedFieldsEntry is a workflow-id, a FieldSet and the group version of the "
                  "resource that the fieldset applies to."};
 
+/* Controllers add owner references beside each other. The uid is the key, because an owner that is
+ * created anew has the same name and is another object. */
 static const char *const by_uid[] = {"uid", NULL};
 
+/* selfLink is never set, but it stays in the table: old clients send it, and a strict request must
+ * not fail because of it. Labels, annotations and finalizers have an owner for each entry, so
+ * controllers share them without conflicts. */
 static const struct hfd_schema_field meta_fields[] = {
         {"annotations", &hfd_schema_map_of_texts,
          "Annotations is an unstructured key value map stored with a resource that may "
@@ -245,6 +264,8 @@ const struct hfd_schema hfd_schema_object_meta =
                  "ObjectMeta is metadata that all persisted resources must have, which includes "
                  "all objects users must create."};
 
+/* runtime.TypeMeta, which is in the envelope of a message in protobuf. The TypeMeta in the package
+ * of ObjectMeta has these two numbers the other way round, and no message has it on the wire. */
 static const struct hfd_schema_field type_meta_fields[] = {
         {"apiVersion", &hfd_schema_text, .protobuf_tag = 1},
         {"kind", &hfd_schema_text, .protobuf_tag = 2},
@@ -253,6 +274,8 @@ const struct hfd_schema hfd_schema_type_meta = {HFD_STRUCT(HFD_META "TypeMeta", 
 
 /* ---- references ---- */
 
+/* Atomic: the name from one manager and the namespace from another name an object that neither of
+ * them meant. */
 static const struct hfd_schema_field reference_fields[] = {
         {"apiVersion", &hfd_schema_text, "The API version of the object.", .protobuf_tag = 5},
         {"fieldPath", &hfd_schema_text, "The part of the object that is meant.", .protobuf_tag = 7},
@@ -277,6 +300,8 @@ const struct hfd_schema hfd_schema_local_object_reference =
 
 /* ---- selectors and conditions ---- */
 
+/* The requirements are a list, not a map: a selector may have several requirements for one key.
+ * The selector is atomic, because each further requirement narrows what it selects. */
 static const struct hfd_schema_field term_fields[] = {
         {"key", &hfd_schema_text, "The key of the label.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
@@ -297,6 +322,8 @@ const struct hfd_schema hfd_schema_label_selector =
         {HFD_STRUCT(HFD_META "LabelSelector", selector_fields), .atomic = true,
          .description = "Selects objects by their labels. An empty selector selects all."};
 
+/* observedGeneration is no pointer in Go, so an absent one and 0 are equal; generations begin at 1.
+ * message is required, but may be empty. */
 static const struct hfd_schema_field condition_fields[] = {
         {"lastTransitionTime", &hfd_schema_time, "When the status last changed.", .protobuf_tag = 4,
          .flags = HFD_FIELD_REQUIRED},
@@ -317,6 +344,8 @@ const struct hfd_schema hfd_schema_condition = {HFD_STRUCT(HFD_META "Condition",
 
 /* ---- DeleteOptions ---- */
 
+/* Pointers: a precondition that is absent does not count, but an empty text is a value that no
+ * object has. */
 static const struct hfd_schema_field precondition_fields[] = {
         {"resourceVersion", &hfd_schema_text, "The version that the object must have.",
          .protobuf_tag = 2, .flags = HFD_FIELD_POINTER},
@@ -327,6 +356,8 @@ const struct hfd_schema hfd_schema_preconditions =
         {HFD_STRUCT(HFD_META "Preconditions", precondition_fields),
          .description = "What must hold, or the delete is refused."};
 
+/* gracePeriodSeconds is a pointer, because 0 means at once, and an absent one means the default of
+ * the kind. orphanDependents is still read, for clients that are older than propagationPolicy. */
 static const struct hfd_schema_field delete_options_fields[] = {
         HFD_FIELD_API_VERSION,
         {"dryRun", &hfd_schema_list_of_texts, "All: nothing is deleted.", .protobuf_tag = 5},

@@ -80,8 +80,11 @@ static const char *kind_name(const struct hf__json *value) {
         return hf__json_integer(value, &number) ? "int64" : "float64";
 }
 
-/* The message for a value in a map that is not converted to the Go type of its field: numbers have
- * one if their field is another number, and a whole number if its field is a text. */
+/*
+ * The message for a value of a patched object. Kubernetes converts these from Go's maps, and the
+ * converter's message depends on both types. "cannot convert" is for types that Go itself can
+ * convert to each other: two types of numbers, and a whole number to a text.
+ */
 static void put_not_converted(struct hf__strbuf *out, const struct hfd_schema *schema,
                               const struct hf__json *value) {
         static const char *const containers[] = {[HFD_SCHEMA_STRUCT] = "struct from:",
@@ -125,7 +128,8 @@ static void put_not_decoded(struct hf__strbuf *out, const struct hfd_schema *sch
         hf__strbuf_printf(out, " of type %s", type);
 }
 
-/* Writes the message for a value of the wrong type. HF_E_INVALID or -ENOMEM. */
+/* Writes the message for a value of the wrong type. Kubernetes decodes an IntOrString from JSON
+ * even in the result of a patch. HF_E_INVALID or -ENOMEM. */
 static int wrong_type(struct decoder *d, const struct hfd_schema *schema,
                       const struct hf__json *value, const struct hfd_place *place) {
         struct hf__strbuf text = {0};
@@ -270,9 +274,9 @@ static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
 
 /* ---- containers ---- */
 
-/* Whether a decoded member of a STRUCT counts as absent. */
-static bool is_nothing(const struct decoder *d, const struct hfd_schema_field *field,
-                       const struct hf__json *member) {
+/* Whether a decoded member of a STRUCT is an empty list or map that counts as absent. */
+static bool counts_as_absent(const struct decoder *d, const struct hfd_schema_field *field,
+                             const struct hf__json *member) {
         enum hfd_schema_type type = field->schema->type;
 
         return !d->keeps_empty && field->protobuf_tag != 0 &&
@@ -300,14 +304,14 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                         continue;
                 }
                 r = decode_member(d, field->schema, object, m, &member);
-                if (r == 0 && is_nothing(d, field, m))
+                if (r == 0 && counts_as_absent(d, field, m))
                         hf__json_free(hf__json_detach(object, m));
         }
         return r;
 }
 
-/* What Go's decoder makes of null in a map or a list: the zero value, which is null for maps, lists
- * and times. NULL = out of memory. */
+/* The value that Go's decoder stores for a null in a map or a list: the zero of its type, which is
+ * null for maps, lists and times. NULL = out of memory. */
 static struct hf__json *make_zero(const struct hfd_schema *schema) {
         static const char *const zeros[] = {
                 [HFD_SCHEMA_STRUCT] = "{}",      [HFD_SCHEMA_TEXT] = "\"\"",
@@ -384,7 +388,8 @@ static int decode_either(struct decoder *d, const struct hfd_schema *schema,
         return HF_E_INVALID;
 }
 
-/* Decodes a member of an object or an array. It may be replaced in container, or removed. */
+/* Decodes a member of an object or an array. The container is needed because the member may have to
+ * be replaced in it, or removed. */
 static int decode_member(struct decoder *d, const struct hfd_schema *schema,
                          struct hf__json *container, struct hf__json *member,
                          const struct hfd_place *place) {

@@ -30,10 +30,11 @@
  */
 int hfd_schema_decode(const struct hfd_schema *schema, struct hf__json *object,
                       struct hfd_strict *strict, char *reason, size_t max_reason);
-/* The same for the configuration of an apply, which keeps empty lists and maps: whoever applies one
- * owns it. */
+/* The same for the configuration of an apply, which keeps empty lists and maps: the manager that
+ * applies an empty one owns it. */
 int hfd_schema_decode_config(const struct hfd_schema *schema, struct hf__json *config,
                              struct hfd_strict *strict, char *reason, size_t max_reason);
-/* The same for the result of a strategic merge patch, whose messages are others. */
+/* The same for the result of a strategic merge patch. Kubernetes converts it without JSON, so the
+ * messages are different ones. */
 int hfd_schema_decode_patched(const struct hfd_schema *schema, struct hf__json *object,
                               struct hfd_strict *strict, char *reason, size_t max_reason);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks two values and their schema together.
+ * Compares two values as Kubernetes' Semantic.DeepEqual does, in a walk through both values and
+ * their schema. A write that changes nothing must not change the object's version, although the
+ * client may have sent the object in other words; this comparison decides.
  *
  * Invariant: the time is in proportion to the values, though a client chooses them. A STRUCT is
  * searched only for fields of its schema, and a map by an index.
@@ -59,7 +61,7 @@ static bool structs_equal(const struct hfd_schema *schema, const struct hf__json
                 }
                 y = in_order ? hf__json_next(y) : y;
         }
-        /* What is before y has been compared. */
+        /* The loop has compared the members before y. */
         for (; y; y = hf__json_next(y)) {
                 const struct hfd_schema_field *field = hfd_schema_field(schema, hf__json_key(y));
                 if (field && !hf__json_get(a, field->name) &&
@@ -100,7 +102,8 @@ static bool json_equal(const struct hf__json *a, const struct hf__json *b, int *
         return equal;
 }
 
-/* *r becomes an error, or stays 0; with an error the result is false. */
+/* a, b: NULL = absent. pointer: Go holds the value through a pointer, so absent differs from zero.
+ * *r becomes an error, or stays 0; with an error the result is false. */
 static bool values_equal(const struct hfd_schema *schema, bool pointer, const struct hf__json *a,
                          const struct hf__json *b, int *r) {
         enum hfd_schema_type type = schema->type;

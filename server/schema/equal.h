@@ -19,8 +19,8 @@
 
 struct hf__json;
 
-/* a and b are values with this schema that no pointer leads to. 0, or -ENOMEM with the result
- * false. */
+/* a and b are values with this schema; as for a field without HFD_FIELD_POINTER, absent equals
+ * zero. 0, or -ENOMEM with the result false. */
 int hfd_schema_are_equal(const struct hfd_schema *schema, const struct hf__json *a,
                          const struct hf__json *b, bool *ret_equal);
 /* The same for the member `name` of both a and b. schema: a STRUCT; a member that it does not have

@@ -12,8 +12,8 @@
 
 #define KEY_MAX 120 /* bytes of a key that are shown */
 
-/* Replaces what is not printable ASCII, because a newline would begin another header. Replaces
- * quotes and backslashes too, because the path is printed within quotes. */
+/* Replaces all characters but printable ASCII, because a newline would begin another header.
+ * Replaces quotes and backslashes too, because the path is printed within quotes. */
 static void put_key(struct hf__strbuf *out, const char *key) {
         for (size_t i = 0; key[i] && i < KEY_MAX; i++) {
                 bool plain = key[i] >= ' ' && key[i] <= '~' && key[i] != '"' && key[i] != '\\';

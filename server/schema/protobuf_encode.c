@@ -27,11 +27,12 @@
 #include "base/strbuf.h"
 #include "base/time_format.h"
 
-#define VARINT_MAX    10
+#define VARINT_MAX    10 /* bytes of 64 bits, seven in a byte */
 #define USEC_PER_SEC  INT64_C(1000000)
 #define ZERO_TIME     (-INT64_C(62135596800)) /* 0001-01-01T00:00:00Z */
 #define NSEC_PER_USEC 1000
 
+/* The wire types, which are in the low three bits of the number that precedes a field. */
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2 };
 
 /* ---- the wire format ---- */
@@ -83,7 +84,7 @@ void hfd_protobuf_wrap(struct hf__strbuf *s, unsigned number, size_t start) {
         size_t n_head = write_varint(number << 3 | LENGTH_DELIMITED, head);
 
         n_head += write_varint(n, head + n_head);
-        hf__strbuf_add(s, head, n_head); /* makes room */
+        hf__strbuf_add(s, head, n_head); /* only makes room; the next two calls put it in place */
         if (s->error != 0)
                 return;
         memmove(s->data + start + n_head, s->data + start, n);

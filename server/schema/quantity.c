@@ -78,7 +78,10 @@ static void set_maximum(struct hfd_quantity *quantity) {
         quantity->nano = 0;
 }
 
-/* Sets whole and nano to the digits, rounded away from zero, or to the maximum. */
+/*
+ * Sets whole and nano to the digits, rounded away from zero, or to the maximum. Kubernetes rounds
+ * in this direction too: a request for resources must never become a smaller one.
+ */
 static void set_value(struct hfd_quantity *quantity, const struct digits *digits) {
         uint64_t whole = 0;
         uint32_t nano = 0;
@@ -117,7 +120,7 @@ static bool parse_exponent(const char *text, int *ret_exponent) {
 
         if (!*text || !text[strcspn(text, DIGITS)])
                 return false;
-        value = strtol(text, &end, 10);
+        value = strtol(text, &end, 10); /* a number out of range becomes LONG_MAX or LONG_MIN */
         if (*end)
                 return false;
         if (value > EXPONENT_MAX)
@@ -282,6 +285,8 @@ bool hfd_quantity_is_zero(const struct hfd_quantity *quantity) {
         return quantity->whole == 0 && quantity->nano == 0;
 }
 
+/* As in Kubernetes: a sum begins as a decimal 0, and the first quantity in it that is not zero
+ * decides how the sum is written. */
 static void take_form(struct hfd_quantity *a, const struct hfd_quantity *b) {
         if (hfd_quantity_is_zero(a) && !hfd_quantity_is_zero(b))
                 a->form = b->form;
@@ -336,7 +341,7 @@ void hfd_quantity_round_to_thousandths(struct hfd_quantity *quantity) {
 }
 
 bool hfd_quantity_is_whole(const struct hfd_quantity *quantity) {
-        /* More than 999 thousandths are rounded to the next whole number. */
+        /* Rounding to thousandths carries more than 999 of them to the next whole number. */
         return quantity->nano == 0 || quantity->nano > NANO - NANO / 1000;
 }
 

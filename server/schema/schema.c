@@ -2,7 +2,8 @@
 /*
  * Lookups in schemas, and the schemas of scalars.
  *
- * Invariant: the fields of a STRUCT are sorted by name. A unit test checks all static tables.
+ * Invariant: the fields of a STRUCT are sorted by name, or bisection would not find some of them
+ * and the decoder would drop them as unknown. A unit test checks all static tables.
  */
 #include "server/schema/schema.h"
 
@@ -57,6 +58,8 @@ const struct hfd_schema_field *hfd_schema_field(const struct hfd_schema *schema,
         return NULL;
 }
 
+/* Only the decoder of protobuf calls this, once for each field on the wire. A struct has a few
+ * dozen fields at most, so an index by number would cost each table more than it saves. */
 const struct hfd_schema_field *hfd_schema_field_by_tag(const struct hfd_schema *schema,
                                                        unsigned embedded_tag, unsigned tag) {
         assert(schema->type == HFD_SCHEMA_STRUCT);
@@ -74,6 +77,8 @@ bool hfd_schema_embeds(const struct hfd_schema *schema, unsigned outer, unsigned
         for (size_t i = 0; i < schema->n_fields; i++) {
                 unsigned embedded = schema->fields[i].embedded_tag;
 
+                /* The low digit is the outermost message (HFD_EMBEDDED_IN), so for outer 0 it
+                 * alone counts: the message may have no fields but those of its inner messages. */
                 if (outer == 0 ? embedded % HFD_EMBEDDED_MAX == tag
                                : embedded == HFD_EMBEDDED_IN(outer, tag))
                         return true;

@@ -30,8 +30,7 @@ enum hfd_schema_type {
         HFD_SCHEMA_MICRO_TIME,    /* the same with exactly six digits after the point */
         HFD_SCHEMA_INT_OR_STRING, /* a whole number or a string */
         HFD_SCHEMA_QUANTITY, /* a string such as "100m" (quantity.h); clients may send a number */
-        HFD_SCHEMA_EITHER /* an object with the schema `items`, or a value with the schema `other`
-                           */
+        HFD_SCHEMA_EITHER    /* an object with the schema `items`, or a value of the type `other` */
 };
 
 /* How server-side apply identifies the elements of a list (x-kubernetes-list-type). */

@@ -2,7 +2,8 @@
 /*
  * Reports unknown and duplicate fields, and removes the duplicate ones.
  *
- * Invariant: of several members with the same key the last one stays, as in Go's decoder.
+ * Invariants: of several members with the same key the last one stays, as in Go's decoder. What a
+ * report costs has a limit (REPORT_MAX), because a small body can name many long paths.
  *
  * Nearly no body has duplicate fields, so the first pass only finds out whether there are some. The
  * second pass reports them in the order of the body, and the third one removes them.
@@ -18,7 +19,8 @@
 #include "server/schema/place.h"
 #include "server/schema/schema.h"
 
-/* Bytes of all mistakes that a report may make, also of those that repeat others. */
+/* Bytes of all lines that a report may write, also of lines that it takes back because they repeat
+ * others. */
 #define REPORT_MAX ((size_t)4 << 20)
 
 struct hfd_strict_mark hfd_strict_mark(const struct hfd_strict *strict) {
@@ -59,7 +61,7 @@ struct report {
 static int report_value(struct report *report, const struct hfd_schema *schema,
                         const struct hf__json *json, const struct hfd_place *place);
 
-/* Finds the lines that are there before the report begins. */
+/* Finds the lines that the caller has added before the report begins. */
 static void find_lines(struct report *report) {
         const struct hf__strbuf *lines = &report->strict->lines;
 
@@ -70,9 +72,8 @@ static void find_lines(struct report *report) {
         }
 }
 
-/* Whether the line, which is the last one, repeats an earlier one. Only lines of its
- * length are compared: an attacker's other lines may be long, and repeat a short one without end.
- */
+/* Whether the last line repeats an earlier one. Only lines of the same length are compared. So a
+ * comparison costs at most the bytes of the last line, and REPORT_MAX limits these. */
 static bool repeats_line(const struct report *report, struct line last) {
         const char *data = report->strict->lines.data;
 
@@ -83,8 +84,8 @@ static bool repeats_line(const struct report *report, struct line last) {
         return false;
 }
 
-/* Adds a mistake, unless it was added before: an object that occurs twice has its mistakes twice.
- */
+/* Adds a mistake, unless it was added before: if a key occurs twice, both of its values may have a
+ * mistake at the same path. */
 static void add_once(struct report *report, const char *problem, const struct hfd_place *place) {
         struct hfd_strict *strict = report->strict;
         const struct hfd_strict_mark before = hfd_strict_mark(strict);
@@ -139,8 +140,9 @@ static int report_members(struct report *report, const struct hfd_schema *schema
         return r;
 }
 
-/* schema NULL = the value has none, so every field is known. Go has code of its own for values of
- * the other types, which reports nothing. The recursion is as deep as the value is nested. */
+/* schema NULL = the value has none, so every field is known. For values of types other than STRUCT,
+ * MAP and LIST Go has decoders that report nothing. The recursion is as deep as the value is
+ * nested. */
 static int report_value(struct report *report, const struct hfd_schema *schema,
                         const struct hf__json *json, const struct hfd_place *place) {
         bool in_object =

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the fields that Go's type of a kind has when nothing was set.
+ * Makes the object that Go writes for a kind if nothing was set. Go's encoder leaves out the zero
+ * of a field with omitempty. Required fields do not have it, and for structs it has no effect.
  *
- * Invariant: Go's structs without a pointer cannot contain themselves. A table that says otherwise
- * is wrong; the walk ends at DEPTH_MAX all the same.
+ * Invariant: Go's structs without a pointer cannot contain themselves. A table in which one does
+ * would be a mistake, so the walk ends at DEPTH_MAX instead of never.
  */
 #include "server/schema/zero.h"
 
@@ -37,7 +38,9 @@ static int make_zero(const struct hfd_schema *schema, unsigned depth, struct hf_
         return r;
 }
 
-/* Adds the zero of a scalar, if the type is one that a client can also send. */
+/* Adds the zero of a scalar. BYTES and times have null as their zero in Go, and null counts as
+ * absent. Fields of the other types are not required, apart from a probe's port, which is behind a
+ * pointer. */
 static int add_scalar(struct hf__json *object, const struct hfd_schema_field *field) {
         switch (field->schema->type) {
         case HFD_SCHEMA_TEXT: return hf__json_add_string(object, field->name, "");

@@ -2,8 +2,10 @@
 /*
  * Steps of paths: order, parsing and printing.
  *
- * Invariant: the order is total, also between values of different types, because sets are sorted
- * and clients can send any value. Integers and doubles are sorted as numbers.
+ * Invariants: the order is total, also between values of different types, because sets are sorted
+ * and clients can send any value. Integers and doubles are sorted as numbers. A step that is
+ * printed and parsed again equals itself; otherwise a manager would lose the field with the next
+ * write.
  */
 #include "server/apply/sets/step.h"
 
@@ -42,6 +44,8 @@ static int compare_scalars(const struct hfd_scalar *a, const struct hfd_scalar *
         return a->type == HFD_SCALAR_BOOLEAN ? a->boolean - b->boolean : 0;
 }
 
+/* Both have their keys sorted by name. Elements of one list may have different keys, if a key is
+ * optional; the step whose keys are the beginning of the other's comes first, as in Kubernetes. */
 static int compare_keys(const struct hfd_step *a, const struct hfd_step *b) {
         for (unsigned i = 0; i < a->n_keys && i < b->n_keys; i++) {
                 int order = strcmp(a->keys[i].name, b->keys[i].name);
@@ -106,6 +110,8 @@ static int order_of_names(const void *a, const void *b) {
         return strcmp(x->name, y->name);
 }
 
+/* A client may send the keys in any order, and twice. Sorted, equal steps have equal keys; a key
+ * that occurs twice has no one value, so the step is malformed. */
 static int parse_keys(struct hf__arena *scratch, const struct hf__json *json,
                       struct hfd_step *ret_step) {
         size_t n = hf__json_count(json), i = 0;
@@ -142,7 +148,8 @@ static int parse_value(struct hf__arena *scratch, const struct hf__json *json,
         return copy_scalar(scratch, json, value);
 }
 
-/* Parses an index, a JSON number that is an int64_t. */
+/* Parses an index, a JSON number that is an int64_t. No list of Holdfast has steps of this kind,
+ * but sets that other programs have written are kept as they are. */
 static int parse_index(const char *text, struct hfd_step *ret_step) {
         struct hf__json *json = NULL;
         int64_t index;
@@ -163,7 +170,7 @@ int hfd_step_parse(struct hf__arena *scratch, const char *text, struct hfd_step 
 
         if (!text[0] || text[1] != ':')
                 return HF_E_INVALID;
-        if (text[0] == 'f') {
+        if (text[0] == 'f') { /* any text is a name, also an empty one */
                 *ret_step = (struct hfd_step){.kind = HFD_STEP_FIELD, .name = text + 2};
                 return 0;
         }
@@ -202,6 +209,7 @@ static void put_scalar(const struct hfd_scalar *scalar, struct hf__strbuf *out) 
         }
 }
 
+/* The order by name is also that of Kubernetes, so both write the same text for a step. */
 static void put_keys(const struct hfd_step *step, struct hf__strbuf *out) {
         hf__strbuf_puts(out, "k:{");
         for (unsigned i = 0; i < step->n_keys; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What admission gets to know about a request: its attributes and its options.
+ * Makes the attributes and the options of a request, in which admission sees it, and decides
+ * whether admission is asked at all.
  *
  * Invariants: a client's request always has a requester, so it is never taken for one of the
  * server's own. Until the configuration of admission is known, no write of a client is accepted: a

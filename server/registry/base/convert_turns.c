@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lets a limited number of watches call conversion webhooks at a time; the others wait for their
- * turn. Invariant: a turn waits only while its kind, or all kinds together, have reached their
- * limit. Each leave frees one place, so at most one waiting turn can begin then.
+ * turn.
+ *
+ * Invariant: a turn waits only while its kind, or all kinds together, have reached their limit.
+ * Each leave frees one place, so at most one waiting turn can begin then. Otherwise a turn could
+ * wait although no call is under way, and nobody would ever begin it.
  */
 #include "server/registry/base/convert_turns.h"
 
@@ -66,6 +69,7 @@ enum hfd_convert_enter hfd_convert_turns_enter(struct hfd_convert_turns *turns,
         return result;
 }
 
+/* The flag stays for a job that another thread is about to enter: that thread gets CANCELED. */
 bool hfd_convert_turns_cancel(struct hfd_convert_turns *turns, struct hfd_convert_turn *turn) {
         pthread_mutex_lock(&turns->mu);
         bool waited = turn->link != NULL;
@@ -82,6 +86,7 @@ struct hfd_convert_turn *hfd_convert_turns_leave(struct hfd_convert_turns *turns
         assert(turns->n > 0 && kind->n_watch_conversions > 0);
         turns->n--;
         kind->n_watch_conversions--;
+        /* A kind at its limit, whose webhook may hang, must not stop the kinds behind it. */
         struct hfd_convert_turn *turn = turns->first;
         while (turn && !has_room_locked(turns, turn->kind))
                 turn = turn->next;

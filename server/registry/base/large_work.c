@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds the large writes that wait for the pool.
+ * Submits large writes to the pool, and bounds those that wait for it.
  *
  * Invariant: the number of new writes that wait is bounded, also for clients that send a write and
  * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs

@@ -426,7 +426,7 @@ static const char *kind_of_options(enum hfd_verb verb) {
         return verb == HFD_PATCH ? "PatchOptions" : "DeleteOptions";
 }
 
-/* Takes over what the query says about a write. False: response is filled. */
+/* Takes over the options of a write from the query. False: response is filled. */
 static bool take_write_options(struct hfd_request *request,
                                const struct hfd_write_options *write_options,
                                struct hfd_response *response) {

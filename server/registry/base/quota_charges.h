@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The quotas of a namespace, in the versions on which a write is based, and what each decides
- * about it. Thread: one at a time, that of the write.
+ * The quotas of a namespace, in the versions on which a write is based, with the decision of each
+ * quota about the write. Thread: one at a time, that of the write.
  */
 #include "base/strbuf.h"
 #include "server/cacher/cacher.h"

@@ -5,7 +5,7 @@
  *
  * Invariants: the deadlines of a queue never decrease from its holder to its end, so no turn waits
  * beyond its own deadline. Only the holder of a queue is in the list, and only its `last` and
- * `other` are valid; whoever leaves hands both on to the next turn.
+ * `other` are valid; a holder that leaves hands both on to the next turn.
  */
 #include "server/registry/base/quota_turns.h"
 

@@ -28,6 +28,7 @@ static struct hfd_shared_conversion **bucket_of(struct hfd_shared_table *table,
         return &table->buckets[((uintptr_t)source >> 6) * UINT64_C(0x9E3779B97F4A7C15) >> 56];
 }
 
+/* A conversion without references is in no bucket any more, so `next` links the garbage. */
 void hfd_shared_unref_locked(struct hfd_shared_conversion *c,
                              struct hfd_shared_conversion **garbage) {
         assert(c->refs > 0);
@@ -53,6 +54,7 @@ void hfd_shared_free_garbage(struct hfd_shared_conversion *garbage) {
         }
 }
 
+/* Jobs that still use the conversion keep it alive; only new ones do not find it any more. */
 void hfd_shared_drop_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_shared_conversion **garbage) {
         struct hfd_shared_conversion **link = bucket_of(table, c->source);
@@ -78,6 +80,7 @@ void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_co
         hf__mutex_assert_held(&table->mu);
         assert(!c->result); /* it is not in the list by age */
         c->result = result;
+        /* The source counts too: the table may be all that still keeps this old state. */
         c->bytes = hfd_object_memory(result) + hfd_object_memory(c->source);
         c->older = table->newest;
         *(table->newest ? &table->newest->newer : &table->oldest) = c;
@@ -102,6 +105,7 @@ static void drop_all_locked(struct hfd_shared_table *table,
                 hfd_shared_drop_locked(table, table->oldest, garbage);
 }
 
+/* Without watches nobody is likely to need the same states again before they are outdated. */
 void hfd_shared_table_leave(struct hfd_shared_table *table) {
         struct hfd_shared_conversion *garbage = NULL;
 

@@ -84,9 +84,9 @@ struct hfd_shared_conversion *hfd_shared_find_locked(struct hfd_shared_table *ta
 struct hfd_shared_conversion *hfd_shared_add_locked(struct hfd_shared_table *table,
                                                     struct hfd_object *source,
                                                     const struct hfd_resource *row);
-/* Sets the result of a conversion; the caller sets done. Consumes the reference to result. Drops
- * older conversions beyond the bounds, and also c if it is too large by itself: whoever uses c
- * afterwards needs a reference of its own. */
+/* Sets the result of a conversion; the caller has set done. Consumes the reference to result. Drops
+ * older conversions beyond the bounds, and also c if it is too large by itself: a caller that uses
+ * c afterwards needs a reference of its own. */
 void hfd_shared_keep_locked(struct hfd_shared_table *table, struct hfd_shared_conversion *c,
                             struct hfd_object *result, struct hfd_shared_conversion **garbage);
 /* Removes a conversion from the table. */

@@ -28,8 +28,8 @@ struct hfd_write_options {
         bool is_apply; /* set by the caller: a server-side apply */
 };
 
-/* Takes over the parameter if it is one of these options, and returns whether it is. value: "" if
- * it has none; borrowed. */
+/* Takes over the parameter if it is one of these options. False: it is another parameter. value: ""
+ * if it has none; borrowed. */
 bool hfd_write_options_note(struct hfd_write_options *options, const char *name, const char *value);
 /*
  * Checks the options. kind: "CreateOptions", "UpdateOptions", "PatchOptions" or "DeleteOptions",

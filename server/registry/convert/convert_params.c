@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts the params of a policy by the webhook of their kind. Invariant: done may free the
- * request, so nothing that the request owns is used after it. */
+/*
+ * Converts the params of a policy by the webhook of their kind. Conversions that the table of
+ * shared conversions knows are taken from it; the others are made, and added to it.
+ *
+ * Invariant: done may free the request, so nothing that the request owns is used after done was
+ * called. That includes the array of sources.
+ */
 #include "server/registry/convert/convert_params.h"
 
 #include <stdlib.h>
@@ -19,6 +24,7 @@ static void on_converted(void *ctx, const struct hfd_response *failure) {
         struct work *work = ctx;
         const struct hfd_convert_params *convert = &work->convert;
 
+        /* A source that needed no conversion is still in its place. */
         for (size_t i = 0; !failure && i < convert->n; i++)
                 if (work->objects[i] != convert->sources[i])
                         hfd_shared_remember(&work->registry->shared, convert->sources[i],

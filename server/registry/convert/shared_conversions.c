@@ -3,12 +3,13 @@
  * Converts the events of watches, each object once for all watches. A job is the conversion of one
  * batch of a watch:
  *
- *      claim -> call the webhook for what nobody has claimed -> publish -> wait for what others
- *        ^                                                                  have claimed -> end
- *        +--- (one of them has ended without an attempt) ---------------------+
+ *      claim -> call the webhook -> publish -> wait for the conversions of other jobs -> end
+ *        ^                                          |
+ *        +--- (one of these has ended without an attempt)
  *
- * Invariant: a job first publishes what it has claimed and only then waits, so that no two jobs
- * wait for each other.
+ * A job claims each conversion that no other job has claimed, calls the webhook for these, and
+ * publishes the results in the table. Invariant: a job publishes its own conversions before it
+ * waits for those of others, so that no two jobs wait for each other.
  */
 #include "server/registry/convert/shared_conversions.h"
 
@@ -100,7 +101,7 @@ static void end_no_memory(struct hfd_shared_job *job) {
 
 /* Finds or claims a conversion for each object that needs one and has none. False: out of memory;
  * the caller must publish a failure of the conversions that are claimed. */
-static bool claim_job(struct hfd_shared_job *job) {
+static bool claim_conversions(struct hfd_shared_job *job) {
         struct hfd_shared_table *shared = shared_of(job);
         bool good = true;
 
@@ -190,7 +191,7 @@ static enum hfd_work_result run_woken(struct hfd_work_task *task) {
 }
 
 /* Continues jobs on the pool: there may be as many as watches, and each delivers its events. */
-static void wake_job(struct hfd_shared_job *woken) {
+static void wake_jobs(struct hfd_shared_job *woken) {
         while (woken) {
                 struct hfd_shared_job *job = woken;
                 woken = job->next_waiter;
@@ -201,7 +202,7 @@ static void wake_job(struct hfd_shared_job *woken) {
 }
 
 /* Ends the conversions that the job has claimed. failure NULL: job->mine are the results. */
-static void publish_job(struct hfd_shared_job *job, const struct hfd_response *failure) {
+static void publish_conversions(struct hfd_shared_job *job, const struct hfd_response *failure) {
         struct hfd_shared_table *shared = shared_of(job);
         struct hfd_shared_conversion *garbage = NULL;
         struct hfd_shared_job *woken = NULL;
@@ -223,13 +224,13 @@ static void publish_job(struct hfd_shared_job *job, const struct hfd_response *f
                 hfd_object_unref(job->mine[i]);
         job->n_mine = 0;
         hfd_shared_free_garbage(garbage);
-        wake_job(woken);
+        wake_jobs(woken);
 }
 
 static void on_mine(void *ctx, const struct hfd_response *failure) {
         struct hfd_shared_job *job = ctx;
 
-        publish_job(job, failure);
+        publish_conversions(job, failure);
         if (failure)
                 end_job(job, failure);
         else
@@ -251,7 +252,7 @@ static bool call_mine(struct hfd_shared_job *job) {
                 return true;
         if (!hfd_convert_start(job->registry, &convert))
                 return false;
-        publish_job(job, NULL);
+        publish_conversions(job, NULL);
         return true;
 }
 
@@ -260,9 +261,9 @@ static bool call_mine(struct hfd_shared_job *job) {
 enum outcome { DONE, WAITS, AGAIN, FAILED, CANCELED };
 
 /* Decides the job's next step if this conversion has no result. */
-static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *place,
-                                   struct hfd_response **ret_failure,
-                                   struct hfd_shared_conversion **garbage) {
+static enum outcome next_step_locked(struct hfd_shared_job *job, struct place *place,
+                                     struct hfd_response **ret_failure,
+                                     struct hfd_shared_conversion **garbage) {
         struct hfd_shared_conversion *c = place->conversion;
 
         hf__mutex_assert_held(&job->registry->shared.mu);
@@ -282,7 +283,7 @@ static enum outcome look_at_locked(struct hfd_shared_job *job, struct place *pla
 
 /* Decides the job's next step. FAILED: *ret_failure is a copy of the failure; NULL = out of memory.
  */
-static enum outcome look_at_job(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
+static enum outcome next_step(struct hfd_shared_job *job, struct hfd_response **ret_failure) {
         struct hfd_shared_table *shared = shared_of(job);
         struct hfd_shared_conversion *garbage = NULL;
         enum outcome outcome = DONE;
@@ -292,7 +293,7 @@ static enum outcome look_at_job(struct hfd_shared_job *job, struct hfd_response 
                 outcome = CANCELED;
         for (size_t i = 0; i < job->convert.n && outcome == DONE; i++)
                 if (job->places[i].conversion && !job->places[i].conversion->result)
-                        outcome = look_at_locked(job, &job->places[i], ret_failure, &garbage);
+                        outcome = next_step_locked(job, &job->places[i], ret_failure, &garbage);
         pthread_mutex_unlock(&shared->mu);
         hfd_shared_free_garbage(garbage);
         return outcome;
@@ -314,16 +315,16 @@ static void continue_job(struct hfd_shared_job *job) {
         enum outcome outcome = AGAIN;
 
         while (outcome == AGAIN) {
-                if (!claim_job(job)) {
+                if (!claim_conversions(job)) {
                         hfd_response_no_memory(&no_memory);
-                        publish_job(job, &no_memory);
+                        publish_conversions(job, &no_memory);
                         hfd_response_done(&no_memory);
                         end_no_memory(job);
                         return;
                 }
                 if (!call_mine(job))
                         return;
-                outcome = look_at_job(job, &failure);
+                outcome = next_step(job, &failure);
         }
         if (outcome == DONE)
                 end_job(job, NULL);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints and parses continue tokens. A client may send anything as a token, so the parser checks
- * it: the path that it returns never leaves the resource.
+ * Prints and parses continue tokens.
+ *
+ * Invariant: the path that the parser returns never leaves the resource, although a client may send
+ * anything as a token. Otherwise a user could read the keys of a kind that the user may not list.
  */
 #include "server/registry/list/continue_token.h"
 

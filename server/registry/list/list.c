@@ -40,6 +40,7 @@
 #include "server/registry/list/stored_page.h"
 #include "server/resources/forms/conversion.h"
 
+/* Bytes of a response that is made at once; a list_body needs no limit. */
 #define LIST_MAX_BYTES (512u << 20)
 /* Bytes of the stored objects of a list that a webhook converts. */
 #define CONVERTED_MAX_BYTES ((size_t)64 << 20)

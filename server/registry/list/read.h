@@ -58,7 +58,7 @@ struct hfd_read *hfd_read_new(struct hfd_registry *registry, struct hfd_request 
                               size_t n_ranges, void (*ready)(struct hfd_consistent_read *wait));
 /* Calls ready when the cacher has the state that the options require, or the wait has failed. */
 void hfd_read_start(struct hfd_read *read);
-/* For `ready`: goes on with the cacher or the store, whichever the outcome of the wait allows, or
+/* For `ready`: goes on with the cacher if it has the required state, otherwise with the store, or
  * finishes the read with an error. */
 void hfd_read_continue(struct hfd_read *read, void (*from_cacher)(struct hfd_read *read),
                        void (*from_store)(struct hfd_read *read));

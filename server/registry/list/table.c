@@ -29,7 +29,7 @@
 #include "server/resources/forms/conversion.h"
 
 #define TABLE_MAX_BYTES (512u << 20) /* of a whole list; a larger one is refused */
-/* What an event of a watch has in place of the columns; hfd_table_with_columns searches for it. */
+/* In place of the columns in an event of a watch; hfd_table_with_columns searches for it. */
 #define NO_COLUMNS "\"columnDefinitions\":null"
 
 /* ---- cells ---- */
@@ -199,7 +199,7 @@ static void put_dangling(struct hf__strbuf *s, const struct hf__json *object) {
 }
 
 /*
- * Appends what a quota uses of its limits: "configmaps: 3/5, pods: 0/10", sorted by name.
+ * Appends the usage and the limits of a quota: "configmaps: 3/5, pods: 0/10", sorted by name.
  * of_limits: only the names that begin with "limits."; false: only the others.
  */
 static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool of_limits) {
@@ -239,7 +239,7 @@ static void put_quota(struct hf__strbuf *s, const struct hf__json *object, bool 
  *      @integer-or-none:<path>     "<none>" if it is absent
  *      @dangling           whether the level of a FlowSchema is missing
  *      @labels:<path>      labels
- *      @quota:<part>       what a quota uses of its "limits", or of all others ("requests")
+ *      @quota:<part>       the usage of a quota: of "limits", or of all others ("requests")
  *      @certificate        the state of a certificate request: "Approved,Issued"
  *      @duration:<path>    a number of seconds as a duration; "<none>" if there is none
  *      @params:<what>      "kind": the kind of params of a policy; "ref": the params of a binding

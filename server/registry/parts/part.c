@@ -3,10 +3,10 @@
  * Common parts of subresources that have another kind: reading the body, and the requests to the
  * object.
  *
- * Invariants: a part is freed once, by hfd_part_finish, which is the last that touches it. So a
- * function that sends a request, or passes the part to the pool, returns at once: the part may have
- * ended already. The callback of a request does nothing that takes longer for a larger object: it
- * may be called on a thread that delivers the store's replies.
+ * Invariants: a part is freed once, by hfd_part_finish, which is the last function that touches it.
+ * So a function that sends a request, or passes the part to the pool, returns at once: the part may
+ * have ended already. The callback of a request does nothing that takes longer for a larger object:
+ * it may be called on a thread that delivers the store's replies.
  */
 #include "server/registry/parts/part.h"
 
@@ -27,6 +27,8 @@
 
 #define CONFLICTS_MAX 5 /* attempts that may fail by a conflict; as in Kubernetes */
 
+/* The part is freed before the outer request ends, because done may free the memory that the part
+ * borrows. The inner request's warnings are for the client of the outer one. */
 void hfd_part_finish(struct hfd_part *part, const struct hfd_response *response) {
         struct hfd_request *outer = part->outer;
 
@@ -166,7 +168,8 @@ struct hf__json *hfd_part_parse_got(struct hfd_part *part) {
 
 /* ---- admission ---- */
 
-/* Brings what a plug-in has made into the form of the schema. False: response is the failure. */
+/* Brings an object that a plug-in has changed into the form of the schema. False: response is the
+ * failure. */
 static bool settle_admission(struct hfd_admission *a, struct hfd_response *response) {
         const struct hfd_part *part = a->ctx;
         const struct hfd_resource *kind = part->outer->resource;
@@ -202,6 +205,8 @@ static void on_validated(struct hfd_admission *a, const struct hfd_response *ref
                 hfd_part_run(part, part->outer->n_body, part->admitted);
 }
 
+/* A task of its own: mutating plug-ins may have waited for a webhook, so this may be a thread that
+ * must not work for long. */
 static void validate_part(struct hfd_part *part) {
         part->on_pool = false; /* it may end on another thread */
         part->admission.done = on_validated;
@@ -211,7 +216,7 @@ static void validate_part(struct hfd_part *part) {
 static void on_mutated(struct hfd_admission *a, const struct hfd_response *refusal) {
         struct hfd_part *part = a->ctx;
 
-        *part->admitted_object = a->object;
+        *part->admitted_object = a->object; /* hfd_part_finish frees it, also after a refusal */
         if (refusal)
                 hfd_part_finish(part, refusal);
         else
@@ -299,7 +304,8 @@ static bool read_body(struct hfd_part *part, struct hfd_response *response) {
         return false;
 }
 
-/* Reads the body, and begins what the part does. */
+/* Reads the body, and begins the work of the subresource. Only a scale has other verbs than create,
+ * and reads the body of a patch itself. */
 static void begin_part(struct hfd_part *part) {
         const struct hfd_request *outer = part->outer;
         struct hfd_response response = {0};

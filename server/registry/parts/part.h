@@ -78,7 +78,7 @@ void hfd_part_finish_json(struct hfd_part *part, int code, struct hf__json *json
  */
 void hfd_part_admit(struct hfd_part *part, struct hf__json **object, const struct hf__json *old,
                     void (*admitted)(struct hfd_part *part));
-/* Whether a plug-in of admission wants to see what hfd_part_admit would ask about. */
+/* Whether a plug-in of admission wants the request, so that hfd_part_admit would ask it. */
 bool hfd_part_wants_admission(const struct hfd_part *part, const struct hf__json *old);
 /* Whether the object has changed between the get and the patch, and the patch may be tried again.
  * Counts how often. */

@@ -113,8 +113,9 @@ static int restore_object(struct hfd_write_admission *admission) {
         return r;
 }
 
-/* During admission the objects name their type, which clients may leave out, have a
- * resourceVersion, which is not stored, and no part of them is text. 0 or -ENOMEM. */
+/* Completes the objects for admission. They name their type, which clients may leave out. They have
+ * a resourceVersion, which is not stored. Their managedFields are parsed, because plug-ins read and
+ * compare all members. 0 or -ENOMEM. */
 static int complete_objects(struct hfd_write *w) {
         char revision[HF__U64_TEXT_MAX], version[HFD_API_VERSION_MAX];
         int r = hf__json_expand(w->old, "metadata.managedFields");
@@ -135,7 +136,7 @@ static int complete_objects(struct hfd_write *w) {
         return r;
 }
 
-/* Removes what complete_objects has added and the store must not get. */
+/* Removes the resourceVersions that complete_objects has added, because they are not stored. */
 static void hide_revision(struct hfd_write *w) {
         hf__json_remove(w->old, "metadata.resourceVersion");
         hf__json_remove(w->object, "metadata.resourceVersion");

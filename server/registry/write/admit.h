@@ -8,9 +8,9 @@
 #include "server/registry/write/write.h"
 
 /*
- * The next three functions ask one phase or both. True: no plug-in waits, and nothing was changed;
- * the caller goes on. False: resume(w) was or will be called, or the response was sent; the caller
- * must not touch w.
+ * mutate, validate and delete ask one phase or both. True: no plug-in waits, and nothing was
+ * changed; the caller goes on. False: resume(w) was or will be called, or the response was sent;
+ * the caller must not touch w.
  */
 /* The phase mutate. w->object already has its defaults and managedFields; plug-ins may change it,
  * except the metadata that the server sets. */

@@ -101,8 +101,8 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
         for (size_t i = 0; i < fence->n_leases; i++)
                 reads[(*n_reads)++] = fence->key[i];
         r = compare_epoch(w, epoch_key, &compares[*n_compares]);
-        if (r == 0 &&
-            w->epoch) { /* NULL: the cacher has not read the epoch yet, so it cannot be compared */
+        /* Without an epoch the cacher has not read it yet, so there is nothing to compare with. */
+        if (r == 0 && w->epoch) {
                 ++*n_compares;
                 reads[(*n_reads)++] = epoch_key;
         }

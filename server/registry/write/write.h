@@ -13,21 +13,21 @@
  *
  * The files, in the order of the steps:
  *
- *      steps/start.c         what needs no version of the object; the first attempt
+ *      steps/start.c         the checks that need no version of the object; the first attempt
  *      write.c               the loop, and reading the newest version from the store
  *      body.c, apply_body.c  parse the body, and convert it to the normal form of its kind
  *      steps/update.c        an attempt of a create, an update or a patch
- *      admit.c               asks admission, which may change or refuse what is written
+ *      admit.c               asks admission, which may change or refuse the object
  *      patches/              a patch or an apply:
  *        patch.c               applies a patch to the current object
  *        apply.c               server-side apply, and the owners of fields
- *        merge_parts.c         what the path of the request may change
+ *        merge_parts.c         the parts that a request to this path may change
  *      steps/delete.c        an attempt of a delete
- *      checks/               what a write must pass besides the rules of its kind:
+ *      checks/               the checks besides the rules of the kind:
  *        namespace.c           a create: whether its namespace accepts new objects
  *        custom.c              a custom resource: whether its definition is still there
- *        grant.c               a role or binding: whether its user may grant what it grants
- *        certificate.c         a certificate request: who asks, and who may approve or sign
+ *        grant.c               a role or binding: whether its user may grant these rights
+ *        certificate.c         a certificate request: its user, and the right to approve or sign
  *        param_access.c        an admission policy or a binding: whether its user may read its
  *                              params
  *        priority_default.c    a priority class: whether it may be the default
@@ -36,18 +36,19 @@
  *        pod_runtime.c         a pod: its runtime class
  *        taints.c              a new node: its taint; a pod: the tolerations it gets
  *        limit_ranges.c        a pod or a claim: the LimitRanges of its namespace
+ *        default_class.c       a new claim or Ingress that names no class: the default one
+ *        claim_resize.c        a claim that asks for more: whether its class lets it grow
  *      quota/                whether the quotas of the namespace allow the write
  *      fence.c               the compares of a fence, and the term record of a Lease
- *      convert.c             what the webhook of a custom resource converts: current before an
+ *      convert.c             the conversions by the webhook of a custom resource: current before an
  *                            attempt, the new object before the commit, the object of the response
  *      steps/commit.c        the transaction; a conflict leads back to the loop
  *      defer.c               passes a large write to the pool of threads
  *      quota_turn.c          the turns of writes that the same quotas count
  *      reply.c               the response, which ends the write
  *
- * The files of this folder are what every step uses. checks/, patches/ and quota/ use them, and
- * steps/ uses all of these. So the loop calls an attempt through the pointer that the start has
- * set.
+ * Every step uses the files of this folder. checks/, patches/ and quota/ use them too, and steps/
+ * uses all of these. So the loop calls an attempt through the pointer that the start has set.
  *
  * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
  * This costs nothing, but the version may be old. So an attempt must not refuse the request because
@@ -98,7 +99,7 @@ struct hfd_write {
         /* The continuations after the conversion of `current`, and after that of `stored`. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
-        /* Of the body. What a strict decoder would refuse in it, before a patch is applied. */
+        /* The mistakes that a strict decoder finds in the body, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
         bool unknown_reported; /* its unknown fields, together with its duplicate ones */
         bool accepts_config;   /* the body that is read is the configuration of an apply */

@@ -55,85 +55,150 @@ static bool describe_container(const struct hf__json *status, char *text, size_t
         return true;
 }
 
-/* Describes the first init container that has not ended well. False: there is none. */
-static bool describe_init(const struct hf__json *pod, char *text, size_t max) {
-        size_t n = hf__json_count(hf__json_path(pod, "spec.initContainers")), i = 0;
-        char why[120];
+/* How often containers were restarted, and when one of them last ended before that. */
+struct restarts {
+        int64_t n;
+        int64_t last_s; /* seconds since 1970; 0: unknown */
+};
 
+static void add_restarts(struct restarts *restarts, const struct hf__json *status) {
+        int64_t ended;
+
+        /* Nobody has checked a status, so the sum may be too large for its type. */
+        if (__builtin_add_overflow(restarts->n, number_of(status, "restartCount"), &restarts->n))
+                restarts->n = INT64_MAX;
+        if (hf__time_parse(text_of(status, "lastState.terminated.finishedAt"), &ended) == 0 &&
+            ended > restarts->last_s)
+                restarts->last_s = ended;
+}
+
+/* What the cells of a pod show, except for its gates. One walk over the containers gives all of
+ * it, so the cells agree with each other. */
+struct pod_summary {
+        char status[160];
+        size_t ready; /* containers */
+        struct restarts restarts;
+};
+
+/* A sidecar is an init container that goes on to run beside the containers. */
+static bool is_sidecar(const struct hf__json *init_container) {
+        return hf__json_has_text(init_container, "restartPolicy", "Always");
+}
+
+/*
+ * Looks at the init containers up to the first that still has to end well or, as a sidecar, to
+ * start. That one gives the status, and *ret_initializing is true if there is one. sidecars: only
+ * the restarts of these; summary->restarts: of all. 0 or -ENOMEM.
+ */
+static int summarize_init(const struct hf__json *pod, struct pod_summary *summary,
+                          struct restarts *sidecars, bool *ret_initializing) {
+        const struct hf__json *specs = hf__json_path(pod, "spec.initContainers");
+        struct hf__json_index by_name;
+        size_t i = 0;
+        char why[120];
+        int r = hf__json_index_init(&by_name, specs, "name");
+
+        *ret_initializing = false;
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(pod, "status.initContainerStatuses"));
-             m; m = hf__json_next(m), i++) {
+             m && r == 0 && !*ret_initializing; m = hf__json_next(m), i++) {
                 const struct hf__json *ended = hf__json_path(m, "state.terminated");
+                const struct hf__json_index_entry *spec =
+                        hf__json_index_find(&by_name, text_of(m, "name"));
+                bool sidecar = spec && is_sidecar(spec->item);
+
+                add_restarts(&summary->restarts, m);
+                if (sidecar)
+                        add_restarts(sidecars, m);
                 if (ended && number_of(ended, "exitCode") == 0)
                         continue;
-                if (describe_container(m, why, sizeof why) && strcmp(why, "PodInitializing") != 0)
-                        (void)snprintf(text, max, "Init:%s", why);
-                else
-                        (void)snprintf(text, max, "Init:%zu/%zu", i, n);
-                return true;
-        }
-        return false;
-}
-
-/* Later texts replace earlier ones: the phase, the gate of the scheduler, what an init container or
- * the last container says, the deletion. */
-static void put_status(struct hf__strbuf *out, const struct hf__json *pod) {
-        const char *phase = text_of(pod, "status.phase"), *reason = text_of(pod, "status.reason");
-        char text[160];
-        bool running = false;
-
-        (void)snprintf(text, sizeof text, "%s", *reason ? reason : phase);
-        if (hf__json_has_text(find_condition(pod, "PodScheduled"), "reason", "SchedulingGated"))
-                (void)snprintf(text, sizeof text, "SchedulingGated");
-        if (!describe_init(pod, text, sizeof text)) {
-                for (const struct hf__json *m =
-                             hf__json_first(hf__json_path(pod, "status.containerStatuses"));
-                     m; m = hf__json_next(m)) {
-                        running = running || (hf__json_path(m, "state.running") &&
-                                              hf__json_bool(m, "ready", false));
-                        (void)describe_container(m, text, sizeof text);
+                if (sidecar && hf__json_bool(m, "started", false)) {
+                        summary->ready += hf__json_bool(m, "ready", false);
+                        continue;
                 }
-                if (strcmp(text, "Completed") == 0 && running)
-                        (void)snprintf(text, sizeof text, "%s",
-                                       hf__json_has_text(find_condition(pod, "Ready"), "status",
-                                                         "True")
-                                               ? "Running"
-                                               : "NotReady");
+                *ret_initializing = true;
+                if (describe_container(m, why, sizeof why) && strcmp(why, "PodInitializing") != 0)
+                        (void)snprintf(summary->status, sizeof summary->status, "Init:%s", why);
+                else
+                        (void)snprintf(summary->status, sizeof summary->status, "Init:%zu/%zu", i,
+                                       hf__json_count(specs));
         }
-        if (hf__json_path(pod, "metadata.deletionTimestamp"))
-                (void)snprintf(text, sizeof text, "%s",
-                               strcmp(reason, "NodeLost") == 0 ? "Unknown" : "Terminating");
-        hf__strbuf_puts(out, text);
+        hf__json_index_done(&by_name);
+        return r;
 }
 
-static void put_ready(struct hf__strbuf *out, const struct hf__json *pod) {
-        size_t ready = 0;
-
-        for (const struct hf__json *m =
-                     hf__json_first(hf__json_path(pod, "status.containerStatuses"));
-             m; m = hf__json_next(m))
-                ready += hf__json_bool(m, "ready", false) && hf__json_path(m, "state.running");
-        hf__strbuf_printf(out, "%zu/%zu", ready,
-                          hf__json_count(hf__json_path(pod, "spec.containers")));
-}
-
-/* "3 (2m ago)": how often containers were restarted, and when the last one was. */
-static void put_restarts(struct hf__strbuf *out, const struct hf__json *pod, int64_t now_s) {
-        int64_t n = 0, last = 0, then;
-        char age[HF__AGE_MAX];
+/* The first container that has something to report gives the status. */
+static void summarize_containers(const struct hf__json *pod, struct pod_summary *summary) {
+        bool running = false, described = false;
 
         for (const struct hf__json *m =
                      hf__json_first(hf__json_path(pod, "status.containerStatuses"));
              m; m = hf__json_next(m)) {
-                n += number_of(m, "restartCount");
-                if (hf__time_parse(text_of(m, "lastState.terminated.finishedAt"), &then) == 0 &&
-                    then > last)
-                        last = then;
+                add_restarts(&summary->restarts, m);
+                described =
+                        described || describe_container(m, summary->status, sizeof summary->status);
+                if (hf__json_path(m, "state.running") && hf__json_bool(m, "ready", false)) {
+                        running = true;
+                        summary->ready++;
+                }
         }
-        hf__strbuf_printf(out, "%" PRId64, n);
-        if (n == 0 || last == 0)
+        /* "Completed" would hide that others still run. */
+        if (strcmp(summary->status, "Completed") == 0 && running)
+                (void)snprintf(summary->status, sizeof summary->status, "%s",
+                               hf__json_has_text(find_condition(pod, "Ready"), "status", "True")
+                                       ? "Running"
+                                       : "NotReady");
+}
+
+/* A later text for the status replaces an earlier one: the phase, the gate of the scheduler, what
+ * an init container or a container says, the deletion. 0 or -ENOMEM. */
+static int summarize(const struct hf__json *pod, struct pod_summary *summary) {
+        const char *phase = text_of(pod, "status.phase"), *reason = text_of(pod, "status.reason");
+        const char *deleted = NULL;
+        struct restarts sidecars = {0};
+        bool initializing;
+
+        *summary = (struct pod_summary){0};
+        (void)snprintf(summary->status, sizeof summary->status, "%s", *reason ? reason : phase);
+        if (hf__json_has_text(find_condition(pod, "PodScheduled"), "reason", "SchedulingGated"))
+                (void)snprintf(summary->status, sizeof summary->status, "SchedulingGated");
+        int r = summarize_init(pod, summary, &sidecars, &initializing);
+        if (r != 0)
+                return r;
+        /* As in Kubernetes, the condition outweighs what the init containers say. */
+        if (!initializing ||
+            hf__json_has_text(find_condition(pod, "Initialized"), "status", "True")) {
+                summary->restarts = sidecars;
+                summarize_containers(pod, summary);
+        }
+        if (strcmp(reason, "NodeLost") == 0)
+                deleted = "Unknown"; /* nobody can tell whether the containers still run */
+        else if (strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0)
+                deleted = "Terminating"; /* in the other phases, nothing is left to terminate */
+        if (deleted && hf__json_path(pod, "metadata.deletionTimestamp"))
+                (void)snprintf(summary->status, sizeof summary->status, "%s", deleted);
+        return 0;
+}
+
+/* "1/2": the containers that are ready, of those that are meant to run for as long as the pod. */
+static void put_ready(struct hf__strbuf *out, const struct hf__json *pod,
+                      const struct pod_summary *summary) {
+        size_t n = hf__json_count(hf__json_path(pod, "spec.containers"));
+
+        for (const struct hf__json *m = hf__json_first(hf__json_path(pod, "spec.initContainers"));
+             m; m = hf__json_next(m))
+                n += is_sidecar(m);
+        hf__strbuf_printf(out, "%zu/%zu", summary->ready, n);
+}
+
+/* "3 (2m ago)": how often containers were restarted, and when the last one was. */
+static void put_restarts(struct hf__strbuf *out, const struct restarts *restarts, int64_t now_s) {
+        char age[HF__AGE_MAX];
+
+        hf__strbuf_printf(out, "%" PRId64, restarts->n);
+        if (restarts->n == 0 || restarts->last_s == 0)
                 return;
-        hf__age_format(now_s - last, age);
+        hf__age_format(now_s - restarts->last_s, age);
         hf__strbuf_printf(out, " (%s ago)", age);
 }
 
@@ -161,32 +226,42 @@ static void put_gates(struct hf__strbuf *out, const struct hf__json *pod) {
 
 void hfd_pod_put_cell(struct hf__strbuf *out, const struct hf__json *pod, const char *what,
                       int64_t now_s) {
-        if (strcmp(what, "ready") == 0)
-                put_ready(out, pod);
-        else if (strcmp(what, "status") == 0)
-                put_status(out, pod);
-        else if (strcmp(what, "restarts") == 0)
-                put_restarts(out, pod, now_s);
-        else
+        struct pod_summary summary;
+
+        if (strcmp(what, "gates") == 0) {
                 put_gates(out, pod);
+                return;
+        }
+        int r = summarize(pod, &summary);
+        if (r != 0)
+                out->error = r;
+        else if (strcmp(what, "ready") == 0)
+                put_ready(out, pod, &summary);
+        else if (strcmp(what, "status") == 0)
+                hf__strbuf_puts(out, summary.status);
+        else
+                put_restarts(out, &summary.restarts, now_s);
 }
 
 /* ---- jobs ---- */
 
-static void put_job_status(struct hf__strbuf *out, const struct hf__json *job) {
-        static const char *const types[][2] = {{"Complete", "Complete"},
-                                               {"Failed", "Failed"},
-                                               {"Suspended", "Suspended"},
-                                               {"FailureTarget", "FailureTarget"},
-                                               {"SuccessCriteriaMet", "SuccessCriteriaMet"}};
+static bool job_is(const struct hf__json *job, const char *status) {
+        if (strcmp(status, "Terminating") == 0)
+                return hf__json_path(job, "metadata.deletionTimestamp") != NULL;
+        return hf__json_has_text(find_condition(job, status), "status", "True");
+}
 
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (hf__json_has_text(find_condition(job, types[i][0]), "status", "True")) {
-                        hf__strbuf_puts(out, types[i][1]);
-                        return;
-                }
-        hf__strbuf_puts(out, hf__json_path(job, "metadata.deletionTimestamp") ? "Terminating"
-                                                                              : "Running");
+/* A job can be several of these at once, and the first one is shown: a job that has ended has
+ * nothing left to terminate. */
+static void put_job_status(struct hf__strbuf *out, const struct hf__json *job) {
+        static const char *const all[] = {"Complete",  "Failed",        "Terminating",
+                                          "Suspended", "FailureTarget", "SuccessCriteriaMet"};
+        const size_t n = sizeof all / sizeof all[0];
+        size_t i = 0;
+
+        while (i < n && !job_is(job, all[i]))
+                i++;
+        hf__strbuf_puts(out, i < n ? all[i] : "Running");
 }
 
 static void put_completions(struct hf__strbuf *out, const struct hf__json *job) {

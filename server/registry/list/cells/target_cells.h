@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The cell of a HorizontalPodAutoscaler that compares its metrics with what they should be. */
+/* The cell of a HorizontalPodAutoscaler that shows its metrics and their targets. */
 
 struct hf__json;
 struct hf__strbuf;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cells of the workload kinds in a Table.
+ * The cells of the workload kinds in a Table. kubectl prints them as they are, so scripts depend on
+ * each text, such as "<none>" or "<unset>": kube-apiserver has no one word for a missing value, and
+ * each column has its own.
  *
  * Invariants: a cell is what kube-apiserver shows. Each put_fn appends plain text to an empty
  * buffer, which hfd_workload_put_cell turns into a string of JSON, so no put_fn escapes anything.
@@ -47,6 +49,7 @@ static void put_element(struct hf__strbuf *out, size_t n, const char *separator,
 
 /* ---- texts and numbers. arg: the path of the member ---- */
 
+/* put_none, put_known, put_applicable and put_unset differ only in the word for a missing value. */
 static void put_none(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                      int64_t now_s) {
         hf__strbuf_puts(out, text_of(object, arg));
@@ -88,7 +91,8 @@ static void put_truth(struct hf__strbuf *out, const struct hf__json *object, con
                 hf__strbuf_puts(out, hf__json_bool(object, arg, false) ? "True" : "False");
 }
 
-/* arg: two paths with a slash between them; neither path contains one. */
+/* arg: two paths with a slash between them; neither path contains one. A missing number is 0, as in
+ * Go: a controller leaves out the zeros of a status. */
 static void put_ratio(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         size_t n = strcspn(arg, "/");
@@ -101,6 +105,7 @@ static void put_ratio(struct hf__strbuf *out, const struct hf__json *object, con
         hf__strbuf_printf(out, "%" PRId64 "/%" PRId64, a, b);
 }
 
+/* Elements that are no strings are left out: the store may have objects that nobody has checked. */
 static void put_texts(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         for (const struct hf__json *m = hf__json_first(hf__json_path(object, arg)); m;
@@ -128,32 +133,44 @@ static void put_selector(struct hf__strbuf *out, const struct hf__json *object, 
         put_otherwise(out, 0, "<none>");
 }
 
-/* ---- services and their endpoints ---- */
+/* ---- sorted texts ---- */
 
 static int compare_texts(const void *a, const void *b) {
         return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The addresses of a load balancer, sorted, each once. */
-static void put_addresses(struct hf__strbuf *out, const struct hf__json *object) {
-        const struct hf__json *list = hf__json_path(object, "status.loadBalancer.ingress");
-        size_t n = 0, space = hf__json_count(list);
-        const char **texts = space > 0 ? calloc(space, sizeof *texts) : NULL;
-
-        if (space > 0 && !texts)
+/* Appends n texts sorted, each once and the empty ones not at all, so that the order in an object,
+ * which means nothing, does not show. texts: consumed; NULL = there was no memory for them. */
+static void put_sorted(struct hf__strbuf *out, const char **texts, size_t n) {
+        if (!texts)
                 out->error = -ENOMEM;
-        for (const struct hf__json *m = hf__json_first(list); m && texts; m = hf__json_next(m)) {
-                texts[n] = *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname");
-                n += *texts[n] != '\0';
-        }
-        if (n > 1)
+        else
                 qsort(texts, n, sizeof *texts, compare_texts);
-        for (size_t i = 0; i < n; i++)
-                if (i == 0 || strcmp(texts[i], texts[i - 1]) != 0)
+        for (size_t i = 0; i < n && texts; i++)
+                if (*texts[i] && (i == 0 || strcmp(texts[i], texts[i - 1]) != 0))
                         put_element(out, 0, ",", texts[i]);
         free(texts);
 }
 
+/* Room for a text of each child of the container. */
+static const char **new_texts(const struct hf__json *container) {
+        return calloc(hf__json_count(container) + 1, sizeof(const char *));
+}
+
+/* ---- services and their endpoints ---- */
+
+/* The addresses of a load balancer. */
+static void put_addresses(struct hf__strbuf *out, const struct hf__json *object) {
+        const struct hf__json *list = hf__json_path(object, "status.loadBalancer.ingress");
+        const char **texts = new_texts(list);
+        size_t n = 0;
+
+        for (const struct hf__json *m = hf__json_first(list); m && texts; m = hf__json_next(m))
+                texts[n++] = *text_of(m, "ip") ? text_of(m, "ip") : text_of(m, "hostname");
+        put_sorted(out, texts, n);
+}
+
+/* A load balancer without an address is "<pending>": kubectl's users wait for it in this column. */
 static void put_external(struct hf__strbuf *out, const struct hf__json *service) {
         const char *type = text_of(service, "spec.type");
 
@@ -189,7 +206,7 @@ static void put_service(struct hf__strbuf *out, const struct hf__json *object, c
         put_otherwise(out, 0, "<none>");
 }
 
-/* Shows at most three addresses. */
+/* Shows at most three addresses, each with the first port of its subset. The others are counted. */
 static void put_endpoints(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                           int64_t now_s) {
         size_t n = 0;
@@ -285,15 +302,20 @@ static void put_node_status(struct hf__strbuf *out, const struct hf__json *node)
                 put_element(out, 0, ",", "SchedulingDisabled");
 }
 
+/* A role is the end of a key, or the value of one older label. */
 static void put_node_roles(struct hf__strbuf *out, const struct hf__json *node) {
         static const char prefix[] = "node-role.kubernetes.io/";
+        const struct hf__json *labels = hf__json_path(node, "metadata.labels");
+        const char **texts = new_texts(labels);
+        size_t n = 0;
 
-        for (const struct hf__json *m = hf__json_first(hf__json_path(node, "metadata.labels")); m;
-             m = hf__json_next(m))
+        for (const struct hf__json *m = hf__json_first(labels); m && texts; m = hf__json_next(m))
                 if (strncmp(hf__json_key(m), prefix, sizeof prefix - 1) == 0)
-                        put_element(out, 0, ",", hf__json_key(m) + sizeof prefix - 1);
-                else if (strcmp(hf__json_key(m), "kubernetes.io/role") == 0)
-                        put_element(out, 0, ",", hf__json_text(m));
+                        texts[n++] = hf__json_key(m) + sizeof prefix - 1;
+                else if (strcmp(hf__json_key(m), "kubernetes.io/role") == 0 &&
+                         hf__json_is_string(m)) /* the store may have a label that is no text */
+                        texts[n++] = hf__json_text(m);
+        put_sorted(out, texts, n);
         put_otherwise(out, 0, "<none>");
 }
 
@@ -315,6 +337,7 @@ static void put_node(struct hf__strbuf *out, const struct hf__json *object, cons
         put_otherwise(out, 0, "<none>");
 }
 
+/* In the order of this table, whatever the order in the object, and each mode once. */
 static void put_modes(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         static const char *const names[][2] = {{"ReadWriteOnce", "RWO"},
@@ -327,6 +350,7 @@ static void put_modes(struct hf__strbuf *out, const struct hf__json *object, con
                         put_element(out, 0, ",", names[i][1]);
 }
 
+/* Empty for a volume without a claim. */
 static void put_claim(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                       int64_t now_s) {
         if (hf__json_path(object, "spec.claimRef"))
@@ -358,6 +382,7 @@ static void put_owner(struct hf__strbuf *out, const struct hf__json *object, con
         put_otherwise(out, 0, "<none>");
 }
 
+/* The kind keeps its capitals here, unlike in put_owner. */
 static void put_scaled(struct hf__strbuf *out, const struct hf__json *object, const char *arg,
                        int64_t now_s) {
         hf__strbuf_printf(out, "%s/%s", text_of(object, "spec.scaleTargetRef.kind"),
@@ -447,6 +472,8 @@ static void put_targets(struct hf__strbuf *out, const struct hf__json *object, c
 
 /* ---- all of them ---- */
 
+/* Searched linearly: a Table has a dozen columns, and a walk over this table costs less than the
+ * parsing of one object. */
 static const struct {
         const char *name;
         put_fn *put;

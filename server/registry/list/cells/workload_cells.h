@@ -29,7 +29,7 @@ struct hf__strbuf;
  *      @parent             the parent of an IPAddress
  *      @pod:<what>         "ready", "status", "restarts" or "gates"
  *      @ratio:<path>/<path>  two numbers: "1/3"
- *      @scaled             what a HorizontalPodAutoscaler scales
+ *      @scaled             the object that a HorizontalPodAutoscaler scales
  *      @selector:<path>    a label selector
  *      @service:<what>     "external" or "ports"
  *      @since:<path>       the time since a time; "<none>" if there is none

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A write of a CertificateSigningRequest: what depends on its user, on its path, and on X.509. For
- * other kinds these functions do nothing. Thread: that of the write (write.h). Nothing blocks.
+ * A write of a CertificateSigningRequest: the checks that depend on its user, on its path, and on
+ * X.509. For other kinds these functions do nothing. Thread: that of the write (write.h). Nothing
+ * blocks.
  */
 #include "server/registry/write/write.h"
 
 struct hf__json;
 struct hfd_causes;
 
-/* Sets what the server decides in w->object. old NULL = a create. 0 or -ENOMEM. */
+/* Sets the members of w->object that the server decides. old NULL = a create. 0 or -ENOMEM. */
 int hfd_write_certificate_prepare(struct hfd_write *w, const struct hf__json *old);
 /* Adds the causes that the strategy cannot know. */
 void hfd_write_certificate_validate(struct hfd_write *w, const struct hf__json *old,

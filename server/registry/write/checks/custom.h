@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Objects of custom resources: what their definition adds to a write. For other kinds these do
- * nothing. Thread: that of the write (write.h). Nothing blocks.
+ * Objects of custom resources: the checks and defaults that their definition adds to a write. For
+ * other kinds these functions do nothing. Thread: that of the write (write.h). Nothing blocks.
  */
 #include <stdbool.h>
 

@@ -81,9 +81,9 @@ static bool is_marked(const struct hf__json *class, const struct classed *kind) 
         return false;
 }
 
-/* 0 or -ENOMEM. */
-static int look_at(const struct hfd_object *object, const struct classed *kind,
-                   struct found *found) {
+/* Makes the class the newest default so far, if it is one. 0 or -ENOMEM. */
+static int consider_class(const struct hfd_object *object, const struct classed *kind,
+                          struct found *found) {
         static const char word[] = "is-default-class";
 
         /* Most classes do not contain the word, and need no parsing. */
@@ -117,7 +117,7 @@ static int find_default(struct hfd_write *w, const struct classed *kind, struct 
                 return 0; /* the cache is not filled yet: nothing is known */
         hfd_object_iter_init(&iter, &snapshot.objects, &all, "");
         while (r == 0 && (object = hfd_object_iter_next(&iter)) != NULL)
-                r = look_at(object, kind, found);
+                r = consider_class(object, kind, found);
         hfd_snapshot_done(&snapshot);
         return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks the rights that some writes need in addition to their verb: to grant what a role or
- * binding grants (server/authorization/escalation.h), and to create the object that an apply or an
+ * Checks the rights that some writes need in addition to their verb: to grant the rights in a role
+ * or binding (server/authorization/escalation.h), and to create the object that an apply or an
  * update creates.
  *
  * Invariant: nobody grants a right that they do not have. Requests from inside the process have no

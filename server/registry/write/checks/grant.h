@@ -7,7 +7,7 @@
 struct hf__json;
 
 /*
- * Whether the user may grant what the role or binding w->object grants. w->object is valid; other
+ * Whether the user may grant the rights in the role or binding w->object. w->object is valid; other
  * kinds pass. old NULL = a create. False: the response was sent, or another attempt was started.
  */
 bool hfd_write_may_grant(struct hfd_write *w, const struct hf__json *old);

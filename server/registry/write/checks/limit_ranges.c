@@ -89,7 +89,6 @@ static int apply_ranges(struct hfd_write *w, range_fn fn, struct hf__strbuf *why
 /* Responds, or reads the object again, according to the result of apply_ranges. True: go on. */
 static bool act_on_result(struct hfd_write *w, const struct hf__json *old, int r,
                           const struct hf__strbuf *why) {
-
         if (r == 0)
                 return true;
         if (r == HF_E_FORBIDDEN && old && !w->fresh) {

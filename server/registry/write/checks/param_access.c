@@ -26,9 +26,9 @@
 #define MESSAGE_MAX ((size_t)4 << 10)
 
 /* The kind of the written object, as far as this file needs it. */
-enum what { OTHER, POLICY, BINDING };
+enum written { OTHER, POLICY, BINDING };
 
-static enum what what_of(const struct hfd_resource *resource) {
+static enum written written_kind(const struct hfd_resource *resource) {
         const char *end = strstr(resource->kind, "AdmissionPolicy");
 
         if (strcmp(resource->group, HFD_ADMISSION_GROUP) != 0 || !end)
@@ -250,9 +250,9 @@ static bool check_binding(struct hfd_write *w, const struct hf__json *old) {
 }
 
 bool hfd_write_may_read_params(struct hfd_write *w, const struct hf__json *old) {
-        enum what what = what_of(w->request->resource);
+        enum written kind = written_kind(w->request->resource);
 
-        if (!w->request->requester || what == OTHER || w->request->subresource != HFD_SUB_NONE)
+        if (!w->request->requester || kind == OTHER || w->request->subresource != HFD_SUB_NONE)
                 return true;
-        return what == POLICY ? check_policy(w, old) : check_binding(w, old);
+        return kind == POLICY ? check_policy(w, old) : check_binding(w, old);
 }

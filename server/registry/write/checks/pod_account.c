@@ -25,7 +25,8 @@
 #include "server/resources/strategies/pod/token_volume.h"
 
 #define DEFAULT_ACCOUNT "default"
-/* How long a write waits for the account "default", and how often it looks. */
+/* How long a write waits for the account "default", and how often it looks. kube-apiserver waits
+ * about as long. */
 #define DEFAULT_WAIT  (1500 * HF_NSEC_PER_MSEC)
 #define DEFAULT_PAUSE (50 * HF_NSEC_PER_MSEC)
 
@@ -183,7 +184,7 @@ static bool check_secrets(struct hfd_write *w, const struct hf__json *account) {
         return r == 0;
 }
 
-/* serviceAccount is the old name of serviceAccountName. */
+/* serviceAccount is the old name of serviceAccountName. Old clients read it, so both are set. */
 static int set_default_name(struct hf__json *spec) {
         const char *name = hf__json_string(spec, "serviceAccountName");
         int r = 0;

@@ -7,7 +7,8 @@
  */
 #include "server/registry/write/write.h"
 
-/* Sets what the pod leaves out. False: the response was sent, or another attempt was started. */
+/* Sets the members that the pod leaves out. False: the response was sent, or another attempt was
+ * started. */
 bool hfd_write_account_assign(struct hfd_write *w);
 /* Whether the pod, as admission has left it, may have its account. False: the response was sent, or
  * another attempt was started. */

@@ -3,8 +3,8 @@
  * Gives new nodes the taint of a node that is not ready, and pods the tolerations that all pods
  * have, both when they are created and when they are updated.
  *
- * Invariants, as in Kubernetes: what is added has no owner in managedFields, and a pod that gets a
- * toleration in an update gets a new generation.
+ * Invariants, as in Kubernetes: taints and tolerations that are added here have no owner in
+ * managedFields, and a pod that gets a toleration in an update gets a new generation.
  */
 #include "server/registry/write/checks/taints.h"
 

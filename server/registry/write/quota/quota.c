@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A write and the quotas of its namespace. What a quota decides is in server/quota/.
+ * A write and the quotas of its namespace. The rules of one quota are in server/quota/.
  *
  *      collect   the newest versions that this instance knows
  *      charge    each quota decides (hfd_quota_charges_decide)

@@ -2,8 +2,8 @@
 /*
  * The start of a write. write.h describes the model.
  *
- * Invariant: a refusal here needs no version of the object. Everything else is refused by an
- * attempt.
+ * Invariant: a refusal here needs no version of the object. Every other refusal is made by an
+ * attempt, which knows whether its version is the newest one.
  */
 #include "server/registry/write/steps/start.h"
 

@@ -7,7 +7,8 @@
  *              preconditions -> parts that this path must not change are copied from current ->
  *              defaults, owners of fields -> admission
  *
- *      both    what admission has changed is prepared again -> validation -> admission -> commit
+ *      both    an object that admission has changed is prepared again -> validation -> admission ->
+ *              commit
  *
  * Invariants: an update or patch changes status and spec.finalizers only through their
  * subresources, if the kind has these. A subresource never changes the other's part. If the client
@@ -62,8 +63,9 @@ static bool is_apply(const struct hfd_write *w) {
         return w->request->verb == HFD_PATCH && w->request->patch == HFD_PATCH_APPLY;
 }
 
-/* Fills in defaults, and what the server sets. The generation comes last: what a client leaves out
- * and a default puts back has not changed. False: the response was sent. */
+/* Fills in the defaults, and the members that the server sets. The generation comes last: a member
+ * that the client leaves out, and that a default puts back, has not changed. False: the response
+ * was sent. */
 static bool prepare_object(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
         const struct hf__json *old = w->old;
@@ -99,7 +101,7 @@ static bool prepare_and_track(struct hfd_write *w) {
  * thread has touched once stays resident, and a valid object should not touch these pages. So this
  * function is not made a part of its caller, which encodes the object later.
  */
-__attribute__((noinline)) static bool validate(struct hfd_write *w) {
+__attribute__((noinline)) static bool validate_object(struct hfd_write *w) {
         const struct hf__json *old = w->old;
         const struct hfd_resource *resource = w->request->resource;
         struct hfd_causes causes;
@@ -133,18 +135,19 @@ __attribute__((noinline)) static bool validate(struct hfd_write *w) {
 }
 
 /*
- * Validates w->object, checks whether its user may write what it says (checks/: what it grants, its
- * params, certificate and default class, limits, account, runtime class, size), and encodes it as
- * w->stored. False: the response was sent, or another attempt was started.
+ * Validates w->object, checks whether its user may write such an object (checks/: the rights that
+ * it grants, its params, certificate and default class, limits, account, runtime class, size), and
+ * encodes it as w->stored. False: the response was sent, or another attempt was started.
  */
 static bool make_stored(struct hfd_write *w) {
         const struct hf__json *old = w->old;
 
         assert(!w->stored);
-        if (!validate(w) || !hfd_write_may_grant(w, old) || !hfd_write_may_read_params(w, old) ||
-            !hfd_write_may_certify(w, old) || !hfd_write_may_be_default(w, old) ||
-            !hfd_write_limit_ranges_allow(w, old) || !hfd_write_account_allows(w) ||
-            !hfd_write_runtime_allows(w) || !hfd_write_claim_may_grow(w))
+        if (!validate_object(w) || !hfd_write_may_grant(w, old) ||
+            !hfd_write_may_read_params(w, old) || !hfd_write_may_certify(w, old) ||
+            !hfd_write_may_be_default(w, old) || !hfd_write_limit_ranges_allow(w, old) ||
+            !hfd_write_account_allows(w) || !hfd_write_runtime_allows(w) ||
+            !hfd_write_claim_may_grow(w))
                 return false;
         w->stored = hfd_conversion_encode(w->request->resource, w->object);
         if (!w->stored)
@@ -421,8 +424,8 @@ static void commit_update(struct hfd_write *w) {
         hfd_write_commit(w);
 }
 
-/* The object that the update changes, parsed; with_text: what need not be read is text. NULL: it is
- * no object, or memory is exhausted. */
+/* The object that the update changes, parsed; with_text: values that need not be read stay text.
+ * NULL: it is no object, or memory is exhausted. */
 static struct hf__json *parse_current(const struct hfd_write *w, bool with_text) {
         const struct hfd_object *current = w->converted ? w->converted : w->current;
 

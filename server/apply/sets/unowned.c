@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the fields that no manager owns. Invariant: the set and the tests of single fields
- * agree, because both are made from the same names. */
-#include "server/apply/unowned.h"
+/*
+ * The names of the fields that no manager owns. They are those that Kubernetes strips from every
+ * set. The server decides on their values, or they identify the object, so a conflict about them
+ * makes no sense.
+ *
+ * Invariant: the set and the tests of single fields agree, because both are made from the same
+ * names.
+ */
+#include "server/apply/sets/unowned.h"
 
 #include <string.h>
 
