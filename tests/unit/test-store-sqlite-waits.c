@@ -488,7 +488,9 @@ static void die_after_commit(const char *name, int begin) {
                 _exit(1);
         atomic_store(&dies_at_notice, true);
         (void)store_client_put(opened, "/a", "x");
-        _exit(2);
+        (void)alarm(60); /* the writer replies before it gives the notice */
+        for (;;)
+                (void)pause();
 }
 
 /* It is forked before this process has opened the file, because SQLite must not be used on both
