@@ -55,7 +55,8 @@ bool hfd_authorization_filter(struct hfd_request_context *context, const struct 
         }
         const struct hfd_attributes attributes = hfd_request_attributes(context);
         bool allowed = hfd_authorizer_allows(context->authorizer, &subject, &attributes, NULL);
-        /* The reason takes time to compose, and most requests do not need it. */
+        /* The reason takes time to compose, and most requests do not need it. If rights change
+         * between the two calls, the first decision counts. */
         if (!allowed || context->audited)
                 (void)hfd_authorizer_allows(context->authorizer, &subject, &attributes, &reason);
         const char *why = reason.error == 0 ? reason.data : NULL;

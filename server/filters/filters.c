@@ -8,8 +8,8 @@
  *    one at a shutdown.
  *  - A request that may be served, except a watch or a probe, is counted from its head on.
  *    Otherwise a shutdown could cut off a request that a client is sending.
- *  - A request that waits for seats keeps one reference to itself. on_decided drops it, or
- *    leave_level if the request leaves first.
+ *  - A request that waits for seats keeps one reference to itself: the one that the HTTP server has
+ *    passed to hfd_filters_handle. on_decided drops it, or leave_level if the request leaves first.
  */
 #include "server/filters/filters.h"
 
@@ -128,7 +128,8 @@ static void on_unsent(void *ctx, size_t n_bytes) {
 
         leave_level(context, now_of(context->filters));
         if (context->info.watch)
-                return;
+                return; /* watch_stream.c charges what waits for it */
+        /* A stream has no length. It is charged with the bytes that may wait of a list. */
         hfd_unsent_add(context->filters->unsent, &context->unsent, context->user, context->request,
                        n_bytes > 0 ? n_bytes : HFD_UNSENT_STREAM);
 }
@@ -290,7 +291,7 @@ enum hfd_http_verdict hfd_filters_head(void *ctx, struct hfd_http_request *reque
         context->auth = filters->auth;
         context->authorizer = filters->authorizer;
         context->service_accounts = filters->service_accounts;
-        if (context->info.watch) /* only a watch outlives what its token depends on */
+        if (context->info.watch) /* only a watch is ended when its token becomes invalid */
                 context->credential = HF__TAKE(credential);
         hfd_http_request_on_finished(request, on_finished, context);
         hfd_http_request_on_unsent(request, on_unsent, context);

@@ -57,7 +57,8 @@ static void set_flow(struct hfd_request_context *context, const struct hfd_user 
 
 /* The schema and the level of the request. *ret_index: a new reference to the index that has them.
  * NULL: there are no priority levels. The search takes time in proportion to all rules, so the
- * connection's memo is asked first: it has the result of a previous request of the same user. */
+ * connection's memo is asked first: it may have the result of the previous request of the same user
+ * to the same collection. */
 static const struct hfd_flow_match *find_match(struct hfd_request_context *context,
                                                struct hfd_flow_control *flow,
                                                const struct hfd_user *user,
@@ -112,7 +113,7 @@ static bool wants_objects(const char *query) {
 static unsigned width_of(const struct hfd_request_context *context) {
         const struct hfd_request_info *info = &context->info;
         const char *query = hfd_http_request_query(context->request);
-        char limit[24] = "";
+        char limit[24] = ""; /* zero throughout: it stays terminated if a limit is too long */
 
         if (!info->is_resource || (!info->watch && strcmp(info->verb, "list") != 0))
                 return 1;
@@ -125,8 +126,8 @@ static unsigned width_of(const struct hfd_request_context *context) {
                               hfd_flow_level_max_width(context->seats.level));
 }
 
-/* Until when the request may wait for seats. A malformed `timeout` counts as absent; the handler
- * refuses it later. */
+/* Until when the request may wait for seats. A `timeout` that is malformed or longer than
+ * REQUEST_TIMEOUT counts as absent. If it is malformed, the handler refuses it later. */
 static hf_nsec deadline_of(const struct hfd_request_context *context, hf_nsec received) {
         const char *query = hfd_http_request_query(context->request);
         hf_nsec timeout = 0;

@@ -36,6 +36,7 @@ int hfd_request_context_new(struct hfd_filters *filters, struct hfd_http_request
                             const char *user, struct hfd_request_context **ret_context) {
         assert(request && user);
         struct hfd_request_path path;
+        /* Not NULL: the memo knows the path up to this name, and the path is not parsed. */
         const char *name = NULL;
         size_t n_text = hfd_request_memo_find(request, &name), n_user = strlen(user) + 1;
         bool valid = false;

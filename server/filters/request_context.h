@@ -5,11 +5,16 @@
  * request's head has arrived, attached to the HTTP request as its context, and freed with the
  * request's last reference.
  *
- * Thread: the connection's worker creates it and runs the filters. Afterwards only `place`,
- * `unsent`, `runs` and `departure` change, on the same worker: when the request gets its seats,
- * when its response is not read at once, and when it is finished. The links in `unsent`, and
- * `seats`, may also change on other threads, under the locks of unsent.h and flow_level.h. Other
- * threads that hold a reference to the request may read the other members, and use `departure`.
+ * Thread: the connection's worker creates it and runs the filters of the head, which set the
+ * members. Afterwards only these change:
+ *
+ *      place, runs   on the worker
+ *      unsent        on the worker; its links on any thread, under the lock of unsent.h
+ *      seats         on any thread, under the lock of the level (flow_level.h)
+ *      departure     on any thread; it needs no lock
+ *
+ * Other threads that hold a reference to the request may read all other members, and use
+ * `departure`. What `audited` refers to has its own lock (audit/record.h).
  */
 #include "base/departure.h"
 #include "server/audit/audit.h"
@@ -26,7 +31,8 @@
 struct hfd_filters;
 struct hfd_service_accounts;
 
-/* One allocation, only as long as its strings, because each request and watch has one. */
+/* One allocation with the strings of info and user at its end, and no longer than they need,
+ * because each request and each watch keeps one. */
 struct hfd_request_context {
         struct hfd_filters *filters;                   /* borrowed; outlives all requests */
         struct hfd_http_request *request;              /* borrowed: the request owns this */

@@ -23,7 +23,7 @@ struct hfd_resource;
 int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
                          struct hfd_flow_control **ret_flow);
 /* Starts the threads: one builds indexes from the cacher, and one is the timer of the levels.
- * Accepts NULL. 0 or -errno. */
+ * Accepts NULL. 0 or -errno; the timer may run then, until stop or free. */
 int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cacher);
 /* Joins the threads; call it before the cacher is freed. hfd_flow_control_changed may still be
  * called. Accepts NULL, and one that was not started. Idempotent. */
@@ -37,7 +37,8 @@ void hfd_flow_control_changed(struct hfd_flow_control *flow);
 /* Whether the objects of the resource are FlowSchemas or priority levels. */
 bool hfd_flow_control_observes(const struct hfd_resource *resource);
 /* Replaces the index by that of the builder, which is freed, also on failure. The thread calls it;
- * so do tests. One call at a time. 0 or -ENOMEM: nothing has changed. */
+ * so do tests. One call at a time. 0 or -ENOMEM: the index stays, but some levels may have the new
+ * configuration (hfd_flow_builder_finish). */
 int hfd_flow_control_use(struct hfd_flow_control *flow, struct hfd_flow_builder *builder);
 /* A new reference to the current index. NULL only if flow is NULL. */
 struct hfd_flow_index *hfd_flow_control_index(struct hfd_flow_control *flow);

@@ -12,7 +12,7 @@ struct hfd_flow_levels;
 
 /* One row for each level. */
 void hfd_flow_dump_levels(struct hfd_flow_levels *levels, struct hf__strbuf *text);
-/* One row for each queue that is in use. */
+/* One row for each queue that has been used, as long as it is kept (queue_set.h). */
 void hfd_flow_dump_queues(struct hfd_flow_levels *levels, struct hf__strbuf *text);
 /* One row for each request. details: also its user and its attributes. host: for the real time. */
 void hfd_flow_dump_requests(struct hfd_flow_levels *levels, const struct hf_host *host,

@@ -111,7 +111,7 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
 }
 
 /* A larger array, whose new last element is zero, so that index_free can free it when a later step
- * fails. NULL = out of memory. */
+ * fails. NULL = out of memory; the array is unchanged. */
 static void *grow_array(void *array, size_t *n, size_t size) {
         char *larger = realloc(array, (*n + 1) * size);
 
@@ -274,8 +274,9 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
         return r;
 }
 
-/* The order matters. A schema finds its class in a level that apply_levels has made, and a match is
- * a member of its schema, which must not be moved by the sort afterwards. */
+/* The order matters: the mandatory levels are applied like the others, and a schema finds its class
+ * in a level that apply_levels has made. The sort only has to come before the first match, which is
+ * a pointer into the array that it sorts. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

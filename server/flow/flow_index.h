@@ -49,9 +49,10 @@ struct hfd_flow_builder *hfd_flow_builder_free(struct hfd_flow_builder *builder)
 int hfd_flow_builder_add_level(struct hfd_flow_builder *builder, const struct hf__json *object);
 int hfd_flow_builder_add_schema(struct hfd_flow_builder *builder, const struct hf__json *object);
 /*
- * Makes the index and frees the builder, also on failure. levels: these levels are the
- * configuration from now on (hfd_flow_levels_apply), and the index holds them; NULL = the index
- * only matches. NULL: out of memory.
+ * Makes the index and frees the builder, also on failure. levels: gets the priority levels of the
+ * builder as its configuration (hfd_flow_levels_apply), and the index holds a reference to each;
+ * NULL = the index only matches. NULL: out of memory, or another error of hfd_flow_levels_apply;
+ * some levels may have the new configuration already.
  */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels);

@@ -36,7 +36,7 @@ const struct hfd_histogram_bounds hfd_flow_widths = {8, {1, 2, 4, 8, 16, 32, 64,
 HF__CLEANUP_DEFINE(level_cleanup, struct hfd_flow_level *, hfd_flow_level_unref)
 
 /* A new level has no seats yet: flow_levels.c divides the seats of the server before an index hands
- * the level to a request. */
+ * the level to a request, unless memory runs out; then the next period does. */
 int hfd_flow_level_new(struct hfd_flow_levels *levels, const char *name,
                        const struct hfd_queue_config *config, hf_nsec now,
                        struct hfd_flow_level **ret_level) {

@@ -6,14 +6,15 @@
  *
  * A request has a place, a member of its owner's struct. When a place enters, it executes at once,
  * is refused, or waits. When the wait ends, the level calls the owner (hfd_flow_owner.decided),
- * unless the place has left before. Every place that has entered leaves once.
+ * unless the place has left before. Every place that executes or waits must leave.
  *
  * Lifetime: the index (flow_index.h) holds the level and its classes, and a request that has a
  * place holds the index. While a place waits, its owner must exist. So a waiting owner holds a
  * reference to itself; `decided` drops it, or the caller of a leave that returns true.
  *
- * Lock: one mutex for each level, held for a few hundred instructions. Callbacks run without a
- * lock, on the thread whose call made the decision. Thread: any.
+ * Lock: one mutex for each level, which a request holds for a few hundred instructions. `decided`
+ * runs without a lock, on the thread whose call made the decision; `describe` runs under the lock.
+ * Thread: any; enter and leave of one place are called on one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,9 +52,10 @@ struct hfd_flow_place {
         hf_nsec deadline;                   /* set by the owner: when its wait ends, boot time */
         size_t bytes;  /* set by the owner: memory that it keeps while it waits */
         bool is_watch; /* set by the owner */
+        /* While its decision is reported. */
         bool decided_granted;
-        struct hfd_flow_place *decided_next; /* while its decision is reported */
-        unsigned width;
+        struct hfd_flow_place *decided_next;
+        unsigned width; /* set when the place enters */
 };
 
 /*

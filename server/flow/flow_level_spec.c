@@ -17,6 +17,7 @@ static bool read_number(const struct hf__json *object, const char *path, int64_t
         return *ret_value >= min && *ret_value <= max;
 }
 
+/* The numbers in this file for members that are absent are the defaults of the API. */
 static bool read_queuing(const struct hf__json *queuing, struct hfd_queue_config *config) {
         int64_t queues, hand, length;
 

@@ -138,8 +138,10 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
         struct hfd_level_limits *limits = calloc(levels->n, sizeof *limits);
         size_t n = 0;
 
+        /* Out of memory: the limits stay as they are until the next period. A level that has just
+         * been made has no seats until then. */
         if (!limits)
-                return; /* the limits stay as they are until the next period */
+                return;
         /* A level's lock is held only to copy its numbers. The division of the seats needs those of
          * all levels, and requests must not wait for it. */
         for (size_t i = 0; i < levels->n; i++) {
@@ -170,7 +172,8 @@ static void adjust_locked(struct hfd_flow_levels *levels, hf_nsec now,
         free(limits);
 }
 
-/* Computes the nominal limits. Call it after shares have changed. */
+/* Computes the nominal limits. Call it after shares have changed. adjust_locked must follow: it
+ * gives the level that is new the seats that are its first limit here. */
 static void divide_locked(struct hfd_flow_levels *levels) {
         uint64_t sum = 0;
 
@@ -204,10 +207,11 @@ static bool is_idle(struct hfd_flow_level *level) {
 }
 
 /*
- * Removes the levels that nothing can use any more. A deleted level that has no requests, but that
- * the memo of an idle connection still refers to, loses its share. If a late request enters it, its
- * last limit applies until the next period, which gives the level its share again. True: shares
- * have changed.
+ * Removes the deleted levels that nothing can use any more: if the list has the last reference,
+ * nobody can get another one, because only hfd_flow_levels_apply makes one from the list, under mu.
+ * A deleted level that has no requests, but to which the memo of a connection or a request without
+ * its body still refers, loses its share. If such a request enters it, its last limit applies until
+ * the next period, which gives the level its share again. True: shares have changed.
  */
 static bool reap_locked(struct hfd_flow_levels *levels) {
         bool changed = false;
@@ -286,7 +290,8 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
 }
 
 /* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
- * all others. 0 or -errno; the limits are right in any case. */
+ * all others. 0 or -errno; then the levels that put_locked did not reach are quiescing, too. The
+ * limits fit the shares in any case. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));

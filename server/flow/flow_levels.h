@@ -21,8 +21,9 @@ struct hfd_flow_levels;
 
 /*
  * The most memory that waiting requests may keep together, mostly as bodies. A request that would
- * exceed it is refused. A reserve is for small requests only. Otherwise a user who sends large
- * bodies could have the Lease renewals of all other users refused, however fair the queues are.
+ * exceed it is refused. Small requests may exceed it by the reserve. Otherwise a user who sends
+ * large bodies could have the Lease renewals of all other users refused, however fair the queues
+ * are.
  */
 #define HFD_FLOW_WAITING_BYTES ((size_t)64 << 20)
 #define HFD_FLOW_SMALL_BYTES   ((size_t)16 << 10) /* a small request keeps at most this */
@@ -43,7 +44,8 @@ struct hfd_flow_levels *hfd_flow_levels_free(struct hfd_flow_levels *levels);
 /*
  * These levels exist from now on: makes those that are new, and changes the others while requests
  * run and wait in them. Fills in ret_levels with a reference for each spec. 0 or -errno: no
- * reference was made; some levels may have been changed.
+ * reference was made; some levels may have been changed, and the others count as deleted until a
+ * later call reaches them.
  */
 int hfd_flow_levels_apply(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                           size_t n, struct hfd_flow_level **ret_levels);
@@ -64,8 +66,9 @@ void hfd_flow_levels_expect(struct hfd_flow_levels *levels, hf_nsec deadline);
 bool hfd_flow_levels_take_bytes(struct hfd_flow_levels *levels, size_t bytes);
 void hfd_flow_levels_free_bytes(struct hfd_flow_levels *levels, size_t bytes);
 
-/* Calls fn for each level, in the order of their names, with the level's mutex locked. quiescing:
- * its configuration was deleted. */
+/* Calls fn for each level, in the order of their names, with the mutex of the list and that of the
+ * level locked. A deleted level without requests is left out. quiescing: its configuration was
+ * deleted. */
 void hfd_flow_levels_each(struct hfd_flow_levels *levels,
                           void (*fn)(void *ctx, struct hfd_flow_level *level, bool quiescing),
                           void *ctx);

@@ -43,10 +43,12 @@ static bool match_subject(const struct hf__json *wanted, const struct hfd_subjec
                 name = hf__json_string(hf__json_get(wanted, "user"), "name");
                 return name && (is_all(name) || strcmp(name, subject->name) == 0);
         }
+        if (!kind || strcmp(kind, "ServiceAccount") != 0)
+                return false;
         wanted = hf__json_get(wanted, "serviceAccount");
         name = hf__json_string(wanted, "name");
         ns = hf__json_string(wanted, "namespace");
-        return kind && name && ns && is_account(subject, ns, name);
+        return name && ns && is_account(subject, ns, name);
 }
 
 /* ---- the verb and the target ---- */

@@ -23,7 +23,7 @@ struct hfd_flow_timer {
         /* guarded by mu */
         pthread_mutex_t mu;
         pthread_cond_t wake;
-        hf_nsec planned; /* when it looks next; NEVER = it is looking now, or is not running */
+        hf_nsec planned; /* when it looks next; NEVER = it is looking now, or was not started */
         bool woken, stopping;
 
         /* start and stop only */

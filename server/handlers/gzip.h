@@ -19,9 +19,10 @@ struct hfd_gzip;
 #define HFD_GZIP_HEADERS                                                                           \
         {"content-encoding", "gzip"}, { "vary", "Accept-Encoding" }
 
-/* Whether the client accepts gzip. Quality values are not read, as in Kubernetes. */
+/* Whether the client accepts gzip. As in Kubernetes, only the word itself counts: an element with a
+ * quality value, such as "gzip;q=1", is ignored. */
 bool hfd_gzip_is_accepted(struct hfd_http_request *http_request);
-/* The whole text, compressed. NULL = out of memory. */
+/* The whole text, compressed. NULL = out of memory, or the text has 4 GiB or more. */
 struct hf__buf *hfd_gzip_pack(const struct hf__buf *text);
 
 /* The text of n bytes that hfd_gzip_pack has compressed. NULL = out of memory. */
@@ -32,7 +33,7 @@ struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n);
 /* About 130 KiB of memory. 0 or -ENOMEM. */
 int hfd_gzip_new(struct hfd_gzip **ret_gzip);
 /* Adds n bytes. last: no bytes follow them. *ret_piece (owned by the caller): what can be sent;
- * NULL = nothing yet. 0 or -ENOMEM. */
+ * NULL = nothing yet. 0, or -ENOMEM: bytes are lost, so the response must be cut. */
 int hfd_gzip_add(struct hfd_gzip *gzip, const void *data, size_t n, bool last,
                  struct hf__buf **ret_piece);
 /* Accepts NULL, returns NULL. */

@@ -113,6 +113,8 @@ bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content
         static const char *const types[] = {[HFD_BODY_JSON] = "application/json",
                                             [HFD_BODY_YAML] = "application/yaml",
                                             [HFD_BODY_PROTOBUF] = HFD_PROTOBUF_TYPE};
+        /* Protobuf is the last type. It is left out if the resource has no form in it. */
+        _Static_assert(HFD_BODY_PROTOBUF + 1 == sizeof types / sizeof types[0], "it is the last");
         size_t n = sizeof types / sizeof types[0] - !hfd_protobuf_has_form(resource);
         char message[200];
 

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Content negotiation: reads the formats of the body and of the response from the headers of a
- * request. Codes and texts are those of Kubernetes. Pure. Thread: any.
+ * request. Codes and texts are those of Kubernetes, but a text names only the types that this
+ * server supports: no response is YAML. Pure. Thread: any.
  *
  * content_type and accept are the headers' values; NULL = absent.
  */
@@ -26,12 +27,13 @@ enum hfd_body_format { HFD_BODY_JSON, HFD_BODY_YAML, HFD_BODY_PROTOBUF };
  */
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
                         enum hfd_body_format *ret_format, struct hfd_response *response);
-/* The kind of a patch: sets request->patch. False: it is unknown, and response is a 415. */
+/* The kind of a patch: sets request->patch. False: it is unknown or absent, and response is a 415.
+ */
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*
  * Whether to indent the response. The parameter `pretty` of the query decides. Without it, or if it
- * cannot be decoded, only responses to interactive user agents such as curl are indented. agent
- * NULL = unknown.
+ * cannot be decoded or has 8 bytes or more, only responses to interactive user agents such as curl
+ * are indented. agent NULL = unknown.
  */
 bool hfd_negotiate_pretty(const char *query, const char *agent);

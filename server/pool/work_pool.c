@@ -36,8 +36,8 @@
 #define MAX_THREADS 16
 #define SLICE       100000 /* nanoseconds, the least that Linux allows */
 
-/* The state of a task. One that is over (HFD_WORK_DONE) stays RUNNING, because the pool must not
- * touch it any more; so a late submit only sets `again`. */
+/* The state of a task, which begins as 0, IDLE. One that is over (HFD_WORK_DONE) stays RUNNING,
+ * because the pool must not touch it any more; so a late submit only sets `again`. */
 enum { IDLE, QUEUED, RUNNING };
 
 struct queue {
@@ -90,7 +90,7 @@ static void enqueue_locked(struct hfd_work_pool *pool, struct hfd_work_task *tas
         queue->tail = &task->next;
         lane->n_queued++;
         if (task->long_step)
-                pthread_cond_broadcast(&pool->cond); /* the signal must not go to another thread */
+                pthread_cond_broadcast(&pool->cond); /* a signal might wake only another thread */
         else
                 pthread_cond_signal(&pool->cond);
 }

@@ -12,8 +12,8 @@
  *
  * Some work cannot be divided: to decode a large body, or to apply a patch to it. Such a task has a
  * long step, and says so. Long steps run on the first thread only, one after the other. So the
- * other threads still make progress, and on a machine with as many processors as the pool has
- * threads, one stays free for the threads of connections and of the store.
+ * other threads still make progress, and long steps occupy one processor at most, however many
+ * wait.
  *
  * A task is a member of the caller's struct. It may be submitted again at any time, by any thread:
  *
@@ -77,7 +77,7 @@ struct hfd_work_pool *hfd_work_pool_free(struct hfd_work_pool *pool);
 /*
  * Queues the task, unless it is queued already; a running one is queued again after its step.
  * False: the pool is stopping, and no step follows. Never calls step itself. Blocks at most on the
- * mutex.
+ * mutex. The caller must know that the task still exists, as for hfd_work_cancel.
  */
 bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task);
 /*

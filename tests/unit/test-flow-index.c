@@ -241,6 +241,32 @@ static void test_malformed_rules_match_nothing(void **state) {
         hfd_flow_builder_free(default_builder());
 }
 
+/* Another program may have written such a subject into the store: here it cannot be validated. */
+static void test_a_subject_of_an_unknown_kind_matches_nobody(void **state) {
+        static const char *const kinds[] = {"ServiceAccount", "Robot"};
+        const struct request account =
+                {"system:serviceaccount:n:x", NULL, "get", "", "secrets", .ns = "a"};
+
+        for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+                char rules[400];
+                (void)snprintf(rules, sizeof rules,
+                               "[{\"subjects\":[{\"kind\":\"%s\",\"serviceAccount\":{"
+                               "\"namespace\":\"n\",\"name\":\"x\"}}],\"resourceRules\":[{"
+                               "\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"],"
+                               "\"namespaces\":[\"*\"]}]}]",
+                               kinds[i]);
+                struct hfd_flow_builder *builder = default_builder();
+                struct hf__json *json = parse(SCHEMA("accounts", "exempt", "2"));
+                assert_int_equal(hf__json_set(json, "spec.rules", parse(rules)), 0);
+                assert_int_equal(hfd_flow_builder_add_schema(builder, json), 0);
+                hf__json_free(json);
+                struct hfd_flow_index *index = hfd_flow_builder_finish(builder, NULL);
+                expect(index, &account, i == 0 ? "accounts" : "global-default",
+                       i == 0 ? "exempt" : "global-default");
+                hfd_flow_index_unref(index);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_requests_have_the_schemas_of_kubernetes),
@@ -248,6 +274,7 @@ int main(void) {
                 cmocka_unit_test(test_a_stored_catch_all_without_its_level_has_it),
                 cmocka_unit_test(test_precedence_then_name_decide),
                 cmocka_unit_test(test_malformed_rules_match_nothing),
+                cmocka_unit_test(test_a_subject_of_an_unknown_kind_matches_nobody),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ struct hfd_inflight {
 
         /* guarded by mu */
         pthread_mutex_t mu;
-        pthread_cond_t drained; /* signalled when n_counted reaches 0 */
+        pthread_cond_t drained; /* broadcast when n_counted reaches 0, also without a shutdown */
         bool refusing;          /* never becomes false again */
         size_t n_counted;       /* requests that a shutdown waits for */
 };

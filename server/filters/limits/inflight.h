@@ -6,7 +6,7 @@
  *
  * Lock: one mutex guards all. The refusing state and the count are read and changed under it
  * together. So once hfd_inflight_refuse has returned, no request is admitted, and the count
- * includes those that were admitted before. Thread: any.
+ * includes those that were admitted before and that a shutdown waits for. Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,13 +16,14 @@
  * changes wait too: watches share them, and watch_initial.c limits them. No request is refused
  * because of watches. When the responses and watches of a user together exceed the limit, one of
  * the user's watches is ended: of those that have been behind for HFD_UNSENT_STALL, the one with
- * the most bytes, because its end gives the most back. If its client still has not read the last
- * bytes after that time, it is cut. When all accounts together exceed the total, the account with
- * the most bytes of watches loses one. The bytes may exceed the limits for HFD_UNSENT_STALL.
+ * the most bytes, because its end gives the most back. If a limit is still exceeded after that
+ * time, the watch may be chosen again, and is cut if its client has read nothing since. When all
+ * accounts together exceed the total, the account with the most bytes of watches loses one, if that
+ * account has more than an equal share. The bytes may exceed the limits for HFD_UNSENT_STALL.
  *
  * Lock: one mutex guards all accounts. Requests are cut, and watches ended, after it was released.
- * A thread that holds it may take the mutex of a response. Thread: the request's worker for add and
- * remove; any for the other functions.
+ * `measure` runs under it. Thread: the request's worker for hfd_unsent_add and hfd_unsent_remove;
+ * any for the other functions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,17 +45,27 @@ struct hfd_unsent_entry {
         size_t bytes;
 };
 
-/* A watch with fewer waiting bytes is not charged. Its client is served as fast as it reads. */
+/* A watch with fewer waiting bytes is not charged. So a watch whose client reads as fast as the
+ * events come seldom needs the lock. */
 #define HFD_UNSENT_WATCH ((size_t)16 << 10)
 
-/* The unread bytes of a watch. Begins with the immutable members set and all others zero. */
+/*
+ * The unread bytes of a watch. Begins with the immutable members set and all others zero.
+ *
+ * Lifetime: a watch that is in an account must have a live request, because another thread may take
+ * a reference to the request. So `measure` must return 0 from the end of the request on, and the
+ * owner calls hfd_unsent_watch_update then, before the last reference is dropped. watch_events.c
+ * does so in on_gone, and in on_drained when the last bytes of a response are read.
+ */
 struct hfd_unsent_watch {
-        atomic_bool charged; /* changed under the lock; without the lock it is a hint */
+        /* Changed under the lock. update and remove read it without the lock, and do nothing if it
+         * is false; unsent_watch.c says why no change is missed. */
+        atomic_bool charged;
         /* immutable */
         struct hfd_unsent *unsent;        /* borrowed; NULL = never charged */
         const char *user;                 /* borrowed */
         struct hfd_http_request *request; /* borrowed: it owns this */
-        /* The bytes that wait now. Called under the lock of the accounts. */
+        /* The bytes that wait now. Called under the lock of the accounts, so it takes no lock. */
         size_t (*measure)(void *ctx);
         /* Ends the watch, so that only what is in its response still waits. Called without a lock,
          * once at most. */
@@ -101,9 +112,9 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent);
  * Whether user may begin another request. list: the request is a list, whose response may hold
  * HFD_UNSENT_STREAM. If the user's account is full, one of its readers that has stalled is cut; if
  * all accounts together are full, one of the largest account. Only a few readers are examined. When
- * all accounts together are full, a user who uses less than an equal share of the limit, among the
- * users with responses, is admitted anyway. False: no reader was cut, so refuse the request; the
- * client tries again later.
+ * all accounts together are full, a user who uses no more than an equal share of the limit is
+ * admitted anyway; there is a share for each user with responses, and one more. False: no reader
+ * was cut, so refuse the request; the client tries again later.
  */
 bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list);
 /*

@@ -70,8 +70,8 @@ struct hfd_unsent *hfd_unsent_free(struct hfd_unsent *unsent) {
         return NULL;
 }
 
-/* Hashes a user's name with FNV-1a. It needs no secret seed: the names come from certificates and
- * tokens, so a client cannot choose many that share a bucket. */
+/* Hashes a user's name with FNV-1a. It needs no secret seed: the names are those of the senders,
+ * before impersonation, so a client that wants many in one bucket needs credentials for each. */
 static uint64_t hash_of(const char *user) {
         uint64_t hash = UINT64_C(14695981039346656037);
 

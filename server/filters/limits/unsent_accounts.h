@@ -18,7 +18,7 @@
 /*
  * The charges of one user. Clients decide how many accounts and watches there are, so heaps
  * find the account and the watch with the most bytes. The heaps are those of base/timer_heap.h,
- * with -bytes in place of a time: the entry with the most bytes comes first.
+ * with -bytes in place of a time: the one with the most bytes comes first.
  */
 struct hfd_unsent_account {
         struct hfd_unsent_account *next; /* in its bucket */
@@ -26,8 +26,8 @@ struct hfd_unsent_account {
         size_t bytes, n;                          /* of the unread responses */
         struct hfd_unsent_entry *oldest, *newest; /* an examined entry becomes the newest */
         size_t watch_bytes, n_watches;
-        /* Watches that have been behind for less than HFD_UNSENT_STALL, as far as is known, in the
-         * order of since; and the others by their bytes. */
+        /* The list of watches that have just fallen behind, in the order of since; and the order by
+         * bytes of those that unsent_watch.c has found to be behind for HFD_UNSENT_STALL. */
         struct hfd_unsent_watch *first_behind, *last_behind;
         struct hf__timer_heap late;
         struct hf__timer by_bytes, by_watch_bytes; /* its places among the accounts */
@@ -58,8 +58,8 @@ struct hfd_unsent_account *hfd_unsent_find(struct hfd_unsent *unsent, const char
 struct hfd_unsent_account *hfd_unsent_get(struct hfd_unsent *unsent, const char *user);
 /* Frees the account, unless something is charged to it. */
 void hfd_unsent_drop(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
-/* Call it after bytes, n, watch_bytes or n_watches have changed. Puts the accounts in order again,
- * and updates the metric of all bytes. */
+/* Call it after bytes or watch_bytes have changed, of the account and of unsent. Puts the account
+ * in its new place, and updates the metric of all bytes. */
 void hfd_unsent_changed(struct hfd_unsent *unsent, struct hfd_unsent_account *account);
 /* The account with the most bytes of responses, or of watches. NULL: there is none. */
 struct hfd_unsent_account *hfd_unsent_largest(struct hfd_unsent *unsent);

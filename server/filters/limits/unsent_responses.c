@@ -86,8 +86,9 @@ void hfd_unsent_remove(struct hfd_unsent *unsent, struct hfd_unsent_entry *entry
 /* ---- limits ---- */
 
 /*
- * Takes references to the next few entries of the account, and moves them to its end. Returns their
- * number.
+ * Moves the next few entries of the account to its end, and takes references to their requests.
+ * Returns how many. A request whose entry is charged is alive: on_finished (filters.c) removes the
+ * entry before the HTTP server drops its own reference.
  */
 static size_t take_candidates_locked(struct hfd_unsent_account *account,
                                      struct hfd_http_request *requests[CUT_LOOKUP]) {
@@ -115,7 +116,7 @@ static struct hfd_unsent_account *full_locked(struct hfd_unsent *unsent, const c
                         account->n >= unsent->limits.user_responses * factor))
                 return account;
         /* Every user with responses has a share, so that the users with the most bytes cannot shut
-         * out others. */
+         * out others. + 1: this user may have no response yet, and needs a share, too. */
         if (unsent->bytes + (list ? HFD_UNSENT_STREAM : 0) > total &&
             bytes > total / (unsent->n_with_responses + 1))
                 return hfd_unsent_largest(unsent);
@@ -128,7 +129,8 @@ bool hfd_unsent_admit(struct hfd_unsent *unsent, const char *user, bool list) {
         size_t n = 0;
         bool room = true;
 
-        /* Usually all responses have been read, and the lock is not needed. */
+        /* Usually all responses have been read, and the lock is not needed. A charge that another
+         * thread makes meanwhile is missed; the next request sees it. */
         if (atomic_load_explicit(&unsent->n, memory_order_relaxed) == 0)
                 return true;
         pthread_mutex_lock(&unsent->mu);

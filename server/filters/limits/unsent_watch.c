@@ -3,15 +3,18 @@
  * Charges the watches of slow clients to the accounts of their users, and chooses the one that ends
  * when there is no room.
  *
- * A watch that has just fallen behind is in its account's list, in the order of `since`. Each
- * charge moves a few that have been behind for HFD_UNSENT_STALL from there to the order by bytes,
- * whose first watch ends. So the work of a charge does not grow with the number of watches. The
- * list is in the order of time, and each charge adds one watch to it at most, so none stays there
- * for long.
+ * A watch that has just fallen behind is in its account's list, in the order of `since`. A charge
+ * that finds an account over its limit moves a few watches of that account, which have been behind
+ * for HFD_UNSENT_STALL, from the list to the order by bytes, whose first watch ends. It moves few,
+ * so that its work does not grow with the number of watches; but more than the two that it may add
+ * to the list, so no watch stays there for long while the account is over its limit.
  *
- * A watch is measured under the lock, after `charged` was set. Code that makes fewer bytes wait
- * reads `charged` afterwards. So either the measurement has seen the change, or the watch is
- * measured again. In both cases the last measurement is right.
+ * `charged` spares most updates the lock. A measurement, which runs under the lock, sets `charged`
+ * and then reads the bytes. Code that takes bytes away does that first and then reads `charged`. So
+ * at least one of the two sees what the other has written: either the measurement has seen the
+ * change, or the watch is measured again. This needs sequentially consistent stores and loads of
+ * `charged` and of the bytes in the response: with release and acquire both could read the old
+ * value.
  *
  * Invariants: watch_bytes and n_watches of an account are the sums of its watches, and the total is
  * the sum of the accounts. A watch that is charged is either in the list or in the order.
@@ -24,7 +27,7 @@
 #include "server/filters/limits/unsent_accounts.h"
 #include "server/http/http.h"
 
-#define LATE_LOOKUP 16 /* watches that one charge moves */
+#define LATE_LOOKUP 16 /* watches that one charge moves at most */
 
 static void append_watch_locked(struct hfd_unsent_account *account,
                                 struct hfd_unsent_watch *watch) {
@@ -106,7 +109,7 @@ static void set_watch_locked(struct hfd_unsent_watch *watch, size_t bytes, hf_ns
 
 static void measure_watch_locked(struct hfd_unsent_watch *watch, hf_nsec now) {
         hf__mutex_assert_held(&watch->unsent->mu);
-        atomic_store(&watch->charged, true); /* first: see the head of this file */
+        atomic_store(&watch->charged, true); /* first, and seq_cst: see the head of this file */
         size_t bytes = watch->measure(watch->ctx);
         set_watch_locked(watch, bytes >= HFD_UNSENT_WATCH ? bytes : 0, now);
 }
@@ -121,8 +124,9 @@ static struct hfd_unsent_account *crowded_locked(struct hfd_unsent *unsent,
         if (unsent->bytes + unsent->watch_bytes <= unsent->limits.total_bytes)
                 return NULL;
         struct hfd_unsent_account *largest = hfd_unsent_largest_of_watches(unsent);
-        /* As for responses, every user has a share. If others have filled the total with responses,
-         * an end of this watch would give nearly nothing back. */
+        /* As for responses, every user has a share, and one is left for a user who comes next. An
+         * account below it loses nothing: others have filled the total with responses then, and
+         * the end of one of its watches would give nearly nothing back. */
         size_t share = unsent->limits.total_bytes / (unsent->n_accounts + 1);
         return largest && largest->bytes + largest->watch_bytes > share ? largest : NULL;
 }
@@ -151,7 +155,8 @@ static struct hfd_unsent_watch *take_largest_locked(struct hfd_unsent_account *a
                 (void *)((char *)account->late.first - offsetof(struct hfd_unsent_watch, by_bytes));
         *ret_again = watch->ended;
         watch->ended = true;
-        make_young_locked(watch, now); /* the time to read the last bytes */
+        make_young_locked(watch, now); /* its client gets HFD_UNSENT_STALL before it is cut */
+        /* The request is alive: a watch leaves its account before its last reference (unsent.h). */
         (void)hfd_http_request_ref(watch->request);
         return watch;
 }
@@ -183,7 +188,7 @@ void hfd_unsent_watch_charge(struct hfd_unsent_watch *watch) {
 void hfd_unsent_watch_update(struct hfd_unsent_watch *watch) {
         struct hfd_unsent *unsent = watch->unsent;
 
-        if (!atomic_load(&watch->charged))
+        if (!atomic_load(&watch->charged)) /* seq_cst: see the head of this file */
                 return;
         hf_nsec now = hf_now(hf_host_clock(unsent->host));
         pthread_mutex_lock(&unsent->mu);

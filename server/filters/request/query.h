@@ -23,6 +23,7 @@ bool hfd_query_bool(const char *query, const char *key);
 
 /*
  * Whether fieldSelector selects one object by its name (metadata.name=x is one of its terms).
- * Copies x to ret_name. False also for a selector that cannot be decoded or has 1 KiB or more.
+ * Copies x to ret_name. False also for a selector that cannot be decoded or has 1 KiB or more, and
+ * if x is empty or longer than a name may be.
  */
 bool hfd_query_selected_name(const char *query, char ret_name[HF_NAME_MAX + 1]);

@@ -24,7 +24,8 @@ static bool is_dots(const char *text) {
 /*
  * Decodes a segment, and refuses characters that must not be in a storage key. A segment without
  * percent-encoding needs no such check: it ends at the next slash, and the HTTP server refuses
- * control characters. Decoding shortens every other segment, so the lengths tell which kind it is.
+ * control characters. Decoding shortens a segment with percent-encoding, so the lengths tell which
+ * kind it is.
  */
 static int decode_segment(const char *text, size_t n, char *ret_text, size_t max) {
         int length = hf__percent_decode(text, n, false, ret_text, max);
@@ -192,7 +193,7 @@ static const char *store_text(char **at, const char *text) {
 
 size_t hfd_request_info_text_size(const struct hfd_request_path *path) {
         return strlen(path->group) + strlen(path->version) + strlen(path->resource) +
-               strlen(path->subresource) + strlen(path->ns) + strlen(path->name) + 6;
+               strlen(path->subresource) + strlen(path->ns) + strlen(path->name) + 6; /* NULs */
 }
 
 void hfd_request_info_init(struct hfd_request_info *info, const char *method,
@@ -211,6 +212,6 @@ void hfd_request_info_init(struct hfd_request_info *info, const char *method,
         info->resource = store_text(&at, path->resource);
         info->subresource = store_text(&at, path->subresource);
         info->ns = store_text(&at, path->ns);
-        info->name = store_text(&at, path->name);
-        hf__assert_costly(at == text + hfd_request_info_text_size(path)); /* counts six texts */
+        info->name = store_text(&at, path->name); /* last: request_memo.c relies on it */
+        hf__assert_costly(at == text + hfd_request_info_text_size(path));
 }

@@ -53,8 +53,8 @@ static struct memo *memo_of(struct hfd_http_request *request) {
 
 /* ---- the path ---- */
 
-/* The length of name, if it is one segment that needs no decoding and does not begin with a dot.
- * Otherwise 0. */
+/* The length of name, if it is one segment of ASCII that needs no decoding, is not too long and
+ * does not begin with a dot. Otherwise 0: the parser decides what it is. */
 static size_t plain_name(const char *name) {
         size_t n = strlen(name);
         unsigned bad = 0;
@@ -107,7 +107,8 @@ void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
 static size_t prefix_of(const struct hfd_request_info *info, const char *path) {
         const char *slash = strrchr(path, '/');
 
-        /* The segment after a namespace may be a resource or a subresource. */
+        /* Left out: paths whose last segment is not the name, and Namespaces, because what follows
+         * the name of one may be a resource or a subresource. */
         if (!slash || !info->valid_path || !info->is_resource || !info->verb[0] ||
             info->subresource[0] || strcmp(info->resource, "namespaces") == 0 ||
             strcmp(slash + 1, info->name) != 0 || plain_name(info->name) == 0)

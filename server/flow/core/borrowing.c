@@ -15,6 +15,8 @@
 
 void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, unsigned seats,
                            struct hfd_level_limits *ret_limits) {
+        /* As in Kubernetes, a share is rounded up, so that a level with shares has a seat; the
+         * percentages are rounded to the nearest seat. */
         uint64_t nominal = sum ? ((uint64_t)seats * level->shares + sum - 1) / sum : 0,
                  lendable = (nominal * level->lendable_percent + 50) / 100, borrowing = seats;
 
@@ -106,6 +108,8 @@ double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n) {
                 upper += level->upper;
         }
         left += total;
+        /* The exempt levels leave enough, so the limited ones share. They share `total`, the
+         * nominal limits of all levels, although exempt levels may use some of these seats. */
         bool shares = left > sum && sum <= total && upper >= total;
         /* If not even the upper limits of all levels use up the seats, there is no such fraction.
          * As in Kubernetes, the current limits stay as they are then. */

@@ -31,11 +31,12 @@ struct hfd_level_limits {
 /* Sets is_exempt, nominal, lower and upper. `sum` is that of the shares of all levels. */
 void hfd_borrowing_nominal(const struct hfd_level_shares *level, uint64_t sum, unsigned seats,
                            struct hfd_level_limits *ret_limits);
-/* The limit of a level that is new. */
+/* The limit of a level that is new: half of what it may lend is lent. */
 unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
 /*
  * Sets the current limits of all levels. Returns the fair fraction: the part of its target that
- * each level gets, unless one of its bounds applies; 0 = the exempt levels leave too few seats.
+ * each level gets, unless one of its bounds applies; 0 = there is none, because the exempt levels
+ * leave too few seats, or the upper limits together are less than all seats.
  */
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
 /* The widest request that a level with queues accepts: 15 % of its nominal limit, or that limit

@@ -8,12 +8,13 @@
 #include <stdint.h>
 
 /* The largest hand. As in Kubernetes, a deal may use 60 bits of a hash: for each queue of the hand
- * log2(n_queues). A hand of 16 queues needs at least 64 bits. */
+ * log2(n_queues). A hand of 16 is dealt from at least 16 queues, so it would need 64 bits. */
 #define HFD_HAND_MAX 15
 
 /*
  * Deals a hand of different queues, numbers below n_queues, in ascending order. Every hand is about
- * equally likely. n_hand is at least 1, and at most n_queues and HFD_HAND_MAX.
+ * equally likely, if the deal uses 60 bits at most. n_hand is at least 1, and at most n_queues and
+ * HFD_HAND_MAX.
  */
 void hfd_dealer_deal(uint64_t hash, unsigned n_queues, unsigned n_hand,
                      unsigned ret_hand[HFD_HAND_MAX]);

@@ -3,8 +3,9 @@
  * The requests of one priority level.
  *
  * Invariants:
- *  - executing_seats is at most the limit, except after a limit was lowered, and for one request
- *    that is wider than the limit, which then runs alone. (An exempt level has no limit.)
+ *  - executing_seats is at most the limit, except after the limit was lowered or an exempt level
+ *    was given one, and for one request that is wider than the limit, which then runs alone. (An
+ *    exempt level has no limit.)
  *  - After each function the head of the first queue in `order`, if there is one, has no room: no
  *    seat is free that the next request could use.
  *  - A queue is in `order` if and only if requests wait in it. Its key is next_r plus the work of
@@ -89,8 +90,9 @@ static void rebase_queue(struct hfd_queue_set *set, struct hfd_seat_queue *queue
                 m->arrived_r -= by;
 }
 
-/* Sets virtual time back to 0. Takes linear time, but is needed once in weeks at most, even if
- * hundreds of seats are always in use. */
+/* Sets virtual time back to 0. All queues leave `order` before the first one returns, so that it
+ * never compares old keys with new ones. Takes linear time, but is needed once in weeks at most,
+ * even if hundreds of seats are always in use. */
 static void rebase_time(struct hfd_queue_set *set) {
         int64_t by = set->r;
 
@@ -107,8 +109,9 @@ static void rebase_time(struct hfd_queue_set *set) {
 static void advance_time(struct hfd_queue_set *set, hf_nsec now) {
         hf_nsec pause = now - set->at;
 
+        /* Callers read the time before they take the lock, so times may come in another order. */
         if (pause <= 0)
-                return; /* the clocks of two threads may differ a little */
+                return;
         set->at = now;
         if (set->n_active == 0)
                 return;
@@ -150,8 +153,9 @@ static struct hfd_seat_queue *get_queue(struct hfd_queue_set *set, unsigned inde
         return set->queues[index];
 }
 
-/* The queue of the flow's hand in which the least work waits. Flows that share queues do not all
- * begin with the same one. */
+/* The queue of the flow's hand in which the least work waits. Of equal ones it is not always the
+ * first: each arrival begins at another place of its hand, so all queues are used alike. NULL = out
+ * of memory. */
 static struct hfd_seat_queue *choose_queue(struct hfd_queue_set *set, uint64_t hash) {
         unsigned hand[HFD_HAND_MAX], n = set->config.n_hand, best = 0;
         unsigned first = (unsigned)(set->n_arrivals++ % n);
@@ -217,7 +221,8 @@ static void dispatch_queues(struct hfd_queue_set *set, hf_nsec now,
         while (set->order.first) {
                 struct hfd_seat_queue *queue = QUEUE_OF(set->order.first);
                 struct hfd_seats *seats = queue->waiting.first;
-                /* A level without seats starts nothing, not even a request that would run alone. */
+                /* A level without seats takes nothing from its queues, not even a request that
+                 * would run alone. As in Kubernetes, a level without queues would run that one. */
                 bool may_start =
                         set->config.kind == HFD_LEVEL_EXEMPT || set->executing_seats < set->limit;
 

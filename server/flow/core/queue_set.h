@@ -22,8 +22,9 @@
  * when it starts, and corrected when it ends. So a flow with many or with long requests falls
  * behind, and a flow with few requests is served soon.
  *
- * A wide request waits until its seats are free; meanwhile no later request passes it. One that is
- * wider than the limit runs alone.
+ * The next request in this order starts as soon as it has room. A wide one waits until its seats
+ * are free; meanwhile no request that comes after it in the order passes it. One that is wider than
+ * the limit runs alone.
  *
  * Costs: arrive, leave and each decision take O(log n) amortised in the queues and the waiting
  * requests. A level that is not full does not touch the order. Memory: a queue exists once it was
@@ -145,9 +146,10 @@ enum hfd_verdict hfd_queue_set_arrive(struct hfd_queue_set *set, struct hfd_seat
  * that it had; afterwards seats is zero. */
 enum hfd_seats_state hfd_queue_set_leave(struct hfd_queue_set *set, struct hfd_seats *seats,
                                          hf_nsec now, struct hfd_decisions *decisions);
-/* Refuses the requests whose deadline has passed. */
+/* Refuses the requests whose deadline has passed. Their seats are zero afterwards, except for
+ * `arrived` and `decided`, which the caller reads. */
 void hfd_queue_set_expire(struct hfd_queue_set *set, hf_nsec now, struct hfd_decisions *decisions);
-/* No request waits longer than until this deadline. Linear in those that wait. */
+/* No request waits longer than until this deadline. Takes O(log n) for each that waits. */
 void hfd_queue_set_shorten(struct hfd_queue_set *set, hf_nsec deadline);
 /* The earliest deadline; HF_NSEC_NEVER = nothing waits. */
 hf_nsec hfd_queue_set_deadline(const struct hfd_queue_set *set);

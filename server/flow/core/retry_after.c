@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Retry-After of a level. As in Kubernetes, it follows the window of TCP: it is doubled at once
- * and reduced step by step.
+ * The Retry-After of a level. As in Kubernetes, it is doubled when many requests are refused, and
+ * reduced by one second at a time: clients back off quickly, and come back slowly.
  *
  * Invariant: `refused` has the counts of the last seconds up to `second`; those of seconds without
  * a refusal are 0.
@@ -17,7 +17,7 @@ static uint32_t *count_of(struct hfd_retry_after *retry, int64_t second) {
         return &retry->refused[(uint64_t)second % N_SECONDS];
 }
 
-/* Refusals of the `after` seconds before this one. */
+/* Refusals in the `after` seconds before this one. */
 static uint64_t refused_before(struct hfd_retry_after *retry, int64_t second) {
         uint64_t n = 0;
 
@@ -26,8 +26,8 @@ static uint64_t refused_before(struct hfd_retry_after *retry, int64_t second) {
         return n;
 }
 
-/* Clears the counts of the seconds in between, in which nothing was refused. Their places in the
- * ring still have counts of the previous round. */
+/* Clears the count of the new second, and those of the seconds before it in which nothing was
+ * refused. Their places in the ring still have counts of the previous round. */
 static void begin_second(struct hfd_retry_after *retry, int64_t second) {
         int64_t skipped = second - retry->second;
 
@@ -44,9 +44,9 @@ unsigned hfd_retry_after_refuse(struct hfd_retry_after *retry, int64_t second) {
         if (second > retry->second) {
                 begin_second(retry, second);
                 uint64_t n = refused_before(retry, second);
-                /* A level refuses only what its queues cannot hold. So three refusals in a second
-                 * are many. One spike doubles the time only once, because the last change must be
-                 * as old as the time itself. */
+                /* Most levels refuse only what their queues cannot hold. So three refusals in a
+                 * second are many. One spike doubles the time only once: the last doubling must be
+                 * so long ago that the refusals before it are no longer counted. */
                 bool settled = second - retry->doubled >= retry->after;
                 if (settled && n >= 3 * (uint64_t)retry->after) {
                         retry->after *= 2;

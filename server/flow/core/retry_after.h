@@ -11,10 +11,12 @@
 
 /* Zero = nothing was refused yet. */
 struct hfd_retry_after {
-        uint32_t refused[HFD_RETRY_AFTER_MAX + 1]; /* by second, modulo their number */
-        int64_t second;                            /* of the latest refusal */
-        int64_t doubled;                           /* the second in which `after` was doubled */
-        unsigned after;                            /* 0 = 1 */
+        /* A ring: the refusals in each of the last seconds. The second s is at the index s modulo
+         * the length, which is that of the longest `after`, and one for the running second. */
+        uint32_t refused[HFD_RETRY_AFTER_MAX + 1];
+        int64_t second;  /* of the latest refusal */
+        int64_t doubled; /* the second in which `after` was last doubled */
+        unsigned after;  /* seconds, the Retry-After; 0 counts as 1 */
 };
 
 /* Counts a refusal in this second. Returns the Retry-After for it. */

@@ -11,7 +11,7 @@
 
 struct hfd_seat_demand {
         /* the running period */
-        hf_nsec at; /* boot time; `seats` was right from then on */
+        hf_nsec at; /* boot time up to which the sums below count; `seats` has been right since */
         uint64_t seats, highest;
         double seconds, sum, sum_of_squares; /* integrals over the period until `at` */
         /* the last period */

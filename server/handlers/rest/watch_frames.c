@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes the frames of a watch. A plain object has one frame for each kind of event, which all of
- * its watches share (hfd_object_frame). All other frames are made for one watch.
+ * Makes the frames of a watch. While a change is delivered, all watches of plain objects that get
+ * it share one frame for each kind of event, in JSON and in protobuf (hfd_object_frame), if they
+ * want the object in the version in which it is cached. All other frames are made for one watch.
  *
  * Invariant: in JSON a frame is exactly one line.
  */
@@ -82,7 +83,7 @@ static struct hf__buf *make_bookmark(struct hfd_registry *registry,
 }
 
 /* Converts a frame to the form that the client gets. Takes ownership of json, which may be NULL.
- * NULL = out of memory. */
+ * NULL = out of memory, or json has no form in protobuf. */
 static struct hf__buf *convert_frame(const struct hfd_watch_form *form, struct hf__buf *json) {
         struct hf__buf *frame = NULL;
 

@@ -4,7 +4,8 @@
  * The frames of a watch: a line of JSON for each event, or a message in protobuf after its length
  * (protobuf_response.h). Pure, except that the ages in a Table depend on the clock. Thread: any.
  *
- * A function that returns a frame returns a new reference; NULL = out of memory.
+ * A function that returns a frame returns a new reference; NULL = out of memory, or an object that
+ * cannot be decoded or has no form in protobuf.
  */
 #include "server/cacher/watch/watcher.h"
 #include "server/registry/base/request.h"

@@ -33,7 +33,10 @@ struct hfd_worker {
         /* Owned. The data of an event is its connection, or the worker (messages have arrived), or
          * http (worker 0: the listener). */
         int epoll;
-        /* Owned; strangers' connections. It is itself in epoll, with its own address as data. */
+        /* Owned; the connections whose sender is not known yet. It has an epoll of its own, so that
+         * one iteration serves one of them at most, after all others: handshakes are dear, and a
+         * flood of them must not delay known clients. It is itself in epoll, with the address of
+         * this member as data. */
         int stranger_epoll;
 
         struct hfd_worker_mailbox mailbox; /* every thread may post */
