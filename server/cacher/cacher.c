@@ -3,7 +3,9 @@
  * Creates and frees the cacher and its parts, waits until it is filled, and reads from its trees.
  *
  * Invariant: the parts are created from the lowest to the highest, before any thread uses one, and
- * freed in the opposite order, after all threads have stopped. A part uses only those below it.
+ * freed in the opposite order, after all threads have stopped. A part uses only those below it,
+ * except that the parts of requests/ use each other. A thread that collects metrics may read the
+ * lag (store_lag.h) from its creation until it is freed; it needs only the lock.
  */
 #include "server/cacher/cacher.h"
 
@@ -139,7 +141,8 @@ struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher) {
                 hfd_consistent_reads_remove_all_locked(cacher, HF_E_CANCELED);
         pthread_mutex_unlock(&cacher->mu);
         hfd_consistent_reads_call_ready(remaining);
-        /* A thread may still send a probe for the reads, which is a request of its own. */
+        /* A thread may have put off a probe (send_delayed_probe) and send it even now. The probe is
+         * a request, so wait for these threads before the requests. */
         hfd_consistent_reads_await_end(cacher);
         hfd_store_requests_await_end(cacher);
         hfd_event_histories_done(&cacher->histories);

@@ -31,14 +31,15 @@
  *      feed/      feed, kind_feed  threads that build something from the objects
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
- * pointers, so no thread holds it for long, with two rare exceptions: a watch that begins at an old
- * revision takes all later changes from the history, and an object of a custom kind whose form
- * changed while its event was prepared is made anew. Callbacks and requests to the store never run
- * under it: the work is collected under the lock and done after the lock is released. It is never
- * held together with another lock.
+ * pointers: usually a few of them, at most some for each watch or for each change in a history. One
+ * rare case takes longer: an object of a custom kind whose form changed while its event was
+ * prepared is made anew. Callbacks and requests to the store never run under the lock: the work is
+ * collected under it and done after it is released. No code of the cacher takes another lock while
+ * it holds this one.
  *
- * Threads: the cacher has one thread, its timer (timer.h). The store's threads deliver replies and
- * events. Any thread may call the functions below. Only wait_synced, refill and free block.
+ * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's
+ * threads deliver replies and events. Any thread may call the functions below. Only wait_synced,
+ * refill and free block.
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
  * resource contains every change after its floor. Until it ends, a watcher gets each change that it
@@ -106,8 +107,9 @@ int hfd_cacher_refill(struct hfd_cacher *cacher, struct hf_cancel *token);
  */
 void hfd_cacher_end_watches(struct hfd_cacher *cacher);
 /*
- * Blocks until every request to the store has ended. No other thread may use the cacher any more.
- * Accepts NULL; returns NULL.
+ * Blocks until every request to the store has ended. No other thread may use the cacher any more,
+ * apart from the store's, and every watcher was started, opened or canceled: otherwise its watch
+ * does not end. Accepts NULL; returns NULL.
  */
 struct hfd_cacher *hfd_cacher_free(struct hfd_cacher *cacher);
 
@@ -128,7 +130,7 @@ int hfd_cacher_wait_synced(struct hfd_cacher *cacher, struct hf_cancel *token,
                            struct hf_status *reterr_status);
 /*
  * Returns the boot time at which a filling of the cache last came further than any before; 0 = no
- * page has arrived yet. So a store that responds but never lets the cache be filled makes no
+ * key has arrived yet. So a store that responds but never lets the cache be filled makes no
  * progress.
  */
 hf_nsec hfd_cacher_fill_progress(struct hfd_cacher *cacher);
@@ -156,8 +158,8 @@ size_t hfd_cacher_count(struct hfd_cacher *cacher, const struct hfd_resource *re
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.
- * NULL: the object is not cached. *ret_synced: the cache is filled, so the store had no valid
- * object at this path at the cache's revision.
+ * NULL: the object is not cached. *ret_synced: the cache is filled, so at the cache's revision the
+ * store had no object at this path, or one that this instance cannot read (state/stored_value.h).
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);

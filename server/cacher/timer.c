@@ -81,7 +81,8 @@ static hf_nsec earlier_time(hf_nsec a, hf_nsec b) { return a < b ? a : b; }
 
 /*
  * The timer thread. After work that was due, it checks again before it sleeps, because the lock was
- * released and more work may be due.
+ * released and more work may be due. When the cacher stops, it goes on until a running listing has
+ * ended, because only this thread can end it.
  */
 static void *timer_main(void *ctx) {
         struct hfd_cacher *cacher = ctx;

@@ -9,7 +9,8 @@
  * pauses PAUSE_FACTOR times as long as the run took, so that frequent changes do not keep a
  * processor busy. The pause is at most pause_max, so that no change is delayed for long. It is at
  * least PAUSE_MIN, unless pause_max is less, because each run reads all objects, and an instance
- * that starts with an empty store creates its default objects one after the other.
+ * that starts with an empty store creates its default objects one after the other. If memory ran
+ * out, it pauses RETRY instead.
  */
 #include "server/cacher/feed/feed.h"
 
@@ -37,7 +38,8 @@ struct hfd_feed {
         /* Guarded by mu. */
         pthread_mutex_t mu;
         pthread_cond_t cond;
-        bool changed, stopping;
+        bool changed; /* make must be called; true at first, so that the first run needs no wake */
+        bool stopping;
 };
 
 /* ---- objects ---- */

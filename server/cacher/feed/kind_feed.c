@@ -73,6 +73,7 @@ static int make_kind(struct hfd_kind_feed *feed, const struct hfd_object *object
         const struct hfd_resource *slot = NULL;
         int r = HF_E_INVALID;
 
+        /* The keys of a group without a dot would be taken for those of built-in resources. */
         if (group && plural && strchr(group, '.'))
                 r = hfd_custom_table_slot(feed->table, group, plural, &slot);
         if (r == 0 && !slot) {

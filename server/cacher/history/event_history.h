@@ -23,6 +23,8 @@
 #include "server/resources/objects/object.h"
 #include "server/resources/resource.h"
 
+/* As in Kubernetes' watch cache: somewhat longer than the interval of bookmarks, so that a client
+ * can nearly always watch again from its last bookmark. */
 #define HFD_EVENT_HISTORY_WINDOW (75 * HF_NSEC_PER_SEC)
 #define HFD_EVENT_HISTORY_BYTES  ((size_t)256 << 20)
 #define HFD_EVENT_HISTORY_STATES 16 /* of one resource */
@@ -62,7 +64,7 @@ struct hfd_event_history {
         uint64_t floor;         /* every change after this revision is in the ring */
         struct hfd_history_state states[HFD_EVENT_HISTORY_STATES]; /* oldest first */
         size_t n_states;
-        uint64_t n_copied; /* nodes that the cacher's tree had copied at the last change */
+        uint64_t n_copied; /* object_tree.n_copied of the cacher's tree at the last change */
 };
 
 struct hfd_event_histories {
@@ -76,8 +78,10 @@ struct hfd_event_histories {
         hf_nsec due; /* boot time of the next hfd_event_histories_trim */
 };
 
+/* Limits the time for which hfd_event_histories_trim needs the lock. */
 #define HFD_HISTORY_GARBAGE_MAX 128
 
+/* Begins empty: n, n_states and rings are 0. The arrays are large, so nobody zeroes them. */
 struct hfd_history_garbage {
         struct hfd_change changes[HFD_HISTORY_GARBAGE_MAX]; /* owned */
         size_t n;

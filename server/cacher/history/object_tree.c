@@ -40,6 +40,7 @@ static void recount_node(struct hfd_object_node *node) {
         node->n = 1 + subtree_size(node->left) + subtree_size(node->right);
 }
 
+/* Relaxed is enough, because a tree of the caller has a reference already. */
 static struct hfd_object_node *ref_node(struct hfd_object_node *node) {
         assert(!node || atomic_load_explicit(&node->refs, memory_order_relaxed) > 0);
         if (node)
@@ -104,8 +105,9 @@ static bool own_path(struct hfd_object_tree *tree, const char *path,
 }
 
 /*
- * Clients must not be able to choose priorities, or they could make the tree deep. So the hash
- * covers the path and the address of the node, which clients do not know.
+ * Clients must not be able to choose priorities, or they could make the tree deep. So the hash (of
+ * FNV's kind, mixed once more) covers the path and the address of the node, which clients do not
+ * know.
  */
 static uint32_t priority_of(const struct hfd_object_node *node, const char *path) {
         uint64_t h = UINT64_C(1469598103934665603) ^ (uintptr_t)node;

@@ -55,6 +55,7 @@ void hfd_object_tree_clear(struct hfd_object_tree *tree);
 size_t hfd_object_tree_count(const struct hfd_object_tree *tree, const char *prefix,
                              const char *after);
 
+/* Four times the depth that a tree of a million objects is likely to have. */
 #define HFD_OBJECT_ITER_DEPTH 256
 
 /*

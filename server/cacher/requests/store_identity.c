@@ -57,7 +57,8 @@ struct hfd_store_identity {
          */
         bool replacement_pending;
         bool replaced;
-        bool confirming; /* a read that checks a sign of a replacement is running */
+        /* A read that checks the sign of a reply is running. The epoch is confirmed separately. */
+        bool confirming;
 };
 
 struct hfd_store_identity *hfd_store_identity_new(const struct hf_host *host,
@@ -151,8 +152,8 @@ hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher) {
 }
 
 /*
- * Whether the reply contradicts what was known when its request was sent. If so, writes the reason
- * to why. Otherwise records what the reply shows.
+ * Whether the reply contradicts what was known when its request was sent, or names another cluster
+ * than the newest reply. If so, writes the reason to why. Otherwise records what the reply shows.
  */
 static bool contradicts_locked(struct hfd_store_identity *identity,
                                struct hfd_store_identity_snapshot sent,
@@ -290,7 +291,8 @@ static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
                         hfd_store_identity_replaced(cacher, "the epoch key changed");
                 return;
         }
-        /* A new watch begins with the same read, and is retried until it succeeds. */
+        /* So end the watch: before the next one the reflector does the same read, and repeats it
+         * until it succeeds. */
         pthread_mutex_lock(&cacher->mu);
         cancel = cacher->watch.id;
         pthread_mutex_unlock(&cacher->mu);

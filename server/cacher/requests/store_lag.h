@@ -43,7 +43,9 @@ void hfd_store_lag_reached_locked(struct hfd_cacher *cacher, hf_nsec now);
 void hfd_store_lag_filled_locked(struct hfd_cacher *cacher);
 /* The store was replaced: the lag is measured from the beginning. */
 void hfd_store_lag_reset_locked(struct hfd_cacher *cacher);
-/* Called for every reply. writes: the request was a transaction that wrote if it succeeded. */
+/* Called for every reply. writes: the request was a transaction with operations. If it succeeded, a
+ * watched key counts as written at the reply's revision. (Deletions of keys that do not exist write
+ * nothing, but each transaction also changes a key whose revision it compares.) */
 void hfd_store_lag_replied(struct hfd_cacher *cacher, struct hfd_store_identity_snapshot sent,
                            bool writes, const struct hfd_store_reply *reply);
 /* As hfd_cacher_lag. */

@@ -25,7 +25,7 @@ struct hfd_store_requests;
 struct hfd_store_requests *hfd_store_requests_new(const struct hf_host *host);
 /* Requires that no request runs. Accepts NULL; returns NULL. */
 struct hfd_store_requests *hfd_store_requests_free(struct hfd_store_requests *requests);
-/* Blocks until no request runs, when the cacher stops: each request has a deadline. */
+/* Call it when the cacher stops. Blocks until no request runs, which each one's deadline bounds. */
 void hfd_store_requests_await_end(struct hfd_cacher *cacher);
 
 /* The store's watch has delivered events at `now` (boot time). */

@@ -5,7 +5,8 @@
  * what is known of the store's watch. Private to the files of server/cacher. cacher.h describes the
  * lock and the invariants.
  *
- * Each part keeps its own state behind a pointer in this struct, and only its own file changes it.
+ * Each part keeps its own state behind a pointer in this struct, and only the files of the part
+ * change it.
  * hfd_cacher_new creates all parts before any of them runs, and hfd_cacher_free frees them when
  * none runs any more, so no part checks whether another exists.
  */

@@ -42,7 +42,8 @@ struct hfd_consistent_read {
         /*
          * Passes reads, linked by next, that have the same `thread` to that thread, which calls
          * hfd_consistent_reads_call_ready_here. False: it cannot take the first one, or this is
-         * that thread; then ready is called here. NULL: ready may be called anywhere.
+         * that thread; then the first one's ready is called here, and the others are tried again.
+         * NULL: ready may be called anywhere.
          */
         bool (*pass)(struct hfd_consistent_read *reads);
         const void *thread;
@@ -65,8 +66,8 @@ struct hfd_consistent_reads *hfd_consistent_reads_new(void);
 /* Requires that no read waits. Accepts NULL; returns NULL. */
 struct hfd_consistent_reads *hfd_consistent_reads_free(struct hfd_consistent_reads *reads);
 
-/* Waits until no thread sends a delayed probe any more. The cacher is stopping, so none begins to.
- * Short: a thread delays a probe only while it handles what it has read. */
+/* Blocks until no thread sends a delayed probe any more. The cacher is stopping, so no thread
+ * begins to delay one. Short: a thread delays a probe only while it handles what it has read. */
 void hfd_consistent_reads_await_end(struct hfd_cacher *cacher);
 
 /* Begins to wait until the cache has reached the store's current revision. */

@@ -22,9 +22,9 @@
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
  *
- * Invariants: only one page is requested at a time, and at most two wait to be built. `done` is
- * called exactly once, by the timer thread, when no request is running: after the last page was
- * built, or after a failure.
+ * Invariants: only one page is requested at a time, and at most two wait to be built, with the one
+ * that is being built. `done` is called exactly once, by the timer thread, when no request is
+ * running: after the last page was built, after a failure, or when the cacher stops.
  */
 #include "server/cacher/sync/listing.h"
 
@@ -83,7 +83,7 @@ void hfd_listings_reset_locked(struct hfd_cacher *cacher) {
         cacher->listings->n = 0;
 }
 
-/* The running listing has received n objects so far. */
+/* The running listing has received n keys so far. */
 static void record_progress(struct hfd_cacher *cacher, size_t n) {
         struct hfd_listings *listings = cacher->listings;
         hf_nsec now = hfd_cacher_now(cacher);
@@ -137,6 +137,7 @@ static size_t next_limit(const struct hfd_listing *listing) {
         size_t limit = PAGE_FIRST;
 
         if (listing->n_keys > 0) {
+                /* The average is rounded up, and is not 0 if all values are empty. */
                 size_t n_in_page_bytes = PAGE_BYTES / (listing->n_bytes / listing->n_keys + 1);
                 limit = PAGE_GROWTH * listing->n_keys;
                 limit = limit < n_in_page_bytes ? limit : n_in_page_bytes;
@@ -162,8 +163,8 @@ static void end_requests(struct hfd_listing *listing, int error, const struct hf
 }
 
 /*
- * Whether a page that failed is requested again. If the first one found no store, the reflector
- * waits before it tries again.
+ * Whether a page that failed is requested again, at once. If not even the first one reached the
+ * store, there is no half-done work to save, and the reflector waits before it tries again.
  */
 static bool may_retry(const struct hfd_listing *listing, int error) {
         bool unreachable = error == HF_E_UNAVAILABLE && listing->revision == 0;
@@ -357,7 +358,7 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
         assert(!cacher->listings->running);
-        /* The timer thread builds the listing. While the cacher stops, it may have ended
+        /* The timer thread builds the listing. While the cacher stops, this thread may have ended
          * already. */
         bool stopping = cacher->stopping;
         if (!stopping)

@@ -49,7 +49,7 @@ struct hfd_listing {
 /* The cacher's state for listings, for listing.c and tests only. Guarded by the cacher's lock. */
 struct hfd_listings {
         struct hfd_listing *running; /* owned; NULL = none */
-        size_t n;                    /* objects that the running listing has so far; 0 = none */
+        size_t n;                    /* keys that the running listing has so far; 0 = none */
         size_t n_max;                /* the most that any listing has had */
         hf_nsec progress_at;         /* boot time of the last increase of n_max; 0 = none yet */
 };
@@ -59,10 +59,10 @@ struct hfd_listings *hfd_listings_new(void);
 /* Requires that no listing runs. Accepts NULL; returns NULL. */
 struct hfd_listings *hfd_listings_free(struct hfd_listings *listings);
 bool hfd_listings_running_locked(const struct hfd_cacher *cacher);
-/* How many objects the running listing has received, and when a listing last came further than any
- * before (boot time; 0 = no page has arrived yet). */
+/* How many keys the running listing has received, and when a listing last came further than any
+ * before (boot time; 0 = no key has arrived yet). */
 size_t hfd_listings_progress_locked(const struct hfd_cacher *cacher, hf_nsec *ret_at);
-/* Sets the number of received objects to 0: the listing was published, or its pages are dropped. */
+/* Sets the number of received keys to 0: the listing was published, or its pages are dropped. */
 void hfd_listings_reset_locked(struct hfd_cacher *cacher);
 
 /*

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the cache equal to the store. It lists all objects, and then watches the objects below
- * PREFIX/, and the term records, the epoch and the progress key below PREFIX.holdfast/.
+ * PREFIX/, and the keys below PREFIX.holdfast/ (storage/keys.h), of which the term records, the
+ * epoch and the mark of a copy matter here.
  *
  *      IDLE --run--> RUNNING: read the epoch, [list,] watch --failure--> BACKOFF --timer--> RUNNING
  *
  * After hfd_reflector_stop, BACKOFF and the end of RUNNING lead to IDLE.
  *
  * Reading the epoch, listing and watching are a chain of operations: the callback of each one
- * starts the next. If the watch ends because the store is unavailable, the next watch resumes at
- * `revision` + 1. If the store has compacted that revision or was replaced, if memory ran out, or
- * if an audit has found a difference, everything is listed again. Then the watches of clients end
- * with 410, and a new history begins.
+ * starts the next. When the watch has ended, the next watch normally resumes at `revision` + 1.
+ * But if the store has compacted that revision or was replaced, if its encryption keys were
+ * replaced, if memory ran out while events were applied, or if an audit has found a difference,
+ * everything is listed again. Then the watches of clients end with 410, and a new history begins.
  *
- * Invariants: only one operation of the chain is running at a time. A listing that began before a
- * replacement of the store was detected is never published.
+ * Invariants: only one operation of the chain is running at a time. A listing that began before the
+ * store, or its encryption keys, were found to be replaced is never published.
  */
 #include "server/cacher/sync/reflector.h"
 
@@ -37,7 +38,7 @@
 #define EPOCH_DEADLINE (5 * HF_NSEC_PER_SEC)
 #define BACKOFF_MIN    (50 * HF_NSEC_PER_MSEC)
 #define BACKOFF_MAX    (1000 * HF_NSEC_PER_MSEC)
-#define TRIM_MIN       10000 /* objects */
+#define TRIM_MIN       10000 /* keys; a smaller listing leaves little memory to give back */
 
 /* Guarded by the cacher's lock, as is the watch (struct hfd_store_watch). */
 struct hfd_reflector {
@@ -65,8 +66,9 @@ struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector) {
 }
 
 /*
- * Ends the chain after a failure. The timer restarts it after the backoff, unless the cacher is
- * being freed. status may be NULL.
+ * Ends the chain after a failure, or after the end of the watch. The timer restarts it after the
+ * backoff, unless the cacher is being freed. status may be NULL. relist: the next chain must list;
+ * otherwise it does so only if that was requested before.
  */
 static void fail_chain(struct hfd_cacher *cacher, int error, const struct hf_status *status,
                        bool relist) {
@@ -104,8 +106,8 @@ static void swap_trees(struct hfd_object_tree *a, struct hfd_object_tree *b) {
 
 /*
  * Replaces the contents of the cache by the listing. The old trees are moved to the listing, so
- * that they are freed after the lock is released. False: the store was replaced after the listing
- * had begun.
+ * that they are freed after the lock is released. False: the store or its encryption keys were
+ * replaced after the listing had begun.
  */
 static bool publish_locked(struct hfd_cacher *cacher, struct hfd_listing *listing) {
         hf__mutex_assert_held(&cacher->mu);
@@ -322,7 +324,8 @@ void hfd_reflector_stop(struct hfd_cacher *cacher) {
         pthread_cond_broadcast(&cacher->cond);
         pthread_mutex_unlock(&cacher->mu);
         hfd_cacher_cancel_watch(cacher, id);
-        /* This wait is bounded: a request ends by its deadline, and a canceled watch ends soon. */
+        /* This wait is bounded: a request ends by its deadline, a listing sends no further one, and
+         * a canceled watch ends soon. */
         pthread_mutex_lock(&cacher->mu);
         while (cacher->reflector->state == RUNNING)
                 pthread_cond_wait(&cacher->cond, &cacher->mu);

@@ -22,7 +22,8 @@ struct hfd_reflector *hfd_reflector_free(struct hfd_reflector *reflector);
 void hfd_reflector_run(struct hfd_cacher *cacher);
 /* The boot time at which hfd_reflector_run must be called; HF_NSEC_NEVER: it does not wait. */
 hf_nsec hfd_reflector_due_locked(const struct hfd_cacher *cacher);
-/* The last failure; error 0 = none. Borrowed. */
+/* The last failure, also after later successes; error 0 = none. Borrowed while the lock is held. */
 const struct hf_status *hfd_reflector_status_locked(const struct hfd_cacher *cacher);
-/* Stops the reflector permanently. Blocks until its running operation has ended. */
+/* Stops the reflector permanently, and sets `stopping`, at which the cacher's other parts stop too.
+ * Blocks until its running operation has ended: a request, a listing or the watch. */
 void hfd_reflector_stop(struct hfd_cacher *cacher);

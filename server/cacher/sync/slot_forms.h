@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The form that the cached objects of each custom resource have. It is that of a storage row: the
- * row of the kind that is served. While none is, the slot has no form: new objects are as they are
- * stored, and those that are cached already keep their form.
+ * The form that the cached objects of each custom resource have. It is that of the storage row of
+ * the kind that is served. While no kind is served in a slot, the slot has no form: new objects are
+ * as they are stored, and those that are cached already keep their form.
  *
  * The cacher's lock guards the forms.
  */
@@ -52,6 +52,6 @@ struct hfd_object *hfd_slot_form_apply_locked(const struct hfd_slot_forms *forms
 int hfd_slot_form_set(struct hfd_cacher *cacher, const struct hfd_resource *row);
 /* The slot has no form any more; its objects keep theirs. Thread: any; not under the lock. */
 void hfd_slot_form_clear(struct hfd_cacher *cacher, const struct hfd_resource *slot);
-/* The kind is not served any more: its watches end, and no new one begins with its rows. Thread:
- * any; not under the lock, because the ends of watches call their sinks. */
+/* The kind is not served any more: the watches of its slot end, and no new one begins with its
+ * rows. Thread: any; not under the lock, because the ends of watches call their sinks. */
 void hfd_slot_form_retire_kind(struct hfd_cacher *cacher, struct hfd_custom_kind *kind);

@@ -4,9 +4,10 @@
  * long, such as creating the objects, is prepared without the lock. Then the events of one revision
  * are applied under one lock.
  *
- * Invariant: `revision` changes under the same lock as the objects. So the state that a reader sees
- * at a revision contains all changes of that revision and no later one, even if another program
- * writes several objects in one transaction. apply_revision names the one exception.
+ * Invariant: the lock is not released between the changes of objects and that of `revision`. So the
+ * state that a reader sees at a revision contains all changes of that revision and no later one,
+ * even if another program writes several objects in one transaction. apply_revision names the one
+ * exception.
  */
 #include "server/cacher/sync/store_events.h"
 
@@ -51,7 +52,8 @@ static bool is_copy_marked(struct hfd_cacher *cacher, const struct hfd_watch_eve
                strcmp(key, event->kv.key) == 0;
 }
 
-/* Whether the event is a term record that names a new holder of a Lease. */
+/* Whether the event is a term record that names a new holder of a Lease. The record begins with the
+ * holder and a line end, so without a holder it begins with the line end. */
 static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_event *event) {
         const struct hf__buf *value = event->kv.value;
 
@@ -61,8 +63,8 @@ static bool is_lease_acquired(struct hfd_cacher *cacher, const struct hfd_watch_
 
 /*
  * Returns the object that a put event contains. If a write of this instance stored it, the object
- * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or not
- * a valid object.
+ * already exists as `newer`, and sharing it saves a copy of its bytes. NULL: out of memory, or the
+ * value is invalid or sealed.
  */
 static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
                                          const struct hfd_resource *resource, const char *path,
@@ -83,7 +85,7 @@ static struct hfd_object *get_put_object(struct hfd_cacher *cacher,
         return object;
 }
 
-/* Prepares an event, without the lock. False: out of memory. */
+/* Prepares an event, without the lock. False: out of memory, so the cache must be filled again. */
 static bool prepare_event(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                           struct hfd_event_batch *batch, struct hfd_prepared_event *prepared) {
         if (event->type != HFD_WATCH_PROGRESS)
@@ -180,7 +182,9 @@ static void forget_newer_locked(struct hfd_object_tree *newer, const char *path,
 
 /*
  * Applies one event to the tree, the history and the watchers. Consumes prepared->object and
- * prepared->placeholder. False: out of memory, so the cache must be filled again.
+ * prepared->placeholder. False: the cache must be filled again, because memory ran out, or because
+ * the object is not valid in the form that its slot got after it was prepared. (A filling makes a
+ * placeholder of such an object.)
  */
 static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch_event *event,
                                struct hfd_prepared_event *prepared, hf_nsec now,
@@ -245,6 +249,7 @@ static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_eve
                 cacher->revision = events[0].revision;
         if (cacher->histories.due < due)
                 pthread_cond_broadcast(&cacher->cond); /* the timer waits for a later time */
+        /* The garbage has limited space, so old history is dropped in steps, without the lock. */
         while (!trimmed) {
                 trimmed = hfd_event_histories_trim(&cacher->histories, now, &garbage);
                 pthread_mutex_unlock(&cacher->mu);

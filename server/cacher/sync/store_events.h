@@ -21,7 +21,7 @@ struct hfd_event_batch {
         bool complete;             /* false: memory ran out, so the cache must be filled again */
         bool epoch_written;        /* the epoch key was written */
         bool lease_acquired;       /* a Lease has a new holder */
-        unsigned observers;        /* of the resources of which an object may have changed */
+        unsigned observers;        /* of the resources whose objects may have changed */
         bool copy_begun;           /* `holdfastd store copy` has begun to write to this store */
 };
 

@@ -10,8 +10,9 @@
  *
  * Invariant: hfd_delivery_run_locked returns true at most once, after the last call of sink.events.
  * No event follows one that was not delivered. A watch ends without the rest of its queue if it was
- * canceled, if it ends before its start, if its sink has no room or accepts no more, or if memory
- * ran out before an event: the client of a watch that ends watches again.
+ * canceled, if its end is requested before its start or while its sink has no room, if its sink
+ * accepts no more, or if memory ran out before an event: the client of a watch that ends watches
+ * again.
  */
 #include "server/cacher/watch/delivery.h"
 
@@ -24,8 +25,10 @@
 
 #include "base/thread.h"
 
-#define QUEUE_MAX 8192 /* besides initial changes; checked only when the queue grows */
-#define BATCH_MAX 64   /* changes in one call of the sink */
+/* Places in the array of the queue, besides those for initial changes. Checked only when the array
+ * would grow, so changes that were taken count until compact_queue_locked moves the others. */
+#define QUEUE_MAX 8192
+#define BATCH_MAX 64 /* changes in one call of the sink */
 
 static void free_queued(struct hfd_queued_change *queued) {
         assert(queued->change.object || queued->change.type == HF_EVENT_BOOKMARK);
@@ -46,7 +49,8 @@ static size_t queued_bytes(const struct hfd_queued_change *queued) {
         return n;
 }
 
-/* Requires that no thread delivers and that nothing is queued. */
+/* Frees the changes that are left in the queue. Requires that no thread delivers, and that none
+ * queues any more: the end was requested, or nobody else has a reference to the watcher. */
 static void free_queue(struct hfd_delivery *delivery) {
         assert(delivery->queue_at <= delivery->n_queue &&
                delivery->n_queue <= delivery->queue_space);
@@ -151,8 +155,8 @@ static int select_object(struct hfd_delivery *delivery, struct hfd_object *objec
 
 /*
  * Turns a change into the event for this watch. An object that begins to match the selectors is
- * ADDED, and an object that no longer matches is DELETED. *ret_event: the watch gets an event. 0 or
- * -ENOMEM.
+ * ADDED, and an object that no longer matches is DELETED, with its last state that matched and the
+ * revision of the change. *ret_event: the watch gets an event. 0 or -ENOMEM.
  */
 static int apply_selectors(struct hfd_delivery *delivery, struct hfd_queued_change *queued,
                            bool *ret_event) {
@@ -316,8 +320,9 @@ static void deliver_events_locked(struct hfd_delivery *delivery) {
                 }
                 pthread_mutex_lock(mu);
                 delivery->behind = delivery->behind || !ready;
-                /* When a watch ends, its client watches again, from the last event that it has
-                 * received. */
+                /* No room: hfd_watcher_resume makes a thread deliver the rest. If it was called
+                 * since the sink was asked, ask again. A watch that ends waits for no room: its
+                 * client watches again, from the last event that it has received. */
                 if (!ready && (delivery->end_requested || !delivery->resumed))
                         return;
                 if (good && ready && !snapshot) {

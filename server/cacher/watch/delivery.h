@@ -5,8 +5,8 @@
  * and watchers.c use it: they know when a watch begins, what it gets and when it ends. The head of
  * delivery.c describes the model.
  *
- *      new --start--> delivers when its queue is not empty --end requested, queue empty--> ended
- *      new --open, end requested; or cancel-----------------------------------------------> ended
+ *      new --start--> delivers what is queued --end requested, queue delivered or dropped--> ended
+ *      new --open, end requested; or cancel------------------------------------------------> ended
  *
  * Lock: mu, the cacher's lock. Functions whose name ends in _locked are called with it.
  */
@@ -43,8 +43,10 @@ struct hfd_delivery {
         int end_error;      /* for sink.end, if end_requested */
         struct hfd_queued_change *queue; /* owned; changes queue_at to n_queue wait */
         size_t queue_at, n_queue, queue_space;
-        atomic_size_t n_bytes; /* of the changes that wait in queue; read also without mu */
-        bool behind;           /* the sink was told that changes wait */
+        /* Of the changes that wait in queue. Read also without mu, as a measure only, so relaxed:
+         * sink.waiting_changed or sink.end tells the owner when to read it again. */
+        atomic_size_t n_bytes;
+        bool behind; /* the sink was told that changes wait */
         /* Changes in the history since the watch's revision, also of other objects: the queue may
          * be longer than the limit by this number. 0 once delivered. */
         size_t n_initial;
@@ -80,5 +82,6 @@ void hfd_delivery_cancel_locked(struct hfd_delivery *delivery);
  * reference to the watcher.
  */
 bool hfd_delivery_run_locked(struct hfd_delivery *delivery);
-/* Frees the events that are left in the queue, and calls sink.end. */
+/* Frees the changes that are left in the queue, and calls sink.end. Not under the lock; only after
+ * hfd_delivery_run_locked has returned true. */
 void hfd_delivery_end(struct hfd_delivery *delivery);

@@ -70,6 +70,7 @@ bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *res
         pthread_mutex_lock(&cacher->mu);
         const struct hfd_event_history *history = hfd_event_history_of(&cacher->histories, index);
         uint64_t revision = at ? at : cacher->revision;
+        /* After a replacement, a revision that a client names may be one of the new history. */
         bool known = cacher->synced && revision <= cacher->revision && revision >= history->floor &&
                      !(at && hfd_store_identity_is_replaced_locked(cacher));
         if (known) {

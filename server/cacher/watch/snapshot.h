@@ -16,8 +16,9 @@ struct hfd_cacher;
 
 struct hfd_snapshot {
         struct hfd_object_tree objects; /* owned; must not be changed */
-        /* owned; by key: the values that no object could be made from (state/stored_value.h). Those
-         * of this resource are of the same revision. */
+        /* owned; by key: the values that no object could be made from (state/stored_value.h), as
+         * they were when the snapshot was taken. The sealed ones of this resource were the same at
+         * `revision`, as the head of snapshot.c says; the invalid ones need not be. */
         struct hfd_object_tree unreadable;
         uint64_t revision; /* of the list */
         /* For hfd_snapshot_keep. */

@@ -7,8 +7,8 @@
  * run on any thread, with no lock held, and must not block. If events returns false, the watch
  * ends. events may call hfd_watcher_cancel.
  *
- * A sink that has no room says so in ready. Its changes then wait in the watcher, as references
- * that all watchers share, until hfd_watcher_resume; if there are too many, the watch ends.
+ * A sink that has no room says so in ready. Its changes then wait in the watcher, as references to
+ * objects that all watchers share, until hfd_watcher_resume; if there are too many, the watch ends.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ struct hfd_watch_sink {
         bool (*events)(void *ctx, struct hfd_watch_item *items, size_t n); /* borrowed */
         /*
          * The last call. error 0: the watch ended cleanly. HF_E_CANCELED: it was canceled.
-         * HF_E_GONE: the client gets response, a Status, as an ERROR event.
+         * HF_E_GONE: the client gets response, a Status, as an ERROR event. response is borrowed
+         * until the call returns.
          */
         void (*end)(void *ctx, int error, const struct hfd_response *response);
 };

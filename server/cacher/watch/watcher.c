@@ -152,6 +152,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         const char *selected = *spec->name ? NULL : hfd_selector_name(spec->fields);
         const char *name = selected ? selected : spec->name;
         size_t n_ns = strlen(spec->ns), n_name = strlen(name);
+        /* `text` has both strings, each with its NUL. */
         struct hfd_watcher *watcher = calloc(1, sizeof *watcher + n_ns + n_name + 2);
         hf_nsec now = hfd_cacher_now(cacher);
 
@@ -170,6 +171,7 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         watcher->delivery.labels = *spec->labels;
         watcher->delivery.fields = *spec->fields;
         *spec->labels = *spec->fields = (struct hfd_selector){0};
+        /* The second case: "metadata.name=" selects the name "", which no object has. */
         watcher->delivery.name = n_name > 0 ? watcher->text + n_ns + 1
                                             : hfd_selector_name(&watcher->delivery.fields);
         watcher->bookmarks = spec->bookmarks;
@@ -187,7 +189,8 @@ static struct hfd_watcher *watcher_alloc(struct hfd_cacher *cacher,
         }
         /*
          * If the client sets no timeout, the watch ends after 30 to 60 minutes. The watcher's
-         * address spreads the ends, so that clients do not all reconnect at once.
+         * address spreads the ends, so that clients do not all reconnect at once. Its low bits are
+         * left out, because malloc's alignment makes them alike.
          */
         int64_t seconds = spec->timeout_s;
         if (seconds == 0)
@@ -232,7 +235,7 @@ static void add_to_list_locked(struct hfd_watcher *watcher) {
  * If the store itself has not reached the client's revision, the revision most likely comes from a
  * history that a restored backup has replaced. The client would get no events until the new history
  * reaches that revision, and would miss all changes before it. So the watch ends with HF_E_GONE,
- * and the client lists again. Its message says "too old", because clients know no other message.
+ * and the client lists again. If the request fails, the watch goes on.
  */
 static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_watcher *watcher = ctx;
@@ -247,7 +250,8 @@ static void on_revision(void *ctx, const struct hfd_store_reply *reply) {
 
 /*
  * Called if the client's revision is newer than the cache's. The cache may only be late, so this
- * requests the store's revision.
+ * requests the store's revision. The watch may end meanwhile, but hfd_watcher_new, which calls
+ * this, still has the caller's reference.
  */
 static void check_revision(struct hfd_watcher *watcher) {
         struct hfd_cacher *cacher = watcher->cacher;
@@ -278,6 +282,8 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
         bool sealed = synced && hfd_stored_value_find_sealed(&cacher->unreadable, cacher->prefix,
                                                              spec->resource, &scope, &value);
         const struct hfd_custom_version *custom = spec->resource->custom;
+        /* hfd_slot_form_retire_kind sets it under the lock and ends the watches in the lists, so no
+         * watch of a kind that is not served any more stays. */
         bool retired = custom && atomic_load(&custom->kind->retired);
         if (!ended && synced && !sealed && !retired &&
             queue_initial_locked(watcher, spec->revision)) {
@@ -303,7 +309,7 @@ bool hfd_watcher_new(struct hfd_cacher *cacher, const struct hfd_watcher_spec *s
                                     "storage is (re)initializing", &soon);
         else if (sealed)
                 hfd_response_sealed(response, value.key, value.why);
-        else
+        else /* also for a retired kind: the client lists again, and learns what is served now */
                 hfd_response_status(response, HF_E_GONE, 410, "Expired",
                                     "The resourceVersion for the provided watch is too old.", NULL);
         return false;

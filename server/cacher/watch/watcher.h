@@ -4,9 +4,9 @@
  * An API watch: it delivers the changes to one resource, to one namespace of it, or to one object,
  * in order. The head of watcher.c describes the model.
  *
- * The caller supplies a sink (watch_sink.h). The objects that exist when a watch begins are not
- * queued: the watcher has a snapshot of them. The owner of the sink may take it and send the
- * objects in its own time, before it starts the watcher.
+ * The caller supplies a sink (watch_sink.h). A watch may begin with the objects that exist. These
+ * are not queued: the watcher has a snapshot of them. The owner of the sink may take the snapshot
+ * and send its objects in its own time, before it starts the watcher.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,10 +54,11 @@ void hfd_watcher_open(struct hfd_watcher *watcher);
 /*
  * Moves the snapshot of the objects that exist to the caller, who frees it. False: there is none,
  * because the watch begins at a revision or now. Call before start. The snapshot contains all
- * objects of the resource; hfd_watcher_filter and the namespace tell which ones are watched.
+ * objects of the resource; hfd_watcher_filter and the namespace tell which ones are watched. Only
+ * its objects and revision are set, so it is not for hfd_snapshot_keep.
  */
 bool hfd_watcher_take_snapshot(struct hfd_watcher *watcher, struct hfd_snapshot *ret_snapshot);
-/* The selection of the watch, borrowed. *ret_name NULL = any name. */
+/* The selection of the watch, borrowed from watcher. *ret_name NULL = any name. */
 void hfd_watcher_filter(const struct hfd_watcher *watcher, const struct hfd_selector **ret_labels,
                         const struct hfd_selector **ret_fields, const char **ret_name);
 /* The sink has room again: delivers what has waited. Thread: any. */

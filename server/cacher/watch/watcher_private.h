@@ -42,5 +42,6 @@ struct hfd_watcher {
 /* Queues the timer for the next bookmark or the end. */
 void hfd_watcher_set_timer_locked(struct hfd_watcher *watcher);
 /* Delivers the queue. If the watch ends, removes it from the list, and calls sink.end. Releases
- * cacher->mu, which the caller holds. */
+ * cacher->mu, which the caller holds. The caller also has a reference to the watcher, because the
+ * end drops that of the list. */
 void hfd_watcher_deliver_unlock(struct hfd_watcher *watcher);

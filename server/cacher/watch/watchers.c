@@ -37,6 +37,8 @@ static void mark_dirty_locked(struct hfd_watcher *watcher, struct hfd_watcher **
         if (watcher->dirty || watcher->delivery.ended)
                 return;
         watcher->dirty = true;
+        /* The list of the resource has a reference: a watcher that ends leaves the list under the
+         * lock, before that reference is dropped. */
         assert(atomic_load_explicit(&watcher->refs, memory_order_relaxed) > 0);
         atomic_fetch_add(&watcher->refs, 1);
         watcher->dirty_next = *dirty;
@@ -135,8 +137,8 @@ hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
         return first ? first->at : HF_NSEC_NEVER;
 }
 
-/* Each step costs a logarithm of the number of watches, so that many watches, which are due one
- * after the other, do not keep the lock for long. */
+/* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. So
+ * the lock is not held for long, however many there are. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         struct hf__timer_heap *timers = &cacher->watchers->timers;
         struct hf__timer *timer;

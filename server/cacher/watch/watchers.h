@@ -3,9 +3,8 @@
 /*
  * All watches of the cacher: queues changes for them, and ends them. watcher.h has one of them.
  *
- * Thread: the one whose work has changed the cache, or the cacher's timer thread. Functions with
- * the suffix _locked need the cacher's lock, and call no sink. hfd_watchers_deliver calls the sinks
- * without the lock. Nothing blocks.
+ * Thread: any. Functions with the suffix _locked need the cacher's lock, and call no sink.
+ * hfd_watchers_deliver calls the sinks without the lock. Nothing blocks.
  */
 #include <stddef.h>
 
@@ -26,7 +25,8 @@ struct hfd_watchers *hfd_watchers_free(struct hfd_watchers *watchers);
  * request their end, and link these watchers into *dirty. After the caller has released the lock,
  * it passes the list to hfd_watchers_deliver.
  */
-/* Returns the number of watchers that get the change. */
+/* Returns the number of watchers whose resource, namespace and name match: no fewer than those that
+ * get the change. */
 size_t hfd_watchers_queue_change_locked(struct hfd_cacher *cacher, const struct hfd_change *change,
                                         struct hfd_watcher **dirty);
 /* Ends all watches with 410, because the cache cannot tell which changes they have missed. */

@@ -7,6 +7,9 @@
  * endpoint only if the endpoint that it used is still the one in use. Watches have an endpoint of
  * their own, by the same rule, because a watch may hang on an endpoint where operations work. When
  * the stream of a watch fails, both are switched; when it hangs, only that of the watches.
+ *
+ * The indexes are read and written relaxed: they publish nothing, because the endpoints themselves
+ * are immutable.
  */
 #include "server/storage/etcd/etcd.h"
 

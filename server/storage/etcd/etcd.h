@@ -15,7 +15,7 @@
 #include "server/storage/grpc/channel.h"
 #include "server/storage/store.h"
 
-/* The lanes of the channel for calls, which never share a connection. The other channels have one
+/* The lanes of the channel for calls, which never share a connection. The other channels use one
  * lane each. */
 #define HFD_ETCD_LANE_CALLS 0
 #define HFD_ETCD_LANE_WATCH 1 /* a watch with many events does not delay a transaction */

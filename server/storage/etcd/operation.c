@@ -163,7 +163,7 @@ static void on_call_done(void *ctx, const struct hfd_grpc_result *result) {
 
 HF__CLEANUP_DEFINE(body_cleanup, struct hf__buf *, hf__buf_unref)
 
-/* Takes over body, which is NULL if the request could not be packed. */
+/* Takes over body, which is NULL if memory ran out while the request was packed. */
 static int start_call(struct hfd_store *store, const struct target *target, struct hf__buf *body,
                       hf_nsec deadline, hfd_store_fn done, void *ctx) {
         HF__CLEANUP(body_cleanup) struct hf__buf *own_body = body;
@@ -181,7 +181,8 @@ static int start_call(struct hfd_store *store, const struct target *target, stru
         int r = start_attempt(call);
         if (r != 0)
                 return r;
-        (void)HF__TAKE(own_body); /* finish_call releases both */
+        /* finish_call releases both, and may have done so already: do not look into them. */
+        (void)HF__TAKE(own_body);
         (void)HF__TAKE(call);
         return 0;
 }

@@ -19,10 +19,10 @@ enum hfd_etcd_response {
 };
 
 /*
- * Parses one message (without its gRPC prefix) into reply: revision, cluster_id, kvs, more, and the
- * error HF_E_CONFLICT for a transaction whose compares failed. The kvs are in the arena and hold
- * references to their values: call hfd_etcd_release_reply afterwards, also after an error. 0,
- * -ENOMEM or -EPROTO.
+ * Parses one message (without its gRPC prefix) into reply, which the caller has zeroed: revision,
+ * cluster_id, kvs, more, and the error HF_E_CONFLICT for a transaction of which a compare failed.
+ * The kvs are in the arena and hold references to their values: call hfd_etcd_release_reply
+ * afterwards, also after an error. 0, -ENOMEM or -EPROTO.
  */
 int hfd_etcd_parse(enum hfd_etcd_response kind, const void *data, size_t n, struct hf__arena *arena,
                    struct hfd_store_reply *reply);

@@ -176,6 +176,7 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         watch->handler = *handler;
         watch->ctx = ctx;
         watch->from = revision;
+        /* 0 would mean "from the next write on", so revision 1 stays as it is. */
         watch->create = hfd_etcd_pack_watch(begin, end, revision > 1 ? revision - 1 : revision);
         watch->probe = hfd_etcd_pack_watch_progress();
         if (!watch->create || !watch->probe)
@@ -226,7 +227,8 @@ void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) {
         pthread_mutex_unlock(&etcd->mu);
 }
 
-/* All watches are on the same endpoint, apart from those that end just now. */
+/* Takes the endpoint for watches for the one of this watch. That is right, because a store has one
+ * watch at a time, that of the cacher, apart from one that ends just now. */
 void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
 

@@ -57,6 +57,7 @@ int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_str
         assert(request->endpoint < channel->config.n_endpoints && request->lane < HFD_GRPC_LANES);
         hfd_grpc_stream_init(stream, request, hf_now(channel->clock));
         stream->channel = channel;
+        /* Posted under the lock, so that no start command follows the stop command. */
         pthread_mutex_lock(&channel->mu);
         closed = channel->closed;
         if (!closed) {
@@ -98,6 +99,7 @@ void hfd_grpc_channel_set_timer(struct hfd_grpc_stream *stream) {
 
 void hfd_grpc_channel_end_stream(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                                  int outcome, const char *error_text) {
+        /* Read first: without on_release, on_done may free the stream. */
         void (*on_release)(void *ctx) = stream->request.on_release;
         void *ctx = stream->request.ctx;
         bool cancel_posted;
@@ -266,6 +268,7 @@ static int wait_ms(const struct hfd_grpc_channel *channel) {
         left = due - hf_now(channel->clock);
         if (left <= 0)
                 return 0;
+        /* Rounded up, so that the timer is due when epoll_wait returns. */
         left = (left + HF_NSEC_PER_MSEC - 1) / HF_NSEC_PER_MSEC;
         return left < MAX_WAIT_MS ? (int)left : MAX_WAIT_MS;
 }
@@ -351,7 +354,7 @@ static int init_locks(struct hfd_grpc_channel *channel) {
 }
 
 static int open_epoll(struct hfd_grpc_channel *channel) {
-        struct epoll_event event = {.events = EPOLLIN};
+        struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the mailbox */
 
         channel->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
         if (channel->epoll_fd < 0 ||

@@ -56,18 +56,20 @@ int hfd_grpc_channel_new(const struct hfd_grpc_channel_config *config,
  * HF_E_CANCELED unless their response arrives first. Idempotent, never blocks. Accepts NULL. */
 void hfd_grpc_channel_stop(struct hfd_grpc_channel *channel);
 /* Waits for the end of a channel that was stopped. When it returns, every callback has returned.
- * Accepts NULL. */
+ * If a host is just being looked up, it waits for getaddrinfo, which cannot be interrupted. Accepts
+ * NULL. */
 void hfd_grpc_channel_join(struct hfd_grpc_channel *channel);
 /* Frees a channel that was joined; until then, starting calls fails but does no harm. Accepts NULL,
  * returns NULL. */
 struct hfd_grpc_channel *hfd_grpc_channel_free(struct hfd_grpc_channel *channel);
 
-/* Starts a call; request is copied. 0 or HF_E_CLOSED: no callback is called, and the memory stays
- * the caller's. */
+/* Starts a call; request is copied, but not what it points to (stream.h). 0, or HF_E_CLOSED: no
+ * callback is called, and the memory stays the caller's. After 0 all callbacks may have run
+ * already, and the stream may be freed. */
 int hfd_grpc_channel_start(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream,
                            const struct hfd_grpc_request *request);
-/* Causes a call that has on_release to end soon with HF_E_CANCELED. The caller makes sure that the
- * call is not released before this function returns. */
+/* Causes a call that has on_release to end soon with HF_E_CANCELED, unless it has ended already.
+ * Idempotent. The caller makes sure that the call is not released before this function returns. */
 void hfd_grpc_channel_cancel(struct hfd_grpc_channel *channel, struct hfd_grpc_stream *stream);
 
 /* A counter that grows with each iteration of the loop: about once a second when idle, else more

@@ -30,8 +30,9 @@
 static void set_socket_options(int fd) {
         int on = 1, idle = 30, interval = 10, count = 3;
 
-        /* TCP's keepalive finds a dead peer of an idle connection, to which no PINGs are sent.
-         * Calls work without any of these options, so failures are ignored. */
+        /* TCP's keepalive finds a dead peer of an idle connection, to which no PINGs are sent,
+         * within a minute (the times are in seconds). Calls work without any of these options, so
+         * failures are ignored. */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
         (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);

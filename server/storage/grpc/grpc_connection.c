@@ -112,6 +112,7 @@ void hfd_grpc_connection_add(struct hfd_grpc_connection *connection,
         connection->n_streams++;
         if (connection->state != HFD_GRPC_READY || connection->dead)
                 return;
+        /* An idle connection has none (check_peer). */
         if (!connection->timer.queued)
                 hfd_grpc_connection_set_timer(connection,
                                               connection->channel->now + HFD_GRPC_PING_AFTER);
@@ -166,6 +167,7 @@ void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection) {
                 int r = hfd_grpc_session_submit(connection, stream);
 
                 next = stream->next;
+                /* A new connection has stream numbers, so memory is short; others may succeed. */
                 if (r != 0)
                         hfd_grpc_connection_end(stream, HF_E_UNAVAILABLE, nghttp2_strerror(r));
         }

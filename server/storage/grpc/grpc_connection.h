@@ -20,7 +20,7 @@ enum hfd_grpc_state {
         HFD_GRPC_RESOLVING,  /* the host's addresses are looked up */
         HFD_GRPC_CONNECTING, /* TCP */
         HFD_GRPC_HANDSHAKE,  /* TLS */
-        HFD_GRPC_GREETING,   /* our preface was sent, and the peer's first frame has not come */
+        HFD_GRPC_GREETING,   /* our preface is sent, and the peer's first frame has not come */
         HFD_GRPC_READY
 };
 
@@ -51,9 +51,9 @@ struct hfd_grpc_connection {
         /* Bytes that the session has produced, and that the socket (or TLS) has accepted. */
         uint64_t n_filled, n_written;
 
-        hf_nsec received_at; /* when bytes were last received, or the connection was made */
-        hf_nsec pinged_at;   /* 0 = no response to a PING is due */
-        hf_nsec no_ping_before;
+        hf_nsec received_at;    /* when bytes were last received, or the connection was made */
+        hf_nsec pinged_at;      /* 0 = no response to a PING is due */
+        hf_nsec no_ping_before; /* HFD_GRPC_PING_EVERY after the last PING; 0 = none was sent */
 
         struct hfd_grpc_stream *streams, **streams_tail; /* oldest first */
         size_t n_streams;
@@ -70,7 +70,8 @@ void hfd_grpc_connection_free(struct hfd_grpc_connection *connection);
 /* The connection gets no more calls, because its peer has sent GOAWAY or seems to be dead, or
  * because it cannot take any; the calls under way go on. */
 void hfd_grpc_connection_retire(struct hfd_grpc_connection *connection);
-/* The connection is over. Only the first reason counts. */
+/* The connection is over: its calls end, and it is freed, at the end of the iteration. Only the
+ * first reason counts. */
 __attribute__((format(printf, 3, 4))) void
 hfd_grpc_connection_fail(struct hfd_grpc_connection *connection, int error, const char *format,
                          ...);

@@ -22,7 +22,9 @@ int hfd_grpc_tls_new(const char *ca_pem, const char *cert_pem, const char *key_p
 /* Accepts NULL, returns NULL. No session may be left. */
 struct hfd_grpc_tls *hfd_grpc_tls_free(struct hfd_grpc_tls *tls);
 
-/* A session over the connected socket fd, with the endpoint's host. NULL = out of memory. */
+/* A session over the connected socket fd, with the endpoint's host; fd stays the caller's. NULL =
+ * out of memory. (OpenSSL also refuses names of more than 255 bytes, but no look-up finds such a
+ * host.) */
 struct ssl_st *hfd_grpc_tls_open(const struct hfd_grpc_tls *tls, int fd, const char *host);
 /* Accepts NULL. Sends nothing. */
 void hfd_grpc_tls_close(struct ssl_st *session);

@@ -154,7 +154,8 @@ void hfd_grpc_io_write(struct hfd_grpc_connection *connection) {
                         keep_unsent(connection, connection->channel->out + done, n - done);
                         return;
                 }
-                /* The session did not stop for lack of space, so it has no more output. */
+                /* The session stops for lack of space only if the next frame, of 16 KiB at most,
+                 * does not fit. So with less than this it has no more output. */
                 if (n < HFD_GRPC_OUT_SPACE / 2) {
                         connection->is_dirty = false;
                         return;

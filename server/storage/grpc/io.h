@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reads and writes a connection. Every failure is reported by hfd_grpc_connection_fail. If a
- * connection may read or write more at once, channel->has_more is set. Private to
- * server/storage/grpc. Thread: the channel's.
+ * Reads and writes a connection. Every failure is reported by hfd_grpc_connection_fail. Both
+ * functions move a limited number of bytes; if more could be moved at once, they set
+ * channel->has_more, so that the loop comes back after it has served the other connections.
+ * Private to server/storage/grpc. Thread: the channel's.
  */
 #include "server/storage/grpc/grpc_connection.h"
 

@@ -32,7 +32,8 @@ int hfd_grpc_resolver_new(struct hfd_grpc_channel *channel,
                           const struct hfd_grpc_endpoint *endpoint,
                           struct hfd_grpc_connection *connection,
                           struct hfd_grpc_resolver **ret_resolver);
-/* Waits until the look-up's thread has ended. It ends right after it has posted the command. */
+/* Waits until the look-up's thread has ended, which it does right after it has posted the
+ * command. */
 void hfd_grpc_resolver_join(struct hfd_grpc_resolver *resolver);
 /* Joins the look-up's thread, takes the resolver out of the channel's list and frees it. Its
  * command must not be in the mailbox. */

@@ -30,7 +30,7 @@
 #define STREAM_WINDOW     (16 << 20)
 #define CONNECTION_WINDOW (64 << 20)
 #define FRAME_HEAD        9 /* bytes */
-#define N_HEADERS         8
+#define N_HEADERS         8 /* of a request, at most */
 
 static struct hfd_grpc_stream *stream_of(nghttp2_session *session, int32_t id) {
         return nghttp2_session_get_stream_user_data(session, id);

@@ -4,8 +4,8 @@
  * HTTP/2 on a connection, by nghttp2's client session. Private to server/storage/grpc. Thread: the
  * channel's.
  *
- * Functions that return int: 0 or an error of nghttp2. After an error the connection must end, or,
- * if hfd_grpc_session_submit has failed, get no more calls.
+ * Functions that return int: 0 or an error of nghttp2. After an error the connection must end. Only
+ * after an error of hfd_grpc_session_submit it may go on with its other calls.
  */
 #include "server/storage/grpc/grpc_connection.h"
 

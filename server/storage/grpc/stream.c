@@ -76,6 +76,7 @@ static ssize_t copy_to_message(struct hfd_grpc_stream *stream, const char *data,
         size_t wanted = stream->n_message - stream->n_received;
 
         if (!stream->message) {
+                /* + 1: an empty message has memory too, because NULL means that there is none. */
                 stream->message = hf__blocks_get(stream->n_message + (size_t)1);
                 if (!stream->message)
                         return -ENOMEM;

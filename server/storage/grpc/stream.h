@@ -15,8 +15,9 @@
  *   was not written to its end, or the peer says that it has refused the stream. A call with
  *   on_message never ends its request, so it gets this also when a working connection breaks.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
- * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, or the
- *   connection broke. It is unknown whether it was executed. Or there was no response to a probe.
+ * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, the
+ *   connection broke, or the peer has reset the stream for another reason. It is unknown whether it
+ *   was executed. Or there was no response to a probe.
  * - HF_E_CANCELED: it was canceled, on_message ended it, or the channel was stopped.
  * - HF_E_TOO_LARGE: a message is longer than max_message.
  * - -errno: a local failure, or -EPROTO: what the peer sent is not a gRPC message. It is unknown
@@ -58,13 +59,15 @@ struct hfd_grpc_request {
         hf_nsec head_timeout; /* from the start to the response's header block; 0 = none */
         size_t max_message;
         /*
-         * A stream only: if nothing has been received for probe_after, the message `probe` is sent,
-         * to which the peer is known to respond. If nothing is received for probe_time after that,
-         * the stream ends with HF_E_TIMEOUT. Borrowed until on_done; NULL = none.
+         * A stream only: if, after the response's header block, nothing has been received for
+         * probe_after, the message `probe` is sent, to which the peer is known to respond. If
+         * nothing is received for probe_time after that, the stream ends with HF_E_TIMEOUT.
+         * Borrowed until on_done; NULL = none.
          */
         struct hf__buf *probe;
         hf_nsec probe_after, probe_time;
-        /* NULL = a unary call. A result other than 0 ends the call with HF_E_CANCELED. */
+        /* NULL = a unary call. data is borrowed until it returns. A result other than 0 ends the
+         * call with HF_E_CANCELED. */
         int (*on_message)(void *ctx, const char *data, size_t n);
         void (*on_done)(void *ctx, const struct hfd_grpc_result *result);
         void (*on_release)(void *ctx); /* required for hfd_grpc_channel_cancel; NULL = none */

@@ -337,7 +337,7 @@ int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path,
 
 /* A path that begins with '/' or "./" is never one of SQLite's special names. */
 static int open_with(const char *path, int flags, const char *vfs, sqlite3 **ret_db) {
-        char with_dot[PATH_MAX + 2];
+        char with_dot[PATH_MAX + 2]; /* "./" and the path */
 
         if (path[0] != '/') {
                 if (snprintf(with_dot, sizeof with_dot, "./%s", path) >= (int)sizeof with_dot)

@@ -148,7 +148,7 @@ static int init_locks(struct hfd_sqlite *sqlite) {
         }
         if (r == 0)
                 return 0;
-        for (i--; i > 0;)
+        for (i--; i > 0;) /* the last one was not made */
                 pthread_cond_destroy(&sqlite->queues[--i].wake);
         pthread_mutex_destroy(&sqlite->mu);
         return r;

@@ -291,7 +291,7 @@ static bool holds_for(const struct hfd_compare *compare, const struct hfd_sqlite
         return compare->n_value == 0 || memcmp(value->data, compare->value, compare->n_value) == 0;
 }
 
-/* *ret_current: the newest row; it stays as it is if no row was read. */
+/* *ret_current: for HFD_MOD_EQUALS the newest row of the key; otherwise it stays as it is. */
 static int evaluate_compare(struct hfd_sqlite_db *db, const struct hfd_compare *compare,
                             bool *ret_holds, struct hfd_sqlite_current *ret_current,
                             struct hf_status *reterr_status) {
@@ -411,6 +411,7 @@ int hfd_sqlite_log(struct hfd_sqlite_db *db, uint64_t *position, size_t max,
         if (!log)
                 return hfd_sqlite_db_fail(db, reterr_status);
         (void)hfd_sqlite.bind_int64(log, 1, first_id(*position));
+        /* Room for the rest of a revision, and for a row of the next one, which ends the loop. */
         (void)hfd_sqlite.bind_int64(log, 2, (sqlite3_int64)(max + HFD_TXN_MAX));
         while (r == 0 && (step = hfd_sqlite.step(log)) == SQLITE_ROW) {
                 uint64_t revision = revision_of(hfd_sqlite.column_int64(log, 0));

@@ -8,8 +8,8 @@
  * too: the kernel closes its notify file. The watcher also looks every HFD_SQLITE_LOOK_INTERVAL,
  * because a process may be stopped (SIGSTOP) in between. Without inotify it looks every
  * LOOK_INTERVAL_WITHOUT_NOTICE. It reads rows for each watch that is behind, as every new one is,
- * and for all watches if SQLite says that there was a commit since the last look. It also ends
- * operations whose deadline has passed.
+ * and for all watches after a notice, or if SQLite says that there was a commit since the last
+ * look. It also ends operations whose deadline has passed.
  *
  * The writes of this process are in memory (commits.h), so the watcher delivers them without
  * looking at the file. Another process may write at the same time, and the watcher cannot tell the
@@ -238,8 +238,8 @@ static bool serve_all_locked(struct hfd_sqlite *sqlite, bool committed) {
         return more;
 }
 
-/* Delivers commits to the watches whose positions are among them. True: there were commits, and no
- * watch needs older ones. */
+/* Delivers commits to the watches whose positions are among them; releases mu meanwhile, as
+ * serve_locked does. True: there were commits, and no watch needs older ones. */
 static bool serve_commits_locked(struct hfd_sqlite *sqlite,
                                  const struct hfd_sqlite_commits *commits) {
         bool all = commits->writes.n > 0;
@@ -281,12 +281,14 @@ static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
 /* Sleeps until there may be something to do, at most until the deadline. True: a process has given
  * notice of a commit. */
 static bool sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
+        /* poll ignores inotify_fd if it is -1. */
         struct pollfd fds[] = {{.fd = sqlite->wake_fd, .events = POLLIN},
                                {.fd = inotify_fd, .events = POLLIN}};
         hf_nsec pause = inotify_fd >= 0 ? HFD_SQLITE_LOOK_INTERVAL : LOOK_INTERVAL_WITHOUT_NOTICE;
         hf_nsec left = deadline - hf_now(hf_host_clock(sqlite->store.host));
         char buffer[1024];
 
+        /* Rounded up to milliseconds, so that the deadline has passed when poll returns. */
         if (left < pause)
                 pause = left > 0 ? left + HF_NSEC_PER_MSEC - 1 : 0;
         if (poll(fds, 2, (int)(pause / HF_NSEC_PER_MSEC)) <= 0)

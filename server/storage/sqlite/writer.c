@@ -7,7 +7,8 @@
  *
  * Invariants:
  *  - a write is answered with success only after its commit has returned;
- *  - if anything but a compare fails, the whole batch is rolled back, and nothing of it is
+ *  - a compare that fails, or a compaction to a revision that does not fit, concerns its own
+ *    operation only. If anything else fails, the whole batch is rolled back, and nothing of it is
  *    written. The outcome is unknown only if the commit itself fails;
  *  - other processes may write between two batches, so each batch reads the revision anew; the
  *    remembered rows (heads.h) are used only if the revision is still the same.
@@ -157,7 +158,8 @@ static int run_ops(struct writer *writer, struct hfd_sqlite_op *ops, struct outc
         return r;
 }
 
-/* Hands the committed writes to the watcher. If one was not noted, the watcher reads the file. */
+/* Hands the committed writes to the watcher. If one was not noted, the watcher reads the file. If
+ * there is no watch, nobody needs them. */
 static void leave_to_watcher(struct hfd_sqlite *sqlite, struct outcome *outcome) {
         struct hfd_sqlite_commits commits = {.history = outcome->history,
                                              .first = outcome->before + 1,
@@ -216,8 +218,9 @@ static void run_batch(struct writer *writer, struct hfd_sqlite_op *ops) {
         else
                 hfd_heads_clear(&db->heads);
         end_transaction(writer->sqlite);
-        /* A commit that failed may be on the disk all the same. A damaged file must not look
-         * like a temporary failure. */
+        /* A commit that failed may be on the disk all the same, except that a locked file was not
+         * changed. A file that is full, or was found damaged before the commit, must not look like
+         * a temporary failure. */
         if (r != 0 && r != -ENOSPC && (committing || r != -EBADMSG))
                 r = committing && r != HF_E_UNAVAILABLE ? HF_E_TIMEOUT : HF_E_UNAVAILABLE;
         bool has_news = outcome.wrote && r == 0;

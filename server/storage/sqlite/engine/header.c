@@ -2,9 +2,10 @@
 /*
  * Checks the place and the header of a file, without SQLite.
  *
- * Invariants: nothing is created or changed, because the file may belong to another program. This
- * process must have no connection of SQLite to the file: the close() here would drop the locks of
- * that connection, as POSIX demands.
+ * Invariants: nothing is created or changed, because the file may belong to another program. Only
+ * hfd_sqlite_check_header opens the file: when it is called, this process must have no connection
+ * of SQLite to the file, because the close() would drop the locks of that connection, as POSIX
+ * demands.
  */
 #include "server/storage/sqlite/engine/header.h"
 
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 /* On a network file system, and on a disk that hosts share, locks may not hold, and hosts do not
- * share the memory of the WAL. FUSE is not in the list: containers have local files on it too. */
+ * share the memory of the WAL. The numbers are those of statfs(2). FUSE is not in the list:
+ * containers have local files on it too. */
 static const char *network_file_system(const char *path) {
         static const struct {
                 long type;

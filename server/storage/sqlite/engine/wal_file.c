@@ -25,7 +25,7 @@
 struct wal_file {
         sqlite3_file base;  /* first member */
         sqlite3_file *file; /* SQLite's own, which follows this struct in memory */
-        char *kept;         /* owned; KEPT_MAX bytes; NULL between two commits */
+        char *kept;         /* owned; KEPT_MAX bytes; NULL after a sync */
         size_t n;
         sqlite3_int64 at; /* the place of the kept bytes in the WAL */
 };
