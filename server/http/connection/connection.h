@@ -77,7 +77,8 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
  * event of its socket. Idempotent. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
-/* Enforces the time limits; called about once a second. */
+/* Enforces the time limits; called about once a second. Frees nothing: a connection that must end
+ * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
 /* The sender has become known: the limits for strangers do not apply any more. Idempotent. */

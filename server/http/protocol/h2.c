@@ -558,6 +558,7 @@ static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *
                         request->progress_at = now;
                 if (now - request->progress_at <= HFD_IDLE_TIME)
                         continue;
+                /* The stream closes when the frame is sent, so the list does not change here. */
                 (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
                                                 NGHTTP2_CANCEL);
                 hfd_connection_mark_dirty(connection);
