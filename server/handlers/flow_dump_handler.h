@@ -10,8 +10,8 @@ struct hfd_flow_control;
 struct hfd_flow_dump_handler;
 struct hf_host;
 
-/* Adds the paths to the router. flow and host outlive the handler, which outlives all requests. 0
- * or -errno. */
+/* Adds the paths to the router. flow and host outlive the handler, which outlives all requests. 0,
+ * -ENOMEM, or an error of hfd_router_add. */
 int hfd_flow_dump_handler_new(const struct hf_host *host, struct hfd_flow_control *flow,
                               struct hfd_router *router,
                               struct hfd_flow_dump_handler **ret_handler);

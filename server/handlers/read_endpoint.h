@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The common parts of the endpoints that can only be read: health, /metrics, /version, OpenID. The
- * caller keeps its reference to the request. Thread: any. Never blocks.
+ * The common parts of the endpoints that can only be read: health, /metrics, /version, OpenID and
+ * /debug. The caller keeps its reference to the request. Thread: any. Never blocks.
  */
 #include <stdbool.h>
 

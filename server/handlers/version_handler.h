@@ -14,7 +14,7 @@
 #endif
 #define HFD_KUBE_MAJOR            "1"
 #define HFD_KUBE_MINOR            "36"
-#define HFD_KUBE_COMPATIBLE_MINOR "35" /* the oldest release of other servers of a cluster */
+#define HFD_KUBE_COMPATIBLE_MINOR "35" /* the oldest that other servers of a cluster may have */
 #define HFD_GIT_VERSION           "v" HFD_KUBE_MAJOR "." HFD_KUBE_MINOR ".0+holdfast-" HFD_VERSION
 
 /* A handler of http.h, for /version and /version/. ctx is not used. */

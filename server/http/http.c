@@ -6,7 +6,7 @@
  * States, in this order: created (bound, but not accepting), started, draining (no new connections,
  * and the open ones end when they are idle), closing (the workers exit).
  *
- * Invariants. A listening socket that we created is shut down as soon as draining begins, so that
+ * Invariants. hfd_http_stop_accepting shuts down a listening socket that we created, so that
  * clients are refused instead of waiting in its backlog. An inherited one is never shut down: it
  * belongs to systemd, which keeps its backlog for our next start. It is only removed from our
  * epoll.
@@ -132,7 +132,8 @@ static void read_port(struct hfd_http *http) {
 /* Descriptors that the rest of the process needs: etcd's connections, files, the journal. */
 #define RESERVED_DESCRIPTORS 128
 
-/* Lowers the maximum of connections, so that it is reached before the descriptors run out. */
+/* Lowers the maximum of connections, so that it is reached before the descriptors run out. If the
+ * limit is low, the reserve would leave few connections or none; then each side gets half. */
 static void fit_descriptor_limit(struct hfd_http *http) {
         struct rlimit limit;
         size_t possible;
@@ -218,8 +219,8 @@ int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *confi
         fit_descriptor_limit(http);
         hfd_refusals_init(&http->refusals, host);
         if (getrandom(&http->seed, sizeof http->seed, 0) != (ssize_t)sizeof http->seed)
-                http->seed = (uint64_t)hf_now(http->clock); /* only spreads the load of a table */
-        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+                http->seed = (uint64_t)hf_now(http->clock);       /* guessable, but it serves */
+        http->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* refuse_socket retries */
         r = hfd_tls_new(config->cert_pem, config->key_pem, config->client_ca_pem, &http->tls,
                         reterr_status);
         if (r != 0)

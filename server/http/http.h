@@ -53,14 +53,14 @@ struct hfd_http_config {
  * Binds and listens, but does not accept yet. The strings of config are used during this call only;
  * host is borrowed until hfd_http_free. 0 or -errno (-EINVAL: no handler, or too many workers).
  * HF_E_BUSY: another process has the port. HF_E_INVALID: a certificate, the key, the address or
- * listen_fd is not usable; the message names it.
+ * listen_fd is not usable; the message names it. Thread: any.
  */
 int hfd_http_new(const struct hf_host *host, const struct hfd_http_config *config,
                  struct hfd_http **ret_http, struct hf_status *reterr_status);
 /* The port that the server listens on; 0 for a unix socket. Thread: any. */
 uint16_t hfd_http_port(struct hfd_http *http);
 /* Starts the workers and begins to accept. 0 or -errno; after an error only hfd_http_free may
- * follow. Call once. */
+ * follow. Call once. Thread: any but a worker. */
 int hfd_http_start(struct hfd_http *http);
 /*
  * Refuses new connections from now on; those to an inherited socket wait in its backlog instead.
@@ -86,6 +86,7 @@ int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */
 size_t hfd_http_n_connections(struct hfd_http *http);
-/* A counter for the watchdog: it increases when every worker has completed an iteration since the
- * last increase. Thread: any, but always the same one. */
+/* A counter for the watchdog: it increases when every worker has begun an iteration since the last
+ * increase. If a worker hangs, it increases once more at most. Thread: any, but always the same
+ * one. */
 uint64_t hfd_http_iterations(struct hfd_http *http);

@@ -87,7 +87,7 @@ int hfd_router_add(struct hfd_router *router, const char *path, hfd_http_handler
 int hfd_router_find(const struct hfd_router *router, const char *path,
                     hfd_http_handler *ret_handler, void **ret_ctx) {
         size_t n = strlen(path);
-        unsigned char second = (unsigned char)path[n > 0];
+        unsigned char second = (unsigned char)path[n > 0]; /* of an empty path, its NUL */
 
         for (size_t i = router->first[second]; i < router->n_routes; i++) {
                 const struct route *route = &router->routes[i];

@@ -6,12 +6,12 @@
  * - wait for events of sockets, for a second at most. So an idle worker makes progress too, which
  *   the watchdog checks.
  * - serve the connections with events.
- * - handle the messages (new sockets, changed responses) of other threads and of this thread.
+ * - handle the messages (new sockets, changed responses, calls) of other threads and of this one.
  * - serve the dirty connections, whose responses have changed or which have more to do, in at most
  *   MAX_DIRTY steps, so that an event for thousands of watches does not delay other requests.
  * - serve one stranger's connection. Their sockets are in a second epoll, so that a flood of
  *   handshakes, of which a step takes up to half a millisecond, delays known senders by one step
- *   only. The epoll returns them in turn.
+ *   only. The epoll returns them in turn. (A dirty one is served with the other dirty ones.)
  * - once a second, check the time limits.
  *
  * Worker 0 also accepts connections, and distributes the sockets over all workers in turn.
@@ -19,8 +19,8 @@
  * Invariant: only this thread touches the worker's connections, and it blocks in epoll_wait only.
  *
  * The end: http->closing is set and the worker is woken. It frees its connections, which detaches
- * their requests (response.gone). After that only worker 0 may post to it: sockets, which
- * hfd_worker_loop_stop closes.
+ * their requests (response.gone). After that only worker 0 may post to it: sockets.
+ * hfd_worker_loop_stop closes them, and handles what was posted before and not taken.
  */
 #include "server/http/worker_loop.h"
 
@@ -160,7 +160,8 @@ static void handle_request_message(struct hfd_worker *worker, struct hfd_http_re
         }
         if (request->connection) {
                 /* Without a continuation a message means that the response has changed: it has
-                 * started, grown, ended or been cut. */
+                 * started, grown, ended or been cut. So it has started, and `streaming` does not
+                 * change any more. */
                 if (request->response.streaming && request->headers)
                         hfd_connection_drop_content(request->connection, request);
                 request->connection->protocol->response_changed(request->connection, request);
@@ -230,7 +231,8 @@ static void serve_dirty(struct hfd_worker *worker) {
         }
 }
 
-/* Reports the responses that have begun in this iteration and are not complete. */
+/* Reports the responses of which this iteration has learned and which are not complete. The worker
+ * may read content_length without the lock, because it is final once the response has started. */
 static void report_unsent(struct hfd_worker *worker) {
         assert(hfd_worker_mailbox_is_current(&worker->mailbox));
         while (worker->responded) {
@@ -270,7 +272,8 @@ static void tick_connections(struct hfd_worker *worker) {
         worker->next_tick = worker->now + TICK;
 }
 
-/* How long epoll may wait, in milliseconds: 0 while there is work, else until the next tick. */
+/* How long epoll may wait, in milliseconds: 0 while there is work, else until the next tick, and
+ * one more, because a wait that is rounded down would end before the tick. */
 static int wait_ms(const struct hfd_worker *worker) {
         hf_nsec left = worker->next_tick - worker->now;
 

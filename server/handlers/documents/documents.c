@@ -62,7 +62,8 @@ static struct document accept_element(const char *path, char *element) {
         return document;
 }
 
-/* The form that the client gets. The first element of Accept that fits wins; NONE: none fits. */
+/* The form that the client gets. The first element of Accept that fits wins; NONE: none fits. A
+ * header that is absent, empty or too long to be read means JSON. */
 static struct document negotiate_document(const char *path, const char *accept) {
         struct document document = {.form = FORM_JSON};
         char copy[HFD_ACCEPT_MAX], *save = NULL;
@@ -100,7 +101,7 @@ static void respond_aggregated(struct hfd_custom_table *table,
                                const char *version) {
         struct hfd_response response = {.code = 200};
         const char *seen = hfd_http_request_header(http_request, "if-none-match");
-        char etag[ETAG_DIGITS + 3], type[TYPE_MAX];
+        char etag[ETAG_DIGITS + 3], type[TYPE_MAX]; /* 3: two quotes and the NUL */
 
         response.body = hfd_aggregated_discovery(table, strncmp(path, "/apis", 5) != 0, version);
         if (!response.body) {

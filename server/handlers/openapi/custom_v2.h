@@ -8,7 +8,9 @@ struct hf__json;
 /*
  * Removes from the openAPIV3Schema of a version the members that v2 does not have, or that old
  * clients do not understand, by Kubernetes' rules: allOf, anyOf, oneOf and not; `nullable`, and the
- * type of a nullable value; the properties and items of a schema that preserves unknown fields.
+ * type, properties and items of a nullable value, which is not required any more; the properties
+ * and items of a schema that preserves unknown fields, and its type if that is object; the type of
+ * an array without items.
  * *ret_has_fields false: the kind itself preserves unknown fields, so it is published as an object
  * without properties. 0 or -ENOMEM.
  */

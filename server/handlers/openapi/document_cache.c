@@ -3,7 +3,7 @@
  * The documents are in a list, the most recently used one in front. A search goes through the list,
  * which takes little time compared with making a document.
  *
- * A text that nobody else uses any more is dropped when the next one is asked for.
+ * A text that nobody else uses any more is dropped when a document is looked up the next time.
  *
  * Invariant: there is at most one document of each name, and n_bytes is the sum of their sizes,
  * which is at most max_bytes.

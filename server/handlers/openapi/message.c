@@ -344,7 +344,8 @@ static void put_member_text(struct hf__strbuf *s, const struct hfd_message *mess
 }
 
 /* Appends the object whose text begins at p, one member after another, so that only one of them is
- * parsed at a time. A field with `split` is done in the same way. */
+ * parsed at a time. A field with `split` is done in the same way. The text of a name includes two
+ * quotes. */
 static void put_object_text(struct hf__strbuf *s, const struct hfd_message *message,
                             const char *p) {
         for (p++; *p != '}';) {

@@ -39,7 +39,7 @@ enum hfd_message_when {
 /* An array is written as a repeated field, once for each element. Only HFD_FORM_YAML takes the
  * whole array as one value. */
 struct hfd_message_field {
-        const char *name; /* of the member */
+        const char *name; /* of the member; in a oneof for HFD_WHEN_IN only */
         unsigned char number;
         unsigned char form; /* enum hfd_message_form */
         unsigned char when; /* enum hfd_message_when */

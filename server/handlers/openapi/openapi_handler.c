@@ -102,8 +102,9 @@ static bool names_hash(const char *query, const char **ret_hash, size_t *ret_n) 
         return *ret_n > 0;
 }
 
-/* Redirects the client to the URL with the document's current hash. It has an index from before a
- * change. With a 200 it would keep the new document under the old hash for a year. */
+/* Redirects the client to the URL with the document's current hash, which is its ETag without the
+ * quotes. The client has an index from before a change. With a 200 it would keep the new document
+ * under the old hash for a year. */
 static void redirect_request(struct request *request, const struct hfd_document *document) {
         struct hf__strbuf url = {0};
 
@@ -117,7 +118,8 @@ static void redirect_request(struct request *request, const struct hfd_document 
         hf__strbuf_done(&url);
 }
 
-/* plain: the document without compression; NULL = it was cached. */
+/* plain: the document without compression; NULL = it was cached. The last header is only for the
+ * compressed form. */
 static void send_document(struct request *request, const struct hfd_document *document,
                           struct hf__buf *plain) {
         struct hfd_http_request *http_request = request->http_request;

@@ -258,8 +258,9 @@ static void put_responses(const struct place *place, const struct operation *ope
         hf__strbuf_puts(place->s, "\"401\":{\"description\":\"Unauthorized\"}},");
 }
 
-/* Appends the n bytes of text as one word of an id: a letter that begins it, or follows another
- * character, is a capital, and only letters and digits remain. */
+/* Appends the n bytes of text as one word of an id: only letters and digits remain, without a digit
+ * in front. A letter that begins the text, or follows a character that is left out, is a capital.
+ */
 static void put_word(struct hf__strbuf *s, const char *text, size_t n) {
         bool capital = true;
 

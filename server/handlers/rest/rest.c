@@ -134,7 +134,7 @@ static bool set_verb(struct hfd_request *request, const char *verb) {
 
 /* Whether the server has such a path, for any verb. An object of a namespaced resource has a path
  * in its namespace only. The collection also has one without a namespace; that of custom resources
- * only for the verbs that may span namespaces. A review has no name. */
+ * only for the verbs that may span namespaces. A review has no name, unless it is a report. */
 static bool is_path_served(const struct hfd_request *request, const struct hfd_request_info *info) {
         const struct hfd_resource *resource = request->resource;
 
@@ -191,7 +191,8 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
                 return false;
         }
         /* A HEAD is authorized as a read. As in Kubernetes it is then refused, because no path has
-         * a method for it, unless the resource is a custom one: those have no such methods. */
+         * a route for this method. Custom resources have no routes there: one handler serves all
+         * their paths by the verb, and a HEAD has the verb of a read. */
         if ((strcmp(hfd_http_request_method(rest->http_request), "HEAD") == 0 &&
              !request->resource->custom) ||
             !set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
@@ -491,7 +492,7 @@ static void continue_reads(struct hfd_http_call *call) {
         hfd_consistent_reads_call_ready_here(first->request.read_space);
 }
 
-/* Makes the worker of the first request continue all of the reads. */
+/* Makes the worker of the first request continue all of the reads. False: the worker will not. */
 static bool pass_reads(struct hfd_consistent_read *reads) {
         struct hfd_rest_request *first =
                 (struct hfd_rest_request *)((struct hfd_read *)reads)->request;
@@ -535,7 +536,7 @@ static void handle_resource(struct hfd_registry *registry, struct hfd_http_reque
         rest->registry = registry;
         rest->http_request = http_request;
         if (is_get) {
-                rest->request.read_space = rest + 1;
+                rest->request.read_space = rest + 1; /* allocated above, together with rest */
                 rest->request.pass_reads = pass_reads;
                 rest->request.thread = hfd_http_request_worker(http_request);
         }

@@ -17,7 +17,7 @@
 #include "server/handlers/protobuf_body.h"
 #include "server/registry/base/body_summary.h"
 
-#define JSON_MAX ((size_t)3 << 20) /* bytes: http.h's max_body */
+#define JSON_MAX ((size_t)3 << 20) /* bytes: the default of http.h's max_body */
 
 static const char *type_of(const struct hfd_rest_request *rest, bool is_delete) {
         return is_delete ? "DeleteOptions" : rest->request.resource->kind;

@@ -9,8 +9,9 @@
  *      send -> step: makes pieces until enough wait -> idle --the worker has sent some--> step ...
  *                                                          --the client has left--------> last step
  *
- * Lifetime. The stream is the handler context of the HTTP request, so it lives as long as callbacks
- * of the request may come. From send on it owns rest, which holds a reference to the request. The
+ * Lifetime. The struct hfd_rest_list is the handler context of the HTTP request, so it lives as
+ * long as callbacks of the request may come. From send on it owns rest, which holds a reference to
+ * the request. The
  * last step frees rest; if the pool has stopped, hfd_rest_list_send does. After that, a submit by a
  * late callback does nothing (work_pool.h).
  *
@@ -37,7 +38,7 @@
 #define STEP_CHUNKS 4
 
 struct hfd_rest_list {
-        struct hfd_work_task task; /* first member: step casts it back to the stream */
+        struct hfd_work_task task; /* first member: step casts it back */
         struct hfd_work_pool *pool;
         atomic_bool gone;    /* the client has left */
         atomic_bool started; /* the task may be submitted */
@@ -67,7 +68,8 @@ static void on_drained(void *ctx) {
                 (void)hfd_work_submit(list->pool, &list->task);
 }
 
-/* Thread: worker. */
+/* Thread: worker. `gone` only saves work: a step that does not see it yet finds out when it sends,
+ * because the response drops everything. So relaxed is enough. */
 static void on_gone(void *ctx) {
         struct hfd_rest_list *list = ctx;
 
@@ -79,7 +81,7 @@ static void on_gone(void *ctx) {
 /* ---- steps ---- */
 
 /* Ends the list, whether it was sent or not. This may drop the last reference to the HTTP request,
- * and so free the stream. */
+ * and so free the list. */
 static enum hfd_work_result end_list(struct hfd_rest_list *list) {
         struct hfd_rest_request *rest = list->rest;
 

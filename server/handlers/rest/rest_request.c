@@ -45,6 +45,7 @@ static struct hf__buf *make_pretty(const struct hf__buf *body) {
 static void format_warning(const char *line, size_t n, char text[HFD_REST_WARNING_MAX]) {
         size_t at = (size_t)snprintf(text, HFD_REST_WARNING_MAX, "299 - \"");
 
+        /* There is room for a character with its backslash, the quote and the NUL. */
         for (size_t i = 0; i < n && at < HFD_REST_WARNING_MAX - 3; i++) {
                 if (line[i] == '"' || line[i] == '\\')
                         text[at++] = '\\';

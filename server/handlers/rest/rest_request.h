@@ -23,8 +23,7 @@ struct hfd_unsent;
 /*
  * One HTTP request for a resource, until its response was sent or passed to the HTTP server. The
  * HTTP request frees its memory (hfd_http_request_allocate). It belongs to one thread at a time,
- * like the struct hfd_request in it (registry.h). Once a watch has begun, it does not change, and
- * several threads read it.
+ * like the struct hfd_request in it (registry.h). A watch frees it when its stream opens.
  */
 struct hfd_rest_request {
         /* must be first: the done callback casts its pointer to this struct */

@@ -68,7 +68,9 @@ static void open_stream(struct hfd_watch_stream *stream, struct hfd_rest_request
         atomic_store(&stream->n_users, 2); /* the watcher and the task */
         respond_to_watch(stream, rest);
         atomic_store(&stream->watcher, watcher);
-        /* The client may have left, or the user have lost the right, before there was a watcher. */
+        /* The client may have left, or the user have lost the right, before there was a watcher.
+         * These atomics are sequentially consistent: either this sees the flag, or the code that
+         * sets the flag sees the watcher. */
         if (!has_begin || !is_allowed || atomic_load(&stream->gone) ||
             atomic_load(&stream->revoked))
                 hfd_watcher_cancel(watcher);

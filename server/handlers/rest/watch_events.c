@@ -168,14 +168,15 @@ static enum hfd_work_result step_events(struct hfd_work_task *task) {
 
 /* ---- callbacks of the request; thread: worker ---- */
 
-/* The peer has left. If there is a watcher, on_end follows, perhaps within this call. Otherwise
- * rest_watch.c cancels the watcher as soon as there is one. */
+/* The peer has left, or the response was cut. If there is a watcher, on_end follows, perhaps within
+ * this call. Otherwise rest_watch.c cancels the watcher as soon as there is one. */
 static void on_gone(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
 
         atomic_store(&stream->gone, true);
         struct hfd_watcher *watcher = atomic_load(&stream->watcher);
-        /* on_end may drop the last reference of the others, and so free the stream. */
+        /* on_end may drop the stream's own reference, and the code below still uses the stream. The
+         * connection has a reference during this call, but nothing here relies on it. */
         struct hfd_http_request *request = hfd_http_request_ref(stream->http_request);
         if (watcher)
                 hfd_watcher_cancel(watcher);
@@ -208,6 +209,7 @@ struct hfd_watch_stream *hfd_watch_stream_new(const struct hfd_rest_request *res
         atomic_store(&stream->n_users, 1);
         hfd_http_request_set_handler_context(http_request, stream, stream_free);
         hfd_http_request_on_gone(http_request, on_gone, stream);
+        /* Half of it: the worker has bytes to send while the next ones are made. */
         hfd_http_request_on_drained(http_request, HFD_WATCH_WINDOW / 2, on_drained, stream);
         return stream;
 }

@@ -5,15 +5,16 @@
  * The watch ends cleanly; the client watches again, and gets a 403 or 401. Only watches whose user
  * can lose the right have a guard.
  *
- * The stream owns its guard. Thread: that of the request for track, that of the watch's end for
- * untrack. In between the authorizer or the thread of the service accounts may end the watch at any
- * time. Nothing blocks.
+ * The stream owns its guard. Thread: the one that begins the watch for track, the one that drops
+ * its last use for untrack. In between the authorizer or the thread of the service accounts may end
+ * the watch at any time. Nothing blocks.
  */
 #include "server/handlers/rest/watch_stream.h"
 
 /*
  * Tracks the right, and what the token depends on. From now on the stream's watcher may be
- * canceled. False: the user has lost the right since the request was authorized, or memory ran out.
+ * canceled. False: since the request was authorized, the user has lost the right or the token has
+ * become invalid, or memory ran out. The caller untracks in any case.
  */
 bool hfd_watch_guard_track(struct hfd_watch_stream *stream, const struct hfd_rest_request *rest);
 /* Ends the tracking. Until then the stream must hold its request. Does nothing without a guard, and

@@ -33,7 +33,7 @@ struct hfd_watch_initial {
         /* Of objects that a webhook converts. */
         struct hfd_snapshot snapshot; /* owned */
         struct hfd_scope scope;       /* of the watched objects */
-        /* The last object that was queued, borrowed; NULL = none yet. */
+        /* The last object that was looked at, borrowed from the snapshot; NULL = none yet. */
         const struct hfd_object *at;
         bool all_queued;
 };
@@ -89,7 +89,8 @@ static int is_selected(struct hfd_object *object, const struct hfd_selector *lab
         return r;
 }
 
-/* Queues some initial events, if those before have been delivered. Returns whether all have. */
+/* Those that were queued before have been delivered, because the stream is ready. Queues some more.
+ * Returns true if none was left. */
 static bool convert_some(struct hfd_watch_stream *stream, bool *ret_good) {
         struct hfd_watch_initial *initial = stream->initial;
         const struct hfd_selector *labels, *fields;

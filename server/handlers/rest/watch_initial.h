@@ -8,11 +8,11 @@
 #include "server/registry/base/request.h"
 
 /* Prepares the initial events, if there are any. The watcher has not been started, and is borrowed.
- * Thread: that of the request, before the stream has a task. 0 or -ENOMEM. */
+ * Thread: the one that begins the watch, before the task is submitted. 0 or -ENOMEM. */
 int hfd_watch_initial_take(struct hfd_watch_stream *stream, const struct hfd_request *request,
                            struct hfd_watcher *watcher);
 /* A step of the stream's task, on a thread of the pool: sends some of the initial events. After the
- * last one it starts the watcher. */
+ * last one it starts the watcher. If one cannot be sent, it cancels the watcher. */
 enum hfd_work_result hfd_watch_initial_send(struct hfd_watch_stream *stream);
 /* Frees what is left of them. Only a step of the task calls it, or the end of the stream. Accepts a
  * stream without initial events. */

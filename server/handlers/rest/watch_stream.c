@@ -5,7 +5,8 @@
  *
  * Invariant: a stream that has said that it is not ready submits its task once there is room. So
  * is_ready looks again after it has set `paused`, because the worker may have sent bytes just
- * before.
+ * before. `paused` and the number of waiting bytes are sequentially consistent: is_ready writes the
+ * first and reads the second, and the worker does the opposite, so one of them sees the other.
  */
 #include "server/handlers/rest/watch_stream.h"
 
@@ -51,6 +52,7 @@ void hfd_watch_stream_continue(struct hfd_watch_stream *stream) {
 
 /* ---- the user's account ---- */
 
+/* Once the client has left, nothing waits for it. Called under the lock of the accounts. */
 static size_t measure_unsent(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
         const struct hfd_watcher *watcher = atomic_load(&stream->watcher);

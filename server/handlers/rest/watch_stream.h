@@ -10,7 +10,8 @@
  *
  * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
  * reference to that request. The stream holds a reference, and drops it when its last user lets go.
- * There are two users. The watcher is one until its last call, on_end: when no event of a webhook
+ * Until the watch is open, the code that begins it is the only user. Then there are two. The
+ * watcher is one until its last call, on_end: when no event of a webhook
  * is being delivered any more, end_stream submits the task's last step and drops the watcher's use.
  * The task is the other one until that step, which drops its use. So on_gone may cancel the watcher
  * at any time.
@@ -77,5 +78,6 @@ void hfd_watch_stream_continue(struct hfd_watch_stream *stream);
 /* Sets the accounts, borrowed, and the user who is charged for what waits. Call it once. */
 void hfd_watch_stream_init_unsent(struct hfd_watch_stream *stream, struct hfd_unsent *unsent,
                                   const char *user);
-/* Charges the account, if so much waits to be sent that it counts. May end this watch. */
+/* Charges the account if at least HFD_UNSENT_WATCH bytes wait to be sent. May end a watch of the
+ * user or of another one, perhaps this watch. */
 void hfd_watch_stream_charge(struct hfd_watch_stream *stream);

@@ -220,7 +220,8 @@ static int split_rules(const struct hf__json *rules, struct hf__json *resource_r
 }
 
 /* Collects what the authorization modes allow the client in the namespace. *ret_missing: why rules
- * are missing, which the caller frees; NULL = none are. 0 or -ENOMEM. */
+ * are missing, which the caller frees; NULL = none are. Before the index of roles is complete, its
+ * rules are missing, too, but *ret_missing does not say so. 0 or -ENOMEM. */
 static int collect_rules(const struct hfd_review_context *context, const char *ns,
                          struct hf__json *resource_rules, struct hf__json *url_rules,
                          char **ret_missing) {

@@ -38,7 +38,7 @@ static void on_check(void *ctx, const char *name, bool healthy, const char *reas
         (void)snprintf(check->reason, sizeof check->reason, "%s", healthy ? "ok" : reason);
 }
 
-/* Appends the members but kind and apiVersion, and the closing brace. */
+/* Appends all members but kind and apiVersion, and then the closing brace. */
 static void put_members(struct hf__strbuf *s, const struct check *check) {
         hf__strbuf_printf(s,
                           "\"metadata\":{\"name\":\"" NAME "\"},\"conditions\":[{\"type\":"

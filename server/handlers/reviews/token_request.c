@@ -45,7 +45,7 @@ struct job {
         struct hfd_work_task task; /* signs */
         struct hf__json *object;   /* owned; the TokenRequest */
         char ns[HF_NAME_MAX + 1], account[HF_NAME_MAX + 1];
-        char account_uid[64], secret_uid[64]; /* "" = not read yet */
+        char account_uid[64], secret_uid[64]; /* "" = not read yet, or no Secret is named */
 };
 
 /* Ends the job. Takes ownership of response. */
@@ -190,8 +190,8 @@ static void get_object(struct job *job, const char *plural, const char *name,
 }
 
 /* Takes the uid from an object that was read. Nothing else of the object is needed, so its text is
- * searched and not parsed: a Secret may have 1 MiB. False: the job has ended with a failure,
- * because the read has failed or the object has no uid. */
+ * searched and not parsed: a Secret may have 1 MiB. The span of a text includes its two quotes.
+ * False: the job has ended with a failure, because the read has failed or the object has no uid. */
 static bool take_uid(struct job *job, const struct hfd_response *response, char uid[64]) {
         struct hf__span text = {0};
         bool ok = response->status.error == 0 && response->body;

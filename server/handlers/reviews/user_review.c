@@ -19,7 +19,8 @@
 
 #define AUDIENCES_MAX 256 /* in a TokenReview */
 
-/* Adds the extra values, of which several may have the same key. */
+/* Adds the extra values: pairs of a key and a value, each with a NUL. Several may have the same
+ * key. */
 static int add_extra(struct hf__json *info, const struct hfd_requester *user) {
         int r = 0;
 

@@ -12,7 +12,8 @@
  *                  which can destroy our last bytes before the peer reads them.
  *
  * Invariant: a connection is freed at one place only, the end of hfd_connection_serve (or the
- * worker's exit). All other code sets `dead` or `ending`.
+ * worker's exit). All other code sets `dead` or `ending`, because its callers may still use the
+ * connection, and events that epoll has reported point to it.
  *
  * Strangers. A client can connect and begin a handshake before we know who it is. It costs us up to
  * 45 KiB and the client little. Until its sender is known, a connection is in one of its worker's
@@ -43,7 +44,7 @@
 #include "base/thread.h"
 #include "server/http/connection/tls.h"
 
-/* Limits for one connection in one iteration of its worker, so that the others are served too. */
+/* Limits for one call of hfd_connection_serve, so that the other connections are served too. */
 #define MAX_READS     8
 #define MAX_WRITES    4
 #define NOTSENT_LOWAT (128 * 1024) /* bytes */
@@ -126,7 +127,8 @@ static int make_room(struct hfd_worker *worker, const struct hfd_strangers *set,
 }
 
 /* Makes room for one more connection, which n_connections includes already. A known sender is never
- * closed for another. 0 or HF_E_TOO_LARGE. */
+ * closed for another, and a stranger of another worker cannot be, because it belongs to that
+ * thread. 0 or HF_E_TOO_LARGE. */
 static int make_room_for_new(struct hfd_worker *worker, const struct hfd_stranger_key *key) {
         struct hfd_http *http = worker->http;
         size_t n = atomic_load_explicit(&http->n_connections, memory_order_relaxed);
@@ -406,7 +408,8 @@ static void cork_socket(struct hfd_connection *connection, int on) {
 }
 
 /* Writes as much as the socket accepts now. Returns the number of bytes. TLS writes each of its
- * records by itself. A peer that gets many responses at once sends its next requests at once. */
+ * records by itself. More than one are corked: a peer that gets many responses in one piece sends
+ * its next requests in one piece, too. */
 static size_t write_tls(struct hfd_connection *connection, const char *data, size_t n) {
         bool is_corked = n > RECORD_MAX;
         size_t done = 0;

@@ -46,7 +46,7 @@ struct hfd_connection {
         struct hfd_connection_context context; /* of the user of on_head */
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
         size_t unsent_at, unsent_n;
-        /* The memory of its requests; also whether the sender is known. */
+        /* The memory of its requests and pending input; also whether the sender is known. */
         struct hfd_account_share share;
         struct hfd_stranger stranger; /* in one of the worker's sets until the sender is known */
         /* HANDSHAKE and LINGER: when the state began. OPEN: when it began, or when the socket last
@@ -56,7 +56,7 @@ struct hfd_connection {
         int epoll;            /* borrowed from the worker: the one that reports them */
         bool is_dirty;        /* it is in the worker's dirty list */
         bool dead;            /* must be freed: by hfd_connection_serve, or at the worker's exit */
-        bool ending;          /* closes once nothing is unsent */
+        bool ending;          /* no more input: lingers once all output is sent */
         bool tls_wants_write; /* the handshake waits until the socket is writable */
         bool bad_cert;        /* the client certificate does not verify */
 };
@@ -77,7 +77,8 @@ void hfd_connection_serve(struct hfd_connection *connection, uint32_t events);
 /* Marks the connection dirty: the worker serves it in this iteration or soon after, without an
  * event of its socket. Idempotent. */
 void hfd_connection_mark_dirty(struct hfd_connection *connection);
-/* Enforces the time limits; called about once a second. */
+/* Enforces the time limits; called about once a second. Frees nothing: a connection that must end
+ * is only marked dirty, so the caller may walk the list of connections. */
 void hfd_connection_tick(struct hfd_connection *connection, hf_nsec now);
 
 /* The sender has become known: the limits for strangers do not apply any more. Idempotent. */
@@ -100,10 +101,10 @@ void hfd_connection_detach(struct hfd_connection *connection, struct hfd_http_re
  * about the request. True: read the body, then dispatch. False: a response was sent, or the request
  * was dispatched without its body; the protocol must drop the rest of the request. */
 bool hfd_connection_decide(struct hfd_connection *connection, struct hfd_http_request *request);
-/* Frees headers and body of a request, which nobody may read any more, and uncounts them. */
+/* Frees headers and body of a request and uncounts them. Nobody may read them any more. */
 void hfd_connection_drop_content(struct hfd_connection *connection,
                                  struct hfd_http_request *request);
-/* Passes the complete request to the handler. */
+/* Passes the request to the handler: complete, or after its head if its body is ignored. */
 void hfd_connection_dispatch(struct hfd_connection *connection, struct hfd_http_request *request);
 /* Responds with an error without calling the handler. The body is the reason phrase, or a Status
  * object for 413. */

@@ -5,7 +5,8 @@
  * rest of holdfastd uses http.h only.
  *
  * Lock: mu guards the members below it and nothing else. It is held for a few instructions, and for
- * the listener's shutdown, which does not block. No callback runs and no mutex is taken under it.
+ * the listener's shutdown, which does not block. No mutex is taken and no callback runs under it,
+ * except the clock's wait, which releases it while it waits.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,19 +38,19 @@ struct hfd_http {
         int listen_fd;  /* owned; stays open until free */
         bool inherited; /* systemd created the listening socket and keeps it after we exit */
         uint16_t port;
-        uint64_t seed; /* secret and random, for hash tables whose keys clients choose */
+        uint64_t seed; /* for hash tables whose keys clients choose; random, if getrandom works */
         struct hfd_worker *workers; /* owned */
         unsigned n_workers;
 
         /* Atomic; every thread may use them. */
         _Atomic size_t n_connections; /* accepted and not yet closed */
-        struct hfd_account account;   /* of all requests that still have a connection */
+        struct hfd_account account;   /* the memory of all connections' requests and input */
         struct hfd_refusals refusals;
         atomic_bool draining, closing; /* each goes from false to true once, draining first */
 
         /* Worker 0 only. */
         unsigned next_worker; /* the worker that gets the next socket */
-        int spare_fd;         /* owned; given up to accept and close when no descriptor is left */
+        int spare_fd; /* owned; -1 = none; given up to accept and close when no other is left */
 
         uint64_t iterations; /* the last result of hfd_http_iterations; its caller only */
 

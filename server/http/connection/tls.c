@@ -138,7 +138,7 @@ int hfd_tls_new(const char *cert_pem, const char *key_pem, const char *client_ca
          * small; see hfd_tls_keep_buffers. */
         SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-        SSL_CTX_set_read_ahead(ctx, 1);
+        SSL_CTX_set_read_ahead(ctx, 1); /* one read of the socket may get several records */
         SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
         if (SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20") != 1)
                 return fail_tls(reterr_status, "OpenSSL does not accept the cipher list",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The accounts of account.h. Bytes are counted first and checked afterwards, so that several
- * workers at once cannot all pass the check.
+ * workers at once cannot all pass the check. The atomics are relaxed: they order no other memory.
  *
  * Invariant: each of the two totals is the sum of the shares of its kind.
  */

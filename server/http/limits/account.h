@@ -19,7 +19,8 @@
 #define HFD_ACCOUNT_STRANGER_SHARE ((size_t)512 << 10)
 #define HFD_ACCOUNT_STRANGER_TOTAL ((size_t)64 << 20)
 /* A stranger with no more than this is within the limits even when the account is used up, so that
- * other strangers cannot keep an ordinary client from authenticating. */
+ * other strangers cannot keep an ordinary client from authenticating. The number of strangers'
+ * connections bounds how far the total can be exceeded. */
 #define HFD_ACCOUNT_STRANGER_FREE ((size_t)16 << 10)
 
 struct hfd_account {

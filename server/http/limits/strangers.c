@@ -3,8 +3,9 @@
  * The set of strangers, grouped by address, and the choice of the one to close (strangers.h).
  *
  * A group exists while it has members. Its list is ordered by activity, the least recent first. The
- * search for the largest group visits every group, but it happens only when the set is full and the
- * new connection's address has less than its share; there are at most as many groups as members.
+ * search for the largest group visits every group, but it happens only when a connection has to be
+ * closed and the new connection's address has less than its share; there are at most as many groups
+ * as members.
  *
  * Invariants: n is the sum of the groups' n, and no group is empty.
  */
@@ -45,8 +46,8 @@ static bool key_equals(const struct hfd_stranger_key *a, const struct hfd_strang
         return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* Hashes a key with FNV-1a. The initial value is secret, so a client cannot choose keys that share
- * a bucket. */
+/* Hashes a key with FNV-1a. A client does not know the initial value, so it cannot choose keys that
+ * share a bucket. */
 static size_t bucket_of(const struct hfd_strangers *set, const struct hfd_stranger_key *key) {
         uint64_t hash = set->seed ^ 0xcbf29ce484222325u;
 

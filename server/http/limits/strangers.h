@@ -29,7 +29,7 @@ struct hfd_stranger_key {
 
 struct hfd_stranger_key hfd_stranger_key(const struct sockaddr_storage *address);
 
-/* A member of the connection. Zero-initialized: in no set. */
+/* Embedded in struct hfd_connection. Zero-initialized: in no set. */
 struct hfd_stranger {
         struct hfd_strangers *set;          /* borrowed; NULL = in no set */
         struct hfd_stranger_group *group;   /* borrowed from the set */

@@ -4,9 +4,9 @@
  *
  * States: READ (the parser gets the input) and RESPOND (`responding`: the handler has the request,
  * or the connection is refusing it). Input that arrives in RESPOND belongs to the next request: it
- * is kept in `pending` and parsed after the response, unless the connection then ends. In RESPOND
- * the connection reads up to PENDING_MAX bytes or a little more, because a read shows that the peer
- * has left.
+ * is kept in `pending` and parsed after the response. If the connection ends with the response, the
+ * input is dropped. In RESPOND the connection goes on reading, because a read shows that the peer
+ * has left, until PENDING_MAX bytes are kept; the last read may add up to HFD_IN_SPACE.
  *
  * A response of known length has Content-Length, a stream is chunked (for HTTP/1.0: the connection
  * closes at its end). After an invalid request, or while the server drains, the connection ends
@@ -46,7 +46,7 @@ struct h1 {
         bool head_made;  /* the response's head was written to `head` */
         bool chunked;
         bool closing; /* the connection ends after the current response */
-        bool closed;  /* the last response is complete: the connection may end now */
+        bool closed;  /* no response is due, and no request is read any more: it may end now */
 };
 
 static struct h1 *h1_of(const struct hfd_connection *connection) {

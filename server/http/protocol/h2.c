@@ -427,8 +427,8 @@ static void h2_response_changed(struct hfd_connection *connection,
                 if (request->response.close_after)
                         h2_drain(connection);
         } else if (state.started) {
-                /* An error means that the data source was not deferred, or that memory is short.
-                 * Then the response waits for its next change, or for its time limit. */
+                /* An error means that the data source was not deferred, or that memory is short. If
+                 * memory is, the response waits for its next change, or for its time limit. */
                 (void)nghttp2_session_resume_data(h2->session, request->stream_id);
         }
         if (r != 0 && nghttp2_is_fatal(r))
@@ -461,7 +461,8 @@ static size_t h2_fill(struct hfd_connection *connection, char *out) {
 
 /* ---- the protocol ---- */
 
-/* Streams and frames are made and freed for each request, on this thread. */
+/* Streams and frames are made and freed for each request, on this thread. nghttp2 may free with one
+ * function what it got from another: blocks.h allows that. */
 static void *allocate_memory(size_t n, void *ctx) { return hf__blocks_get(n); }
 static void release_memory(void *memory, void *ctx) { hf__blocks_put(memory); }
 static void *allocate_zeroed(size_t n, size_t size, void *ctx) { return calloc(n, size); }
@@ -532,8 +533,8 @@ static int h2_input(struct hfd_connection *connection, const char *data, size_t 
         return used == (ssize_t)n && !h2->broken ? 0 : -EPROTO;
 }
 
-/* Always true: WINDOW_UPDATE and PING must be read even while responses wait. The flow-control
- * windows limit request bodies. */
+/* Always true: WINDOW_UPDATE and PING must be read even while responses wait. on_data limits the
+ * request bodies. */
 static bool h2_wants_input(const struct hfd_connection *connection) { return true; }
 
 static bool h2_finished(const struct hfd_connection *connection) {
@@ -557,6 +558,7 @@ static void reset_stalled_streams(struct hfd_connection *connection, struct h2 *
                         request->progress_at = now;
                 if (now - request->progress_at <= HFD_IDLE_TIME)
                         continue;
+                /* The stream closes when the frame is sent, so the list does not change here. */
                 (void)nghttp2_submit_rst_stream(h2->session, NGHTTP2_FLAG_NONE, request->stream_id,
                                                 NGHTTP2_CANCEL);
                 hfd_connection_mark_dirty(connection);

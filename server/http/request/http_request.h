@@ -39,8 +39,8 @@ enum hfd_http_verdict {
 };
 /*
  * Called when the head of a request has arrived, before its body is read. It may read the head, set
- * the context and on_finished, and respond. It must not keep the request without a reference of its
- * own. Thread: worker. Must not block.
+ * the context, headers of the response, on_finished and on_unsent, and respond. It must not keep
+ * the request without a reference of its own. Thread: worker. Must not block.
  *
  * The first HFD_HTTP_READ_BODY on a connection also makes its sender known; so does a client
  * certificate that verifies. Until then the connection is a stranger's: it has small limits of its
@@ -54,8 +54,9 @@ struct hfd_header {
 };
 
 /* ---- the request; everything returned is borrowed until the last unref. Only the headers and the
- * body of a refused request are freed earlier, when on_head has returned or when the server itself
- * refuses the request (413, for example). From then on they count as absent. ---- */
+ * body are freed earlier: those of a refused request, when on_head has returned or when the server
+ * itself refuses it (413, for example), and those of a request whose response is a stream (see
+ * hfd_http_request_stream). From then on they count as absent. ---- */
 
 /* Thread: any. ref returns request, unref returns NULL; both accept NULL. */
 struct hfd_http_request *hfd_http_request_ref(struct hfd_http_request *request);
@@ -123,7 +124,8 @@ void *hfd_http_request_allocate(struct hfd_http_request *request, size_t n);
 void hfd_http_request_free_allocated(struct hfd_http_request *request);
 /* Two pointers for the users of this header: the filters own the context, the handler that the
  * router has chosen owns the handler context. free_fn is called on the thread that drops the last
- * reference. Set each at most once, before responding. Thread: worker. */
+ * reference, first for the handler context, which may borrow from the context. Set each at most
+ * once, before responding. Thread: worker. */
 void hfd_http_request_set_context(struct hfd_http_request *request, void *context,
                                   void (*free_fn)(void *context));
 void *hfd_http_request_context(struct hfd_http_request *request);
@@ -140,15 +142,16 @@ void hfd_http_request_on_finished(struct hfd_http_request *request,
                                   void (*fn)(void *ctx, int code, size_t n_bytes), void *ctx);
 /*
  * fn is called on the worker, once at most, if a response is not complete at the end of the
- * worker's iteration in which it began, usually because the peer has not read all of it at once.
+ * iteration in which the worker has learned of it, usually because the peer has not read all of it.
  * n_bytes: the length of the body; 0 for a stream. Set it before responding. Thread: worker.
  */
 void hfd_http_request_on_unsent(struct hfd_http_request *request,
                                 void (*fn)(void *ctx, size_t n_bytes), void *ctx);
 /*
- * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever the
- * worker has taken whole pieces from the queue, and fewer than `low` bytes remain in it. Set it
- * once, before the stream begins. fn must not block. Thread: worker.
+ * For a stream whose pieces are made while the peer reads: fn is called on the worker whenever it
+ * has read bytes up to the end of a piece, and fewer than `low` bytes remain in the queue. (After a
+ * read that ends within a piece, a later one follows.) Set it once, before the stream begins. fn
+ * must not block. Thread: worker.
  */
 void hfd_http_request_on_drained(struct hfd_http_request *request, size_t low,
                                  void (*fn)(void *ctx), void *ctx);
@@ -208,12 +211,13 @@ int hfd_http_request_push(struct hfd_http_request *request, struct hf__buf *piec
  * any. */
 size_t hfd_http_request_unsent(struct hfd_http_request *request);
 /*
- * Cuts the response if bytes of it wait in the queue and none has left the queue since the boot
- * time `since`. True: it was cut now. The caller owns a reference. Thread: any.
+ * Cuts the response if bytes of it wait in the queue, and the worker, which has known of it since
+ * before the boot time `since`, has read none from then on. True: it was cut now. The caller owns a
+ * reference. Thread: any.
  */
 bool hfd_http_request_cut_stalled(struct hfd_http_request *request, hf_nsec since);
 /* Ends the stream at once, so that the peer sees that it is incomplete. Does nothing before
  * hfd_http_request_stream and after hfd_http_request_end. Thread: any. */
 void hfd_http_request_cut(struct hfd_http_request *request);
-/* Ends the stream cleanly after the pieces that were pushed, if there is one. Thread: any. */
+/* Ends the stream, if there is one, cleanly after the pieces that were pushed. Thread: any. */
 void hfd_http_request_end(struct hfd_http_request *request);

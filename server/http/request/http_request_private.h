@@ -33,9 +33,10 @@ struct hfd_http_request {
         struct hfd_worker_message message; /* belongs to the worker while response.posted */
         atomic_int refs;
 
-        /* The worker sets these before the handler is called; immutable afterwards. */
-        /* Of the connection's worker, borrowed. Valid while not response.gone: use it on the worker
-         * or under response.mu. */
+        /* The worker sets these before the handler is called; immutable afterwards, except that it
+         * frees headers and body once a stream has begun. */
+        /* Of the connection's worker, borrowed. The mailbox exists while not response.gone: use it
+         * on the worker or under response.mu. The address may always be compared. */
         struct hfd_worker_mailbox *worker;
         struct hfd_origin *origin; /* owned reference */
         const char *protocol;      /* static text */
@@ -52,9 +53,9 @@ struct hfd_http_request {
         size_t n_target; /* bytes of target */
         hf_nsec received_at;
 
-        /* The worker only. */
-        /* Borrowed; set by the connection, NULL once it is detached. The files of request/ never
-         * look into the connection. */
+        /* The worker only; the two contexts and `allocated` as http_request.h says. */
+        /* Borrowed; set by the connection, NULL once the request is detached. The files of request/
+         * never look into the connection. */
         struct hfd_connection *connection;
         struct hfd_connection_context *connection_context; /* of that connection */
         struct hfd_http_request *next, *prev;              /* HTTP/2: the connection's list */
@@ -93,8 +94,8 @@ int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *o
                          struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);
-/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
- * byte. */
+/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL with a path, or has a
+ * forbidden byte. */
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
 /* Converts the name to lower case and joins repeated headers. 0, -ENOMEM, or HF_E_TOO_LARGE: there
  * are too many headers, or this one is too long. */
@@ -106,7 +107,7 @@ int hfd_http_request_add_body(struct hfd_http_request *request, const void *data
 
 /* Roughly the bytes of memory that the sender has made the request hold. */
 size_t hfd_http_request_memory(const struct hfd_http_request *request);
-/* Frees headers and body, which nobody may read any more. Method and target stay. */
+/* Frees headers and body; nobody may read them any more. Method and target stay. */
 void hfd_http_request_drop_content(struct hfd_http_request *request);
 
 /*

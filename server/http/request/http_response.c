@@ -84,10 +84,10 @@ static struct hfd_packed_header lengths_of(const struct hfd_checked_header *head
 }
 
 /*
- * The headers that are sent: the content type, what on_head has set, and those of the caller. A
- * header that would break the framing (a line break in a value, a length or connection header of
- * the caller) is left out instead of failing the response, because a value may echo what a client
- * sent.
+ * The headers that belong to this response alone: the content type, the one that on_head has set,
+ * and those of the caller. (hfd_http_response_next_header adds those that requests share.) A header
+ * that would break the framing (a line break in a value, a length or connection header of the
+ * caller) is left out instead of failing the response, because a value may echo what a client sent.
  */
 struct head {
         struct hfd_checked_header headers[MAX_HEADERS];

@@ -7,7 +7,7 @@
  * for the worker.
  *
  * Lock: mu guards the members that say so. Lock order: mu before the mailbox's mutex. mu is not
- * held while bytes are copied. Threads: the worker only, for every function here, with two
+ * held while a body is copied. Threads: the worker only, for every function here, with two
  * exceptions: the thread with the last reference calls hfd_http_response_done; and after the end of
  * the worker's thread hfd_worker_loop_stop calls hfd_http_response_clear_posted.
  */
@@ -30,8 +30,8 @@ struct hfd_http_request;
 /* Enough for the headers of most responses. Bytes. */
 #define HFD_RESPONSE_OWN_SPACE 128
 
-/* The members that an event of a watch changes come first, in few cache lines: thousands of watches
- * get it at the same time. */
+/* The members that change with an event of a watch come first, in few cache lines: thousands of
+ * watches get the same event at once. */
 struct hfd_http_response {
         pthread_mutex_t mu;
         /* Guarded by mu. */
@@ -48,11 +48,14 @@ struct hfd_http_response {
         bool refused;     /* the connection or on_head has responded: the handler is not called */
         bool submitted;   /* HTTP/2: the head was given to nghttp2 */
         bool complete;    /* its last byte was given to the connection */
-        bool close_after; /* of the head: the connection ends after this response */
+        bool close_after; /* the connection ends after this response; guarded as the head below */
         /* Guarded by mu. */
-        struct hf__buf **ring; /* first_ring, or else owned; NULL = empty */
+        struct hf__buf **ring; /* first_ring, or else owned; NULL = no piece was queued */
         struct hf__buf *first_ring[2];
-        /* Of all pieces, including bytes already read of the first one. Read also without mu. */
+        /* Of all pieces, including bytes already read of the first one. Changed under mu, read also
+         * without it. Sequentially consistent, because code that makes pieces sets a flag, then
+         * reads this, while the worker changes this, then reads the flag in on_drained. So one of
+         * the two sees what the other has done. */
         atomic_size_t ring_bytes;
         /* Boot time when the worker last read bytes, or first learned of the response; 0 = it has
          * not yet. Guarded by mu. */
@@ -71,9 +74,9 @@ struct hfd_http_response {
         size_t low; /* for on_drained */
 
         /* The head, also close_after: guarded by mu until `started`, immutable afterwards. */
-        size_t content_length; /* unused while streaming */
-        /* The headers of code that responds, packed (packed_header.h). In own_space, or else
-         * owned. */
+        size_t content_length; /* 0 for a stream */
+        /* All headers but those that requests share, packed (packed_header.h). In own_space, or
+         * else owned. */
         char *headers;
         size_t n_headers_bytes;
         int code;

@@ -39,7 +39,8 @@ static bool is_range(const char *text, size_t n, unsigned char low, unsigned cha
         return bad == 0;
 }
 
-/* The name of a header: HTTP allows fewer characters, but only these could do harm. */
+/* The name of a header. HTTP forbids more characters, but only those that are refused here could do
+ * harm. */
 static bool is_token(const char *text, size_t n) { return n > 0 && is_range(text, n, '!', ':'); }
 
 static bool is_value(const char *text, size_t n) {

@@ -10,6 +10,6 @@ struct hfd_checked_header {
         size_t n_name, n_value;
 };
 
-/* False: the header would break the framing. It contains a line break, for example, or is the
- * Content-Length, which the server itself writes. */
+/* name: in lower case. False: the header would break the framing. It contains a line break, for
+ * example, or is the Content-Length, which the server itself writes. */
 bool hfd_header_check(const char *name, const char *value, struct hfd_checked_header *ret_header);

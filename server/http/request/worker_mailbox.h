@@ -29,11 +29,11 @@ bool hfd_worker_mailbox_is_current(const struct hfd_worker_mailbox *mailbox);
 /*
  * Sends the message to the worker thread, which handles it soon. The worker takes over the memory
  * of a socket's message, and the caller's reference to a request. It frees or drops them later, at
- * the latest in hfd_worker_loop_stop, which also makes the calls that are left. A call on the
- * worker's thread needs neither a lock nor a system call. Thread: any.
+ * the latest in hfd_worker_loop_stop, which also makes the calls that are left. Posting from the
+ * worker's own thread needs neither a lock nor a system call. Thread: any.
  */
 void hfd_worker_mailbox_post(struct hfd_worker_mailbox *mailbox,
                              struct hfd_worker_message *message);
 /* Takes the messages that the worker's thread has posted to itself, oldest first (NULL = none).
- * Thread: worker, and after its end the thread that joined it. */
+ * Thread: worker. */
 struct hf__message *hfd_worker_mailbox_take_local(struct hfd_worker_mailbox *mailbox);
