@@ -65,6 +65,13 @@ static void check(const struct hf__json *object) {
         hf__strbuf_done(&s);
 }
 
+/* Whether a client applies the annotation of `kubectl apply`, which no client does. The server then
+ * writes it anew, so that the same configuration once more is a change of it. */
+static bool has_last_applied(const struct hf__json *config) {
+        return hf__json_get(hf__json_path(config, "metadata.annotations"),
+                            "kubectl.kubernetes.io/last-applied-configuration") != NULL;
+}
+
 /* The same configuration once more changes nothing. The exception is an object without managed
  * fields, whose apply records "before-first-apply" as the owner of what is there. */
 static void apply_again(const struct hf__json *object, const struct hf__json *config) {
@@ -94,7 +101,8 @@ static void apply(const struct hf__json *live, const struct hf__json *config, bo
         if (r != 0)
                 return;
         check(object);
-        apply_again(object, config);
+        if (!has_last_applied(config))
+                apply_again(object, config);
         hf__json_free(object);
 }
 
