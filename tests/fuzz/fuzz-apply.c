@@ -75,7 +75,7 @@ static bool has_last_applied(const struct hf__json *config) {
 /* The same configuration once more changes nothing. The exception is an object without managed
  * fields, whose apply records "before-first-apply" as the owner of what is there. */
 static void apply_again(const struct hf__json *object, const struct hf__json *config) {
-        bool owned = hf__json_get(object, "metadata.managedFields") != NULL;
+        bool owned = hf__json_path(object, "metadata.managedFields") != NULL;
         struct hfd_apply_failure failure = {0};
         struct hf__json *again = NULL;
 
@@ -83,7 +83,7 @@ static void apply_again(const struct hf__json *object, const struct hf__json *co
         assert(r == 0);
         if (owned)
                 assert(hf__json_equal(object, again));
-        else if (hf__json_get(again, "metadata.managedFields"))
+        else if (hf__json_path(again, "metadata.managedFields"))
                 apply_again(again, config);
         hfd_apply_failure_done(&failure);
         hf__json_free(again);
