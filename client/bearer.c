@@ -118,7 +118,7 @@ static void reload_token(struct hf__bearer *bearer) {
         (void)pthread_mutex_lock(&bearer->mu);
         bearer->reload_scheduled = false;
         bearer->read_at = hf_now(hf_host_clock(bearer->host));
-        assert(bearer->current); /* there is no bearer without a first token */
+        assert(bearer->current); /* hf__bearer_new has read a first token from the path */
         if (fresh && strcmp(fresh->header, bearer->current->header) != 0) {
                 struct hf__token *previous = bearer->current;
                 bearer->current = fresh;

@@ -49,7 +49,7 @@ static int read_content(int fd, char **ret_text, size_t *ret_n) {
         if (!text)
                 return -ENOMEM;
         while (r == 0) {
-                if (n + 1 == space) {
+                if (n + 1 == space) { /* the last byte is for the NUL */
                         space *= 2;
                         text = grow_and_wipe(text, n, space);
                         if (!text)

@@ -54,7 +54,7 @@ size_t hf_informer_count(struct hf_informer *informer) {
 bool hf__informer_has_in(struct hf_informer *informer, const char *ns) {
         /* Keys are sorted and begin with the namespace. So the first key at or after "namespace/"
          * has that prefix if the namespace contains any object. */
-        char prefix[HF_NAME_MAX + 2];
+        char prefix[HF_NAME_MAX + 2]; /* with the slash and the NUL */
         int n = snprintf(prefix, sizeof prefix, "%s/", ns);
 
         if (n < 0 || (size_t)n >= sizeof prefix)

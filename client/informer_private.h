@@ -17,7 +17,8 @@
  *
  * Threads: the reflector's thread is the only one that changes the store and the indexes, and it
  * does so under `mu`; therefore it may read them without `mu`. The client's callbacks run on
- * threads of the client. They only append messages for the reflector, or mark a watch as lost.
+ * threads of the client. They only transform objects, append messages for the reflector, or mark a
+ * watch as lost.
  */
 #include <pthread.h>
 #include <stdint.h>

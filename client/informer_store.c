@@ -89,6 +89,7 @@ static int parse_metadata(struct hf__span object, struct metadata *ret_metadata)
 /* Creates an entry that is in no store yet and has no object. NULL: out of memory. */
 static struct hf__informer_entry *entry_new(const struct metadata *metadata) {
         size_t n_ns = strlen(metadata->ns), n_name = strlen(metadata->name);
+        /* Both texts twice, the slash of the key, and three NULs. */
         struct hf__informer_entry *entry = calloc(1, sizeof *entry + 2 * (n_ns + n_name) + 4);
 
         if (!entry)

@@ -24,7 +24,9 @@ struct hf__informer_entry {
         struct hf__keyed keyed; /* "namespace/name", or "name" */
         const char *ns, *name;  /* borrowed from text */
         char resource_version[HF__RESOURCE_VERSION_MAX];
-        uint64_t generation; /* the store's generation when a list or event last had the object */
+        /* The store's generation when a list or event last had the object. Only the reflector's
+         * thread uses it, also without the lock. */
+        uint64_t generation;
         struct hf__buf *object;        /* owned; the JSON text */
         struct hf__index_node **nodes; /* owned array, NULL-terminated; NULL = in no index */
         char text[];
@@ -57,7 +59,8 @@ void hf__informer_store_replace_begin(struct hf_informer *informer);
  * items before the one that failed have been stored. */
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
-/* Frees the entries without calling handlers. Only after the reflector's thread was joined. */
+/* Frees the entries without calling handlers. Only after the informer's own thread was joined, or
+ * another thread has detached the informer. */
 void hf__informer_store_done(struct hf_informer *informer);
 
 /* Calls a function of the user with an entry. */

@@ -33,7 +33,7 @@ struct hf_informer_thread {
         /* guarded by mu */
         struct hf_informer *informers;                  /* those that have started; borrowed */
         struct hf_informer *first_ready, **ready_place; /* the queue, and where its next one goes */
-        hf_nsec due_at;                                 /* no `until` in the list is earlier */
+        hf_nsec due_at;      /* no informer that waits outside the queue has an earlier `until` */
         bool sleeps;         /* the thread waits, and nobody has woken it yet */
         unsigned n_delaying; /* threads that delay a wake of this one (base/mailbox.h) */
         bool stop;

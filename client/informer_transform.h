@@ -13,8 +13,9 @@ struct hf_informer;
 /*
  * Reduces a JSON object of n bytes. apiVersion, kind, and the name, namespace, uid and
  * resourceVersion in the metadata must remain. The informer gets a reference to *ret_object. Runs
- * on the informer's thread without a lock. 0, -ENOMEM: the informer tries again, or -EPROTO: the
- * text is not such an object.
+ * without a lock, on the informer's thread for a list and on the client's for an event, so several
+ * calls may run at the same time. 0, -ENOMEM: the informer lists again, or -EPROTO: the text is not
+ * such an object.
  */
 typedef int (*hf__informer_transform_fn)(const char *object, size_t n, struct hf__buf **ret_object);
 

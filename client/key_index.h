@@ -36,7 +36,7 @@ int hf__key_index_insert(struct hf__key_index *index, struct hf__keyed *item);
 /* Removes the item with that key; does nothing if there is none. */
 void hf__key_index_remove(struct hf__key_index *index, const char *key);
 
-#define HF__KEY_ITER_DEPTH 128
+#define HF__KEY_ITER_DEPTH 128 /* some 50 are usual for a million items: see key_index.c */
 
 /* Walks through all items in order. The index must not change meanwhile; the items may be freed. */
 struct hf__key_iter {

@@ -53,6 +53,7 @@ static int fail_in_one_line(int r, struct hf_status *reterr_status) {
         if (r == 0 || !reterr_status)
                 return r;
         escaped = *reterr_status;
+        /* An escape has four characters, and sprintf adds a NUL. */
         for (const char *c = reterr_status->message; *c && n + 5 < sizeof escaped.message; c++) {
                 unsigned char byte = (unsigned char)*c;
                 if (byte < 0x20 || byte == 0x7f)
@@ -199,6 +200,7 @@ static int copy_other_servers(const struct read_context *in, const struct hf__js
                                "%s: the extension " SERVERS_EXTENSION
                                " must occur once and have the form {servers: [URL, ...]}",
                                in->source);
+        /* One more, because calloc of nothing may return NULL. */
         config->other_servers = calloc(hf__json_count(servers) + 1, sizeof(char *));
         if (!config->other_servers)
                 return fail_no_memory(in->reterr_status);

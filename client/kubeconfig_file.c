@@ -51,8 +51,8 @@ void hf__kubeconfig_file_done(struct hf__kubeconfig_file *file) {
         free(file->source);
 }
 
-/* The size is checked before the text is parsed: strchr in parse_text and libyaml rely on a text
- * without NUL. */
+/* Two checks precede the parsing: its cost is limited by the size of the text, and strchr in
+ * parse_text and libyaml rely on a text without NUL. */
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,
                               struct hf__kubeconfig_file *file, struct hf_status *reterr_status) {
         *file = (struct hf__kubeconfig_file){.dir = strdup(dir), .source = strdup(source)};

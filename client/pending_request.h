@@ -17,8 +17,8 @@ HF_MUST_CHECK int hf__pending_request_start(struct hf_client *client,
                                             struct hf_cancel *token,
                                             struct hf__pending_request **ret_pending,
                                             struct hf_status *reterr_status);
-/* Blocks until the response has arrived or the token has fired, and frees it. Otherwise as
- * hf_client_do. */
+/* Blocks until the response has arrived or the token has fired, and frees the pending request.
+ * Otherwise as hf_client_do. */
 HF_MUST_CHECK int hf__pending_request_wait(struct hf__pending_request *pending,
                                            struct hf_cancel *token, char **ret_body, size_t *ret_n,
                                            struct hf_status *reterr_status);

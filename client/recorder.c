@@ -4,16 +4,16 @@
  *
  *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again--> UNDER_WAY
  *
- * An entry holds one Event. Its name on the server ends with a hash of the object, type, reason and
- * message, so the name alone tells Events apart. A repetition is written with PUT to the same name,
- * even by another process, so that the number of objects does not grow. If the server does not
- * create objects on PUT, the first write is a POST.
+ * An entry holds one Event. Its name on the server ends with a hash of the component, object, type,
+ * reason and message, so the name alone tells Events apart. A repetition is written with PUT to the
+ * same name, even by another process, so that the number of objects does not grow. If the server
+ * does not create objects on PUT, the first write is a POST.
  *
- * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY. The
- * entry then holds a reference, so the owner may free the recorder at any time. After that a
- * response does not use the host, which may be freed already, and starts no request: it reads the
- * clock under the lock, and leaves logging to the next hf_recorder_event. No lock is held while a
- * request is started, because its response may come on the same thread.
+ * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY, or
+ * send_entry if it sends none. The entry then holds a reference, so the owner may free the recorder
+ * at any time. After that a response does not use the host, which may be freed already, and starts
+ * no request: it reads the clock under the lock, and leaves logging to the next hf_recorder_event.
+ * No lock is held while a request is started, because its response may come on the same thread.
  */
 #include <holdfast/recorder.h>
 
@@ -52,6 +52,7 @@ struct entry {
         uint64_t count;
         hf_nsec seen_at, written_at; /* boot time */
         int64_t last_s;              /* when it was last seen, in seconds since 1970 */
+        /* These do not change while UNDER_WAY, so send_entry uses them without the lock. */
         char ns[HF_NAME_MAX + 1], name[HF_NAME_MAX + 1];
         struct hf__strbuf text; /* the Event up to the members that change with each repetition */
 };

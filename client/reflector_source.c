@@ -173,7 +173,9 @@ static void on_end(void *ctx, int error, const struct hf_status *status) {
         post_message(source->informer, &source->last);
 }
 
-/* ---- starting and abandoning sources ---- */
+/* ---- starting and abandoning sources ----
+ * A source may end before the function that starts it has returned. It still exists then, because
+ * only the reflector's thread, which runs these functions, takes its last message and frees it. */
 
 static struct hf__reflector_source *source_new(struct hf_informer *informer) {
         struct hf__reflector_source *source = calloc(1, sizeof *source);

@@ -39,7 +39,7 @@ struct hf__rest {
 };
 
 #define HF__REST_MAX_URL   ((size_t)16 << 10)
-#define HF__REST_N_HEADERS 6 /* for the headers of hf__rest_init_request and of the caller */
+#define HF__REST_N_HEADERS 6 /* up to three of hf__rest_init_request, the others the caller's */
 
 /* Initializes a request for the engine: method GET, lane, TLS, and the headers that all requests
  * share. `headers` has room for HF__REST_N_HEADERS pointers, and must stay valid until the request

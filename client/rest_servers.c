@@ -127,6 +127,7 @@ hf_nsec hf__rest_route_connect_timeout(const struct hf__rest_route *route,
                                        const struct hf__rest_servers *servers, hf_nsec left) {
         size_t n_untried = servers->n - (size_t)__builtin_popcount(route->tried);
 
+        /* This server and each untried one get an equal share. */
         return n_untried > 0 && left > 0 ? left / (hf_nsec)(n_untried + 1) : 0;
 }
 

@@ -8,7 +8,8 @@
  * usually the server that responded last. The request that failed may go to the next server that it
  * has not tried yet; rest_servers.c has the rules.
  *
- * Thread: any. The list is immutable; `current` is atomic. A route belongs to one request.
+ * Thread: any. The list is immutable. `current` is atomic, and only says where to begin: no other
+ * memory depends on it, so all accesses are relaxed. A route belongs to one request.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -223,6 +223,7 @@ static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http
         const struct hf__rest_route failed = watch->route;
         bool began = watch->code == 200; /* whether the server was at fault is noted all the same */
 
+        /* `left` is 1, for there is time: each try of a watch has a new deadline. */
         if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
             began || !hf__rest_route_next(&watch->route, servers))
                 return false;

@@ -56,6 +56,9 @@ static int error_of(int code, const char *reason, const struct hf__json *body,
         case 429: return HF_E_TOO_MANY;
         default: break;
         }
+        /* A reason proves nothing about a write that the server failed to answer properly. */
+        if (code >= 500 && context->is_write)
+                return server_error(code, body, context);
         if (strcmp(reason, "Expired") == 0 || strcmp(reason, "Gone") == 0)
                 return HF_E_GONE;
         if (code < 300) /* an ERROR event with a Status that has no code */

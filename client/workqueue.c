@@ -216,6 +216,7 @@ static hf_nsec retry_delay_locked(struct hf_workqueue *queue, struct entry *entr
 
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst) {
         double every = per_s > 0 ? (double)HF_NSEC_PER_SEC / per_s : 0;
+        /* One less than the burst, because a retry_at of exactly now is a token too. */
         double slack = every * (burst > 0 ? burst - 1 : 0);
 
         (void)pthread_mutex_lock(&queue->mu);

@@ -47,7 +47,7 @@ int hf__workqueue_metrics_init(struct hf__workqueue_metrics *metrics, struct hf_
                                           "How many seconds the worker that has been running "
                                           "longest has spent so far on its key.",
                                           labels.data);
-        /* A queue of a previous term may have been freed while it still held keys. */
+        /* Usually 0 already: a previous queue of this name has reset it when it was freed. */
         hf_metric_set(metrics->depth, 0);
         return 0;
 }

@@ -49,6 +49,7 @@ static int refuse_at(struct converter *c, size_t line, const char *reason) {
         return hf_fail(c->reterr_status, HF_E_INVALID, "line %zu: %s", line, reason);
 }
 
+/* libyaml counts lines from 0. */
 static int refuse_event(struct converter *c, const yaml_event_t *event, const char *reason) {
         return refuse_at(c, event->start_mark.line + 1, reason);
 }

@@ -34,6 +34,7 @@ static const char *find_word(const char *text, size_t n) {
 
         if (n == 0)
                 return "null";
+        /* Two spaces and the NUL are added to the text. */
         if (n > sizeof spaced - 3 || memchr(text, ' ', n) || memchr(text, '\0', n))
                 return NULL;
         (void)snprintf(spaced, sizeof spaced, " %.*s ", (int)n, text);
@@ -107,8 +108,9 @@ static bool is_float(const char *text) {
         return !*text;
 }
 
-/* Writes the shortest text that reads as the same number. As in Go, only a number below 1e-6 or
- * from 1e21 on has an exponent, because decoders of integers refuse an exponent. */
+/* Writes the shortest text that reads as the same number. It has 17 digits at most. Fewer than 15
+ * (precision 14) are not tried, because zeros at the end are cut. As in Go, only a number below
+ * 1e-6 or from 1e21 on has an exponent, because decoders of integers refuse an exponent. */
 static void format_float(double value, char json[HF__YAML_SCALAR_MAX]) {
         char text[32], digits[20];
         int n = 0, precision = 14;

@@ -4,7 +4,8 @@
  * The registry of hooks, for the files of this module. The model is explained in hook_registry.c.
  *
  * Lock: hooks->mu guards the members marked below. It is released during every call of a hook
- * function, every firing of a token, and joining a thread.
+ * function, every firing of a token, and the joins of a stop. It is held while a thread is created,
+ * and while a start thread that has stored its result is joined: both are short.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,7 +48,7 @@ struct hf_hook_context {
 
         /* guarded by hooks->mu */
         enum hf__hook_start_state start_state;
-        bool start_begun;    /* start_thread exists */
+        bool start_begun;    /* start_thread was created; a stop skips a hook without it */
         bool start_returned; /* the start thread will not access the registry again */
         bool start_joined;
         hf_nsec start_until;
@@ -82,7 +83,8 @@ struct hf_hooks {
         bool stop_begun, stop_done;
         int stop_result;              /* of the stop, for other callers; set with stop_done */
         struct hf_status stop_status; /* its message */
-        bool stuck; /* threads are still running after the stop, so nothing may be freed */
+        bool stuck; /* threads are still running after the stop, or a stop function has said so
+                       (HF_E_STUCK): nothing may be freed */
 };
 
 /* The time at which a relative deadline has passed. A sum beyond HF_NSEC_NEVER is HF_NSEC_NEVER. */

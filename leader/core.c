@@ -10,7 +10,8 @@
  *   1. Validity: a term that is no longer valid ends, even before the event is handled, because a
  *      process that was paused must not act on an old event.
  *   2. The event changes what is known of the Lease, and may change the state. Before that, an
- *      operation that was not sent is withdrawn.
+ *      operation that was not sent is withdrawn. After it, a leader follows the requests in the
+ *      record.
  *   3. Timers that have expired act: the drain deadline, the stop grace, the deadline of the
  *      operation, the time limit of the release.
  *   4. The operation that is due is started. A lost watch is reopened; before the last write of a
@@ -70,7 +71,8 @@ static void on_watch_lost(struct hf__core *core, hf_nsec now) {
 }
 
 /* Whether this process may hold the Lease without knowing it: the known record may be outdated, or
- * one of two Leases is held without the other. */
+ * one of two Leases is held without the other. While the very first read is under way it cannot,
+ * because it has written nothing. */
 static bool is_holder_uncertain(const struct hf__core *core) {
         return core->observed.unsettled || core->must_read ||
                (core->op_kind == HF__OP_READ && core->op_is_required && core->observed_once);
@@ -140,6 +142,8 @@ static void on_stale_term(struct hf__core *core, hf_nsec now, struct hf__core_ac
                 hf__core_abort_term(core, now, "a write was refused: the term is stale", actions);
 }
 
+/* The record may have changed since the proof. A record under our own identity is never taken for a
+ * dead process's: rule 7 decides about it. */
 static void on_holder_dead(struct hf__core *core, const struct hf__record *record) {
         const struct hf__core_seen *seen = &core->observed;
 

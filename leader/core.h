@@ -77,9 +77,9 @@
  *     the record is still ours (rule 11 has the exception). A controller that has not returned
  *     stop_grace after the abort leads to STUCK, and nothing is released.
  *
- *  9. After a term that was lost, the core waits before it contends again. The wait doubles with
- *     each short term in a row and is reset by a term of at least one lease duration. A leader that
- *     cannot keep the Lease must not keep others from it.
+ *  9. After a short term that was lost, the core waits before it contends again. The wait doubles
+ *     with each short term in a row. After a term of at least one lease duration there is none. A
+ *     leader that cannot keep the Lease must not keep others from it.
  *
  * 10. A hand-over releases the Lease with the successor's name in it. For one retry period only the
  *     named standby takes it. HF__EV_HAND_OVER or an annotation on the record requests a hand-over.
@@ -99,17 +99,20 @@
  * 13. At a server without fences, a write of the term may take effect after the controllers have
  *     returned. The core neither releases nor acquires the Lease before such a write has settled: a
  *     write settles when it is answered. If its outcome remains unknown, it settles
- *     lease_duration - renew_deadline after it has ended, because that is how long the expiry of
- *     the Lease would wait for it too. The time limit of the release does not change. If the limit
- *     passes first, the Lease is left to expire.
+ *     lease_duration - renew_deadline after it has ended. An expiry leaves it no more time: a write
+ *     ends at the end of the validity at the latest, and the Lease may expire this much later. The
+ *     time limit of the release does not change. If the limit passes first, the Lease is left to
+ *     expire.
  *
- * 14. A standby takes the Lease of a process that is proven to be dead at once, by the same write
- *     that takes an expired one. The proof is for a holder and an acquire time. It lasts while the
- *     record has these, because a dead process stays dead.
+ * 14. The Lease of a process that is proven to be dead counts as expired at once, so rules 9, 10,
+ *     13 and 15 apply to its acquire too. The proof is for a holder and an acquire time. It lasts
+ *     while the record has these, because a dead process stays dead. (Not in a coordinated
+ *     election: rule 12.)
  *
  * 15. A standby with a hold_back waits for that much longer before it takes a Lease that is free or
  *     expired, so that another one takes it first. The named successor of a hand-over does not
- *     wait. HF__EV_HOLD_BACK changes it. (Not in a coordinated election: rule 12.)
+ *     wait, and neither does a core that finds its own record (rule 7). HF__EV_HOLD_BACK changes
+ *     the hold_back. (Not in a coordinated election: rule 12.)
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -131,7 +134,7 @@ enum hf__core_event_type {
                               HF_E_TIMEOUT (outcome unknown) or another error; record as the
                               server returned it if 0; retry_after */
         HF__EV_WATCHED,    /* record; exists = false: the Lease was deleted, rv is the deletion's */
-        HF__EV_WATCH_LOST, /* the watch ended or could not be opened */
+        HF__EV_WATCH_LOST, /* the watch ended, could not be opened, or an event of it was lost */
         HF__EV_STOP,       /* stop this elector: it will not contend again */
         HF__EV_HAND_OVER,  /* successor ("" = any standby): drain, join, release, then follow */
         HF__EV_JOINED,     /* all controllers of the term have returned; doubt_at. Sent once per
@@ -167,8 +170,9 @@ enum hf__core_action_type {
         HF__ACT_READ,       /* op_id, deadline: read the Lease */
         HF__ACT_WRITE,      /* op_id, deadline, record: write the Lease. record.exists = false:
                                create it; true: update it at revision record.rv */
-        HF__ACT_WATCH,      /* open or reopen the watch. It begins with the current Lease. Report
-                               HF__EV_WATCH_LOST when it ends or cannot be opened */
+        HF__ACT_WATCH,      /* open or reopen the watch. It may begin with the current Lease or
+                               with the next change: until it reports something, the core polls.
+                               Report HF__EV_WATCH_LOST when it ends or cannot be opened */
         HF__ACT_UNWATCH,    /* close the watch */
         HF__ACT_TERM_START, /* term, valid_until, record: open the gate, start the controllers */
         HF__ACT_EXTEND,     /* valid_until: extend the gate */
@@ -191,8 +195,10 @@ struct hf__core_action {
         struct hf__record record;
 };
 
+/* More than any step appends: the start or the extension of a term, its drain or abort (two
+ * actions), an operation, the watch, a report. hf__core_push_action asserts the limit. */
 #define HF__CORE_MAX_ACTIONS  8
-#define HF__CORE_OWN_ACQUIRES 8
+#define HF__CORE_OWN_ACQUIRES 8 /* acquire times that the core remembers (rule 7) */
 
 struct hf__core_actions {
         struct hf__core_action list[HF__CORE_MAX_ACTIONS]; /* carry out in this order */
@@ -204,8 +210,9 @@ struct hf__core_actions {
  * Has copies of the texts of records: holders and successors. A core keeps pointers to them,
  * because a process may have thousands of cores, and most records name the same few processes.
  *
- * copy returns the copy of a text of the event that the core is handling, and cannot fail: the
- * owner of the core makes the copies before the step. It keeps each while hf__core_texts lists it.
+ * copy returns the copy of a text of the event that the core is handling, or of a text that the
+ * core has already. It cannot fail: the owner of the core makes the copies of an event before the
+ * step, and keeps each while hf__core_texts lists it.
  */
 struct hf__core_texts_port {
         const char *(*copy)(struct hf__core_texts_port *self, const char *text);
@@ -269,7 +276,8 @@ struct hf__core {
         bool observed_once;
         bool must_read;                /* `observed` may be wrong: read before the next write */
         struct hf__core_seen observed; /* the newest record seen; its texts are copies */
-        hf_nsec observed_at;           /* boot time at which a field of `observed` last changed */
+        hf_nsec observed_at;           /* boot time at which a field of `observed` that a holder
+                                          changes last changed: hf__record_same_fields */
         hf_nsec heard_at;              /* boot time of the last read, write or watch event of the
                                           Lease, even if it showed no change */
         bool holder_is_dead;           /* the process that wrote `observed` is dead (rule 14) */

@@ -8,8 +8,9 @@
  *
  * Two kinds of uncertainty are separate:
  *  - must_read: the known record may be outdated. The Lease is read before it is written again.
- *  - in_doubt: the outcome of a write is unknown, so the Lease may name this process. A later write
- *    or a read clears it. It matters for a stop, which must not leave the Lease held.
+ *  - in_doubt: the outcome of a write is unknown, so the Lease may name this process. It is cleared
+ *    by a later write that succeeds, or by a read which shows that the write cannot be applied any
+ *    more. It matters for a stop, which must not leave the Lease held.
  *
  * Invariants:
  *  - at most one operation is under way, and it has a deadline; while leading, the deadline is not
@@ -51,7 +52,8 @@ static hf_nsec next_renewal_at(const struct hf__core *core, hf_nsec now) {
 
         if (phase == 0)
                 return now + period;
-        hf_nsec left = period - (now + period - phase) % period; /* until the next phase */
+        /* The time until the next phase. `+ period` keeps the remainder from being negative. */
+        hf_nsec left = period - (now + period - phase) % period;
         return now + (left < period / 2 ? (left + period) / 2 : left);
 }
 
@@ -106,6 +108,8 @@ static bool is_handed_to_me(const struct hf__core *core) {
                strcmp(core->observed.successor, core->config.identity) == 0;
 }
 
+/* Returns when the Lease may be acquired, with the hold_back (rule 15). hf__core_free_at is 0 for a
+ * Lease that is free already, so the hold_back counts from when it was first seen free. */
 static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec free_at = hf__core_free_at(core);
 
@@ -120,7 +124,9 @@ static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
 /*
  * Returns when to send the final read of a Lease that expires at write_at, or HF_NSEC_NEVER if none
  * is needed. The watch may lag behind a renewal, so the read is sent as late as its reply can still
- * arrive before write_at. The read also opens the connection that the acquire will use.
+ * arrive before write_at: it gets a quarter more time than the last operation took, but at least
+ * 1/1024 and at most a quarter of a retry period. The read also opens the connection that the
+ * acquire will use.
  */
 static hf_nsec final_read_at(const struct hf__core *core, hf_nsec write_at) {
         hf_nsec retry = hf__core_timing(core)->retry_period;
@@ -132,6 +138,7 @@ static hf_nsec final_read_at(const struct hf__core *core, hf_nsec write_at) {
         return is_wanted ? at : HF_NSEC_NEVER;
 }
 
+/* Starts the read that must come before any write. */
 static hf_nsec start_first_read(struct hf__core *core, struct hf__core_time now,
                                 struct hf__core_actions *actions) {
         if (core->op_kind != HF__OP_NONE)
@@ -204,6 +211,8 @@ static bool is_ours(const struct hf__core *core) {
         return core->observed.unsettled || hf__core_is_written_by_us(core, &core->observed);
 }
 
+/* Only a Lease that is ours is kept until settled_at (rule 13). If others may acquire it already, a
+ * wait would not protect them from the term's writes. */
 static hf_nsec start_due_releasing(struct hf__core *core, struct hf__core_time now,
                                    struct hf__core_actions *actions) {
         bool read =
@@ -240,8 +249,8 @@ hf_nsec hf__core_start_due_op(struct hf__core *core, struct hf__core_time now,
 
 /*
  * Returns when to try again after a failure. A leader tries sooner when less validity is left, but
- * never in a tight loop. The server's Retry-After is respected up to a limit that depends on the
- * state.
+ * never in a tight loop. A release has two request timeouts in all, so it waits for half of one at
+ * most. The server's Retry-After is respected up to a limit that depends on the state.
  */
 static hf_nsec compute_retry_at(struct hf__core *core, hf_nsec now, hf_nsec retry_after) {
         hf_nsec retry = hf__core_timing(core)->retry_period;
@@ -276,6 +285,9 @@ static void on_op_failed(struct hf__core *core, enum hf__core_op kind, int resul
         if (kind == HF__OP_READ) {
                 core->must_read = core->must_read || core->op_is_required;
         } else {
+                /* A lock reports an unknown outcome as HF_E_TIMEOUT. The other errors come from
+                 * this process or its connection, not from an answer about the Lease. They count
+                 * too: at worst a stop reads the Lease once more. */
                 if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE ||
                     result == HF_E_CANCELED)
                         core->in_doubt = true;
@@ -421,6 +433,8 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
         if (!hf__core_may_still_apply(core) ||
             (core->state == HF_RELEASING && hf__core_is_written_by_us(core, &core->observed)))
                 core->in_doubt = false;
+        /* The acquire in doubt can only be made to fail when the Lease is free (rule 11). Until
+         * then the core reads at intervals. */
         if (core->state == HF_RELEASING && core->in_doubt && hf__core_free_at(core) > now.boot)
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_has_valid_term(core) && hf__core_free_at(core) > now.boot)

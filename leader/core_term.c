@@ -157,6 +157,7 @@ void hf__core_term_joined(struct hf__core *core, hf_nsec now) {
 void hf__core_enter_releasing(struct hf__core *core, hf_nsec now) {
         assert(core->joined && core->state != HF_RELEASING);
         core->state = HF_RELEASING;
+        /* One timeout for a read of the Lease, and one for the write. */
         core->release_until = now + 2 * hf__core_timing(core)->request_timeout;
         core->next_op_at = now;
         core->n_failures = 0;

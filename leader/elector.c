@@ -121,6 +121,8 @@ static int check_config(const struct hf_electors *electors, const struct hf_elec
                                "characters without spaces, but it is \"%.100s\"",
                                config->ns, config->name, HF_IDENTITY_MAX,
                                config->identity ? config->identity : "");
+        /* Writes of a dead process may still be under way, and only a fence refuses them. A lock of
+         * two Leases does not describe its process. */
         if (electors->holders && (config->unfenced || config->migrate_from))
                 return hf_fail(reterr_status, HF_E_INVALID,
                                "elector %s/%s: with a lock file it can neither be unfenced nor "
@@ -374,7 +376,8 @@ static void read_info(struct hf_elector *elector, struct hf_leader_info *ret_inf
         copy_text(ret_info->last_end, sizeof ret_info->last_end, info.last_end);
         copy_text(ret_info->stuck_controller, sizeof ret_info->stuck_controller,
                   info.stuck_controller ? info.stuck_controller : "");
-        /* The gate is newer than `info`: a renewal extends it without a report. */
+        /* `info` has no valid_until: the gate may have been extended or shut since `info` was
+         * written, or may not be open yet (then 0). */
         bool leads = ret_info->state == HF_LEADING || ret_info->state == HF_DRAINING;
         ret_info->valid_until = leads ? hf__gate_valid_until(&elector->gate) : 0;
 }

@@ -25,7 +25,8 @@
  * members. */
 struct hf__elector_info {
         enum hf_leader_state state;
-        const char *holder; /* as the core keeps it */
+        const char *holder; /* as the core keeps it: the loop may free it once another holder is
+                               here, so copy it while electors->mu is held */
         uint64_t term, n_terms;
         hf_nsec since, heard_at, free_at;
         const char *last_end;         /* static */

@@ -54,7 +54,7 @@
 #include "leader/next_term.h"
 
 #define COMPONENT         "elector"
-#define MANY_ELECTORS     8
+#define MANY_ELECTORS     8 /* from here on, wakes of the client are delayed (step_electors) */
 #define LAST_EVENTS_DELAY (25 * HF_NSEC_PER_MSEC) /* longer than a hand-over usually takes */
 
 static const struct hf_clock *clock_of(const struct hf_elector *elector) {
@@ -221,7 +221,8 @@ static void step_core(struct hf_elector *elector, struct hf__core_event *event) 
                         hf_log(log_of(elector), HF_LOG_WARNING, COMPONENT,
                                "%s: out of memory, so the request to hand over is forgotten",
                                elector->label);
-                /* The core then does what it does after a lost event (post_message). */
+                /* The core then does what it does after a lost reply or event (post_message). The
+                 * new event has no texts, so that taking them cannot fail again. */
                 *event = (struct hf__core_event){.type = event->type == HF__EV_WATCHED
                                                                  ? HF__EV_WATCH_LOST
                                                                  : HF__EV_TICK,
@@ -468,14 +469,15 @@ static bool has_ended(const struct hf_elector *elector) {
         return elector->stop_sent && (state == HF_STOPPED || state == HF_STUCK);
 }
 
-/* An elector that has ended remains so, and none ends before the stop. */
+/* An elector that has ended remains so. One that got stuck before the stop counts as ended only
+ * when its core has received the stop. */
 static bool have_all_ended(struct hf_electors *electors) {
         while (electors->n_ended < electors->n && has_ended(electors->list[electors->n_ended]))
                 electors->n_ended++;
         return electors->n_ended == electors->n && atomic_load(&electors->stop_requested);
 }
 
-/* Waits on the host's clock. hf_cancel_never() would wait on the system's. */
+/* Waits by the host's clock. A wait on the token hf_cancel_never() would use the system's. */
 static void delay_last_events(struct hf_electors *electors) {
         const struct hf_clock *clock = hf_host_clock(electors->host);
         hf_nsec until = hf_now(clock) + LAST_EVENTS_DELAY;

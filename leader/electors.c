@@ -459,8 +459,9 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
                 return hf_fail(reterr_status, HF_E_CANCELED,
                                "shut down before the controllers started");
         int r = hf_electors_start(ctx, reterr_status);
-        /* hf_electors_stop limits its own duration. This longer limit only catches a bug in it. No
-         * elector can be added any more, so the bound is final. */
+        /* hf_electors_stop limits its own duration, to stop_bound, STOP_MARGIN and another stop
+         * grace (stop_instances). This longer limit only catches a bug in it. No elector can be
+         * added any more, so the bound is final. */
         hf_hook_set_stop_deadline(context, 2 * stop_bound(ctx) + 10 * HF_NSEC_PER_SEC);
         return r;
 }

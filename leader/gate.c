@@ -5,6 +5,10 @@
  * Invariant: in the process that opened the gate, `valid_until` alone decides. `process` is stored
  * before `valid_until` and does not change while the gate is open, so a thread that reads a
  * valid_until also reads the process that belongs to it.
+ *
+ * A thread that sees an opening or an extension late is only refused too early. A thread that has
+ * seen anything published after a shut finds the gate shut. Release and acquire are enough for all
+ * of this. The shut and the loads are sequentially consistent; callers must not rely on that.
  */
 #include "leader/gate.h"
 

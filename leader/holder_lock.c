@@ -103,7 +103,8 @@ static bool is_local(int fd) {
 
 /* ---- this process's file ---- */
 
-/* Divides path. False: the last part is not a name that a description can have. */
+/* Divides path. False: the last part is not a name that a description can have. True and *ret_dir
+ * NULL: out of memory. */
 static bool split_path(const char *path, char **ret_dir, const char **ret_name) {
         const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
         size_t n = strlen(name);

@@ -32,7 +32,8 @@ struct holder {
 };
 
 struct hf__holder_ref {
-        struct holder *holder; /* NULL = the Lease does not describe its process */
+        struct holder *holder; /* NULL = the Lease does not describe its process, or memory ran out:
+                                  then nothing is proven about this record */
         int64_t acquire_us;
         char identity[];
 };

@@ -29,7 +29,7 @@ const char *hf__holder_watch_process(const struct hf__holder_watch *watch);
  * dead. A process is tested when it is first seen, at its end, and once a second. */
 bool hf__holder_watch_is_dead(struct hf__holder_watch *watch, struct hf_elector *elector,
                               hf_nsec now);
-/* Forgets the elector's holder. */
+/* Forgets the elector's holder. Thread: also the owner's, when the loop does not run. */
 void hf__holder_watch_drop(struct hf__holder_watch *watch, struct hf_elector *elector);
 /* Handles a readable descriptor. False: it belongs to no process here. True: the electors whose
  * Leases the process holds must look again. */

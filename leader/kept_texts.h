@@ -25,7 +25,7 @@ struct hf__kept_texts {
 /* A step that is under way. */
 struct hf__kept_texts_step {
         const char *before[HF__CORE_N_TEXTS];
-        const char *taken[4];
+        const char *taken[4]; /* an event has three texts in its record, and `successor` */
         unsigned n_taken;
 };
 

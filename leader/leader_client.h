@@ -24,8 +24,8 @@ struct hf__leader_client_config {
          * Not called after hf__leader_client_end. Called on any thread, with a lock held: must only
          * set a flag and wake the loop. */
         void (*stale)(void *ctx, int error);
-        /* After hf__leader_client_end: the last write has got its response, or could not be sent.
-         * Likewise on any thread and with a lock held. */
+        /* After hf__leader_client_end: the last write has got its response, or could not be sent. A
+         * dry run that ends later calls it again. Likewise on any thread and with a lock held. */
         void (*settled)(void *ctx);
         void *ctx; /* passed to both */
 };

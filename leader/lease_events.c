@@ -35,7 +35,7 @@
 #include "base/time_format.h"
 
 #define MAX_ENTRIES     8
-#define MAX_ATTEMPTS    12
+#define MAX_ATTEMPTS    12 /* a minute with RETRY_AFTER; three if each request times out */
 #define RETRY_AFTER     (5 * HF_NSEC_PER_SEC)
 #define REQUEST_TIMEOUT (10 * HF_NSEC_PER_SEC)
 #define KEPT_TERMS      16 /* terms of a Lease whose Events are kept; a power of two */
@@ -52,7 +52,7 @@ struct entry {
         /* immutable while UNDER_WAY, else guarded by events->mu */
         bool began;
         int64_t real_us, transitions;
-        char uid[40], rv[40];
+        char uid[40], rv[40]; /* HF__UID_MAX and HF__REVISION_MAX, as in struct hf__record */
 };
 
 struct hf__lease_events {
@@ -229,7 +229,7 @@ static void on_response(void *ctx, const struct hf_response *reply) {
 static void send_entry(struct entry *entry) {
         struct hf__lease_events *events = entry->events;
         struct hf__strbuf body = {0};
-        char name[HF_NAME_MAX + 1];
+        char name[HF_NAME_MAX + 1]; /* 200 bytes of the Lease's name leave room for the suffix */
         (void)snprintf(name, sizeof name, "%.200s.leader-%u-%s", events->name,
                        (unsigned)(entry->transitions & (KEPT_TERMS - 1)),
                        entry->began ? "became" : "stopped");

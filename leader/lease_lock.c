@@ -229,6 +229,7 @@ static int store_object(struct lease_lock *lock, const char *text, size_t n, enu
                         bool deleted, struct hf__record *ret_record) {
         struct hf__lease_cut cut = hf__lease_find_cut(text ? text : "", text ? n : 0);
         size_t n_kept = text ? n - (cut.to - cut.from) : 0;
+        /* One byte more, because malloc(0) may return NULL. */
         HF__CLEANUP(hf__free_cleanup) char *kept = malloc(n_kept + 1);
         struct hf__json *lease = NULL;
         if (!kept)
@@ -293,6 +294,8 @@ static bool is_nothing_written(int error) {
         }
 }
 
+/* Replies from within the function that starts the operation. Its caller keeps the lock until then,
+ * so enter_callback is not needed. */
 static void fail_op(struct lease_lock *lock, uint32_t id, int error, const char *what) {
         struct hf__lock_reply reply = {.result = error};
         (void)hf_fail(&reply.status, error, "lease %s/%s: %s: %s", lock->ns, lock->name, what,

@@ -216,7 +216,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
                 end_subscription(subscription, HF_E_CANCELED, NULL);
 }
 
-/* Takes all subscriptions from the shared watch, which is over. */
+/* Takes all subscriptions from the shared watch, which is over. None of them is in a delivery,
+ * because a client calls on_end after the last on_event has returned. */
 static struct subscription *take_all_locked(struct shared_watch *shared) {
         hf__mutex_assert_held(&shared->collection->watches->mu);
         struct subscription *list = NULL;

@@ -19,7 +19,7 @@
 
 struct hf__lease_watches;
 
-#define HF__LEASE_WATCHES_SHARED 8
+#define HF__LEASE_WATCHES_SHARED 8 /* a few single watches cost little, and need fewer rights */
 
 /* 0 or -errno. */
 int hf__lease_watches_new(struct hf__lease_watches **ret_watches);

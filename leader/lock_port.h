@@ -23,7 +23,7 @@ struct hf__lock_reply {
         struct hf_status status;  /* if result is not 0 */
 };
 typedef void (*hf__lock_reply_fn)(void *ctx, uint32_t op_id, const struct hf__lock_reply *reply);
-/* record: borrowed; NULL = the watch has ended */
+/* record: borrowed; NULL = the watch has ended, or has lost an event: open another one */
 typedef void (*hf__lock_watch_fn)(void *ctx, const struct hf__record *record);
 
 struct hf__lock_ops {

@@ -58,7 +58,8 @@ struct hf_term *hf_loop_run_term(struct hf_loop_run *run) {
 }
 
 /* Removes the tasks on the loop's thread, so none of them can be running, except the one that calls
- * this function. Once `done` is set, the controller's thread queues no more. */
+ * this function. `begin` has been called already, or there would be no run to end. Once `done` is
+ * set, the controller's thread queues no more. */
 void hf_loop_run_done(struct hf_loop_run *run, int result) {
         pthread_mutex_lock(&run->mu);
         run->done = true;

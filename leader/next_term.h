@@ -11,6 +11,8 @@
  */
 #include "leader/electors.h"
 
+/* Enough for holdfastd, whose term has some twenty threads. Without a limit, a set of thousands of
+ * electors would keep as many idle threads. */
 #define HF__NEXT_TERM_THREADS_MAX 64
 
 /* The values that the elector's terms have in common; the client and acquired_at are left to the

@@ -53,6 +53,7 @@ void hf__op_queues_done(struct hf__op_queues *queues) {
         }
 }
 
+/* The elector's operation, if it has one, does not count as under way any more. */
 static void leave_queue(struct hf__op_queue *queue, struct hf__op_ticket *ticket) {
         if (ticket->is_under_way && ticket->round == queue->round) {
                 assert(queue->n_under_way > 0);
@@ -129,6 +130,7 @@ struct hf_elector *hf__op_queue_next(struct hf__op_queue *queue, hf_nsec now) {
         }
         while (queue->first && queue->n_under_way < HF__OP_QUEUE_LIMIT && !queue->turn) {
                 struct hf_elector *elector = take_first(queue);
+                /* A core that has given its operation up meanwhile needs no turn. */
                 if (elector->core.op_kind != HF__OP_NONE)
                         queue->turn = elector;
         }

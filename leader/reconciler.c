@@ -59,7 +59,8 @@ struct run {
         /* guarded by mu */
         unsigned n_waiting; /* workers in wait_for_key, or about to call it */
         bool has_first;     /* the first worker has a thread, so the calling thread starts others */
-        hf_nsec help_at;    /* boot time when it does, if no worker waits then; HF_NSEC_NEVER */
+        hf_nsec help_at;    /* boot time at which that thread starts another worker, if none waits
+                               then; HF_NSEC_NEVER = nobody has asked */
         bool ending;        /* no further worker is started */
         bool has_warned;    /* it was reported that no thread could be created */
 };
@@ -183,7 +184,9 @@ static int start_worker_locked(struct run *run) {
         return 0;
 }
 
-/* All workers are busy. Returns as start_worker_locked. */
+/* All workers are busy. The calling thread starts another one later (start_helpers). It cannot if
+ * it is itself the first worker, so then another one is started at once. Returns as
+ * start_worker_locked. */
 static int ask_for_help_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         if (!run->has_first)

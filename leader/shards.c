@@ -8,8 +8,9 @@
  * Without the balancer the electors still elect a holder for each shard, after their hold-back.
  * Only the balance is lost.
  *
- * The balancer's map function runs on the informer's thread, everything else on the controller's.
- * `mu` guards the observations. The decisions belong to the controller's thread.
+ * The balancer's map function runs on the informer's thread, everything else on the reconciler's
+ * worker. There is one worker at a time, because n_workers is 0. `mu` guards the observations. The
+ * decisions belong to the worker.
  */
 #include <holdfast/shards.h>
 
@@ -32,6 +33,7 @@
 #include "leader/lease_record.h"
 #include "leader/shards_core.h"
 
+/* LEASE_NAME has room for the group's name, "-member-", 16 digits and the NUL. */
 #define LABEL      "holdfast.dev/shards" /* selects the Leases of the group in a watch */
 #define MEMBER     "member-"
 #define KEY        "shards" /* the only key of the balancer's queue */
@@ -42,7 +44,7 @@
 
 struct shard {
         struct hf_elector *elector; /* borrowed */
-        bool contends;              /* it was told not to hold back; only the controller's thread */
+        bool contends;              /* it was told not to hold back; only the reconciler's worker */
 };
 
 /* One controller of one shard. */
@@ -222,7 +224,7 @@ static int reconcile_shard(void *ctx, struct hf_term *term, const char *key, hf_
         if (r != 0)
                 return r;
         delete_garbage(balance, term);
-        *ret_again = again_at > now ? again_at - now : 1;
+        *ret_again = again_at > now ? again_at - now : 1; /* 0 would mean never */
         return 0;
 }
 

@@ -13,7 +13,7 @@
 struct hf__stop_thread {
         bool begun, over;
         pthread_t thread;
-        /* immutable once begun */
+        /* set after `begun` and before the thread starts; immutable from then on */
         struct hf_loop *loop; /* borrowed; NULL = done is called on the thread */
         void (*done)(void *ctx, int result, const struct hf_status *status);
         void *ctx;

@@ -29,9 +29,10 @@
  *    to zero.
  *
  * hf__term_fire_drain sets `draining` before it reads the counters, and a part that returns
- * decrements them before it reads `draining`. So at least one of the two threads drains the part. A
- * part that has started counts as started for the whole term: if its run() fails and is called
- * again, the parts after it go on.
+ * decrements them before it reads `draining`. So at least one of the two threads drains the part.
+ * (Each stores first and then reads what the other one stores, so all four accesses must stay
+ * sequentially consistent.) A part that has started counts as started for the whole term: if its
+ * run() fails and is called again, the parts after it go on.
  *
  * Invariants:
  *  - No controller code runs before the term has begun, and a term begins with all of its threads
@@ -95,7 +96,7 @@ struct hf__term {
         /* immutable once the term has begun */
         struct hf_client *client; /* owned if there is a gate, else borrowed */
         struct hf__gate *gate;    /* borrowed; NULL = every instance */
-        char acquired_at[40];
+        char acquired_at[40];     /* a resourceVersion: HF__REVISION_MAX of record.h */
 
         pthread_mutex_t mu; /* initialised if there are controllers, like `changed` */
         pthread_cond_t changed;
@@ -115,7 +116,8 @@ static const struct hf_clock *clock_of(const struct hf__term *term) {
 /* ---- order ---- */
 
 static void drop_alive(struct hf__term *term) {
-        /* Read both before the decrement: after it the loop may free the term at any time. */
+        /* Read both before the decrement: after it the owner may free the term at any time, unless
+         * this is one of its threads, which are joined first. */
         void (*joined)(void *) = term->joined;
         void *ctx = term->ctx;
         size_t n_before = atomic_fetch_sub(&term->n_alive, 1);

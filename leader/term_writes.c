@@ -15,6 +15,7 @@ hf_nsec hf__term_writes_begin(struct hf__term_writes *writes, struct hf__term *t
         assert(!writes->client);
         if (!client)
                 return 0;
+        /* Cleared before the end, because the client may call on_settled as soon as it is ended. */
         atomic_store(&writes->settled, false);
         hf__leader_client_end(client);
         hf_nsec doubt_at = hf__leader_client_doubt_at(client);
@@ -27,6 +28,7 @@ hf_nsec hf__term_writes_begin(struct hf__term_writes *writes, struct hf__term *t
 }
 
 bool hf__term_writes_settled(struct hf__term_writes *writes, hf_nsec *ret_doubt_at) {
+        /* The flag may be set although no write is waited for: see hf__leader_client_config. */
         if (!atomic_exchange(&writes->settled, false) || !writes->client)
                 return false;
         *ret_doubt_at = hf__leader_client_doubt_at(writes->client);

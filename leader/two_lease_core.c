@@ -398,6 +398,7 @@ void hf__two_lease_response(struct hf__two_lease *two, enum hf__two_lease_side s
                 reply_to_elector(two, result == 0 ? two->refusal : HF_E_TIMEOUT,
                                  two->refusal_retry_after, ret_commands);
                 break;
+        /* Whether the old Lease was given back or not, the reply has the pair as it is known. */
         case HF__TWO_LEASE_GIVING_BACK: end_read(two, ret_commands); break;
         case HF__TWO_LEASE_IDLE: break;
         }
@@ -416,6 +417,8 @@ void hf__two_lease_watched(struct hf__two_lease *two, enum hf__two_lease_side si
         /* The same check as in on_read, because a follower with working watches hardly ever
          * reads. */
         if (two->stage == HF__TWO_LEASE_IDLE && is_half_held_too_long(two, now.boot)) {
+                /* No elector waits for this write, so it needs a limit of its own. If it fails, the
+                 * next event tries again. */
                 two->deadline = now.boot + two->lease_duration / 3;
                 release_old_lease(two, HF__TWO_LEASE_GIVING_BACK, now, ret_commands);
         }

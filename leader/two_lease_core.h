@@ -59,7 +59,9 @@ struct hf__two_lease_command {
         struct hf__record record;
 };
 struct hf__two_lease_commands {
-        struct hf__two_lease_command list[3]; /* carry out in this order */
+        /* Carry out in this order. A read that replaces another operation gives the most: the reply
+         * to that one, and two reads. */
+        struct hf__two_lease_command list[3];
         unsigned n;
 };
 

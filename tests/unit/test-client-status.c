@@ -79,6 +79,10 @@ static void test_a_write_that_may_have_happened_is_a_timeout(void **state) {
                 {503, NULL, false, HF_E_UNAVAILABLE},
                 {500, "{\"details\":{\"causes\":[{\"reason\":\"NotApplied\"}]}}", true,
                  HF_E_TIMEOUT},
+                /* a reason of a read says nothing about a write */
+                {500, "{\"reason\":\"Expired\"}", true, HF_E_TIMEOUT},
+                {503, "{\"reason\":\"Gone\"}", true, HF_E_TIMEOUT},
+                {500, "{\"reason\":\"Expired\"}", false, HF_E_GONE},
                 {408, NULL, true, HF_E_TIMEOUT},
                 {408, NULL, false, HF_E_TIMEOUT},
                 {504, NULL, true, HF_E_TIMEOUT},

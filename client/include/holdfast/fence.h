@@ -26,7 +26,8 @@ extern "C" {
 /* Bytes of a holder identity that this library creates or uses in a fence. */
 #define HF_IDENTITY_MAX 255
 #define HF_NAME_MAX     253 /* bytes of an object's name or namespace */
-/* The size of a buffer that holds any fence as text, with its NUL. */
+/* The size of a buffer that holds any fence as text, with its NUL. Two terms of up to 20 digits and
+ * the separators need less than the 64 bytes. */
 #define HF_FENCE_MAX (4 * HF_NAME_MAX + HF_IDENTITY_MAX + 64)
 
 /* All texts are NUL-terminated. Frozen: it has what the header `Holdfast-Fence` can say. */

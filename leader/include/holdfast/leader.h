@@ -44,8 +44,9 @@ struct hf_leader_timing {
                                    renewal */
         hf_nsec renew_deadline; /* default 10 s. The leader may act for this long after it sent its
                                    last successful renewal */
-        hf_nsec retry_period;   /* default 2 s. Time between two renewals, and between two polls of
-                                   a standby whose watch does not work */
+        hf_nsec retry_period;   /* default 2 s. Longest time from one renewal to the next, and
+                                   shortest between two polls of a standby whose watch does not
+                                   work (up to a fifth longer) */
         hf_nsec request_timeout; /* default renew_deadline / 2. Limit for one read or write of the
                                     Lease */
         hf_nsec stop_grace;     /* default min(3 s, (lease_duration - renew_deadline) / 2). After an
