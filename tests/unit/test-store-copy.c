@@ -33,6 +33,8 @@ struct bad_store {
         bool applied;     /* it takes effect all the same */
         size_t max_bytes; /* of all values of a transaction; 0 = no limit */
         int n_txns;
+        bool fails_lists;   /* those after the first transaction */
+        const char *theirs; /* the value that another program writes meanwhile */
         hfd_store_fn done;
         void *ctx;
 };
@@ -44,6 +46,8 @@ struct bad_source {
         int fail_at; /* the number of the read; 0 = none */
         int error;   /* 0: the key is lost */
         int n_reads;
+        int fail_list_at; /* the number of the list of keys that fails; 0 = none */
+        int n_lists;
 };
 
 struct fixture {
@@ -69,10 +73,15 @@ static int bad_get(struct hfd_store *store, const char *key, bool urgent, hf_nse
 static int bad_list(struct hfd_store *store, const char *prefix, const char *start,
                     uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                     hfd_store_fn done, void *ctx) {
-        struct hfd_store *inner = ((struct bad_store *)store)->inner;
+        struct bad_store *bad = (struct bad_store *)store;
 
-        return inner->ops->list(inner, prefix, start, revision, limit, keys_only, deadline, done,
-                                ctx);
+        if (bad->fails_lists && bad->n_txns > 0) {
+                struct hfd_store_reply failed = {.error = -EIO};
+                done(ctx, &failed);
+                return 0;
+        }
+        return bad->inner->ops->list(bad->inner, prefix, start, revision, limit, keys_only,
+                                     deadline, done, ctx);
 }
 
 static void lose_reply(void *ctx, const struct hfd_store_reply *reply) {
@@ -123,6 +132,11 @@ static int read_list(struct hfd_store *store, const char *prefix, const char *st
         struct bad_source *reads = (struct bad_source *)store;
         struct hfd_store_reply failed = {.error = reads->error};
 
+        if (limit != 1 && ++reads->n_lists == reads->fail_list_at) {
+                failed.error = -EIO;
+                done(ctx, &failed);
+                return 0;
+        }
         if (limit != 1 || ++reads->n_reads != reads->fail_at)
                 return reads->inner->ops->list(reads->inner, prefix, start, revision, limit,
                                                keys_only, deadline, done, ctx);
@@ -529,6 +543,57 @@ static void test_writes_are_repeated(void **state) {
                 }
 }
 
+static int intruding_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
+                         hfd_store_fn done, void *ctx) {
+        struct bad_store *bad = (struct bad_store *)store;
+
+        if (bad->n_txns == 2)
+                put(bad->inner, "/registry/a/b", bad->theirs);
+        return bad_txn(store, txn, deadline, done, ctx);
+}
+
+/* It is unknown whether the write of the values was applied, until it is repeated: but what the
+ * target has now is not what the write would have left. */
+static void test_the_writes_of_others_are_not_taken_for_its_own(void **state) {
+        static const struct hfd_store_ops ops = {.get = bad_get,
+                                                 .list = bad_list,
+                                                 .txn = intruding_txn};
+        static const char *const theirs[] = {"q", "xx", "", "x"}; /* the last one is equal */
+
+        for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+                struct fixture *f;
+                void *own = NULL;
+
+                assert_int_equal(setup(&own), 0);
+                f = own;
+                put(f->from, "/registry/a/b", "x");
+                put(f->from, "/registry/a/c", "y");
+                f->bad.base.ops = &ops;
+                f->bad.theirs = theirs[i];
+                f->bad.fail_at = 2;
+                f->bad.error = HF_E_TIMEOUT;
+                expect_failure(f, HF_E_CONFLICT, true, "writes to the target: /registry/a/b");
+                assert_has(f->to, "/registry/a/b", theirs[i]);
+                assert_int_equal(store_client_mod_revision(f->to, "/registry/a/c"), 0);
+                assert_int_equal(teardown(&own), 0);
+        }
+}
+
+/* The source is listed twice before the copy: its own keys, and those of objects. */
+static void test_a_copy_that_cannot_be_compared_is_incomplete(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        f->bad.fails_lists = true;
+        expect_failure(f, -EIO, true, "the target: ");
+        f->bad.fails_lists = false;
+        assert_true(store_client_delete(f->to, MARK) > 0);
+        assert_true(store_client_delete(f->to, "/registry/a/b") > 0);
+        f->reads.n_lists = 0;
+        f->reads.fail_list_at = 3;
+        expect_failure(f, -EIO, true, "the source: ");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_values_are_copied_in_the_order_of_their_writes,
@@ -562,6 +627,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_each_per_cent_is_reported_once, setup,
                                                 teardown),
                 cmocka_unit_test(test_writes_are_repeated),
+                cmocka_unit_test(test_the_writes_of_others_are_not_taken_for_its_own),
+                cmocka_unit_test_setup_teardown(test_a_copy_that_cannot_be_compared_is_incomplete,
+                                                setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
