@@ -327,6 +327,13 @@ static void write_to_source(void *ctx, size_t n_copied, size_t n_keys) {
                 put(f->from, "/registry/a/late", "x");
 }
 
+static void change_source(void *ctx, size_t n_copied, size_t n_keys) {
+        struct fixture *f = ctx;
+
+        if (n_copied == 0)
+                put(f->from, "/registry/a/c", "new");
+}
+
 static void delete_from_source(void *ctx, size_t n_copied, size_t n_keys) {
         struct fixture *f = ctx;
 
@@ -343,9 +350,10 @@ static void write_to_target(void *ctx, size_t n_copied, size_t n_keys) {
 
 static void test_a_write_to_the_source_is_noticed(void **state) {
         struct fixture *f = *state;
-        void (*const changes[])(void *, size_t, size_t) = {write_to_source, delete_from_source};
+        void (*const changes[])(void *, size_t, size_t) = {write_to_source, change_source,
+                                                           delete_from_source};
 
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 3; i++) {
                 put(f->from, "/registry/a/b", "x");
                 put(f->from, "/registry/a/c", "x");
                 f->copy.on_progress = changes[i];
@@ -358,6 +366,24 @@ static void test_a_write_to_the_source_is_noticed(void **state) {
                 if (i == 0)
                         assert_true(store_client_delete(f->from, "/registry/a/late") > 0);
         }
+}
+
+static void add_to_target(void *ctx, size_t n_copied, size_t n_keys) {
+        struct fixture *f = ctx;
+
+        if (n_copied == 0)
+                put(f->to, "/registry/b/a", "theirs");
+}
+
+static void test_an_object_of_another_program_is_noticed(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        put(f->from, "/registry/a/c", "x");
+        f->copy.on_progress = add_to_target;
+        f->copy.ctx = f;
+        expect_failure(f, HF_E_CONFLICT, true, "it has 3 keys instead of 2");
+        assert_has(f->to, "/registry/b/a", "theirs");
 }
 
 static void test_an_object_of_another_program_is_not_overwritten(void **state) {
@@ -609,6 +635,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_source_without_keys_is_refused, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_write_to_the_source_is_noticed, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_object_of_another_program_is_noticed, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
                         test_an_object_of_another_program_is_not_overwritten, setup, teardown),

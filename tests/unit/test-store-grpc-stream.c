@@ -354,6 +354,19 @@ static void test_a_new_call_has_received_nothing(void **state) {
         hf__buf_unref(body);
 }
 
+/* ---- what all of them leave ---- */
+
+static size_t n_live_before;
+
+static int note_blocks(void **state) {
+        n_live_before = failing_memory_n_live();
+        return 0;
+}
+
+static int expect_no_more_blocks(void **state) {
+        return failing_memory_n_live() == n_live_before ? 0 : -1;
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stream_passes_on_the_messages_in_pieces_of_any_size),
@@ -373,5 +386,5 @@ int main(void) {
                 cmocka_unit_test(test_the_timer_runs_at_the_first_of_its_times),
                 cmocka_unit_test(test_a_new_call_has_received_nothing),
         };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, note_blocks, expect_no_more_blocks);
 }
