@@ -633,6 +633,21 @@ static void test_the_next_address_has_its_turn_after_a_second(void **state) {
                 close(fds[i]);
 }
 
+/* Both begin in one iteration, and the older one returns first. */
+static void test_look_ups_end_in_any_order(void **state) {
+        static struct call first, second;
+
+        atomic_store(&f.is_held, true);
+        open_channel_of("first.test");
+        start(&first, "echo", HF_NSEC_NEVER);
+        start_with(&second, "echo", HF_NSEC_NEVER, (struct hfd_grpc_request){.endpoint = 1});
+        atomic_store(&f.is_held, false);
+        expect_end(&first, 0, "");
+        assert_false(second.done);
+        atomic_store(&f.looks_up, true);
+        expect_end(&second, 0, "");
+}
+
 /* ---- probes ---- */
 
 static void test_a_stream_is_probed_when_it_is_silent(void **state) {
@@ -926,6 +941,7 @@ int main(void) {
                 TEST(test_a_response_must_begin_in_time),
                 TEST(test_a_connection_must_be_made_in_time),
                 TEST(test_the_next_address_has_its_turn_after_a_second),
+                TEST(test_look_ups_end_in_any_order),
                 TEST(test_a_stream_is_probed_when_it_is_silent),
                 TEST(test_a_probe_without_a_response_ends_the_stream),
                 TEST(test_a_probe_is_put_off_by_what_arrives),
