@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "server/storage/copy.h"
+#include "server/storage/epoch.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 
@@ -248,6 +249,28 @@ static void test_values_are_copied_in_the_order_of_their_writes(void **state) {
         assert_int_equal(store_client_get(f->to, EPOCH, &epoch), 0);
         assert_string_not_equal(store_reply_value(&epoch, 0), "before");
         store_reply_deinit(&epoch);
+}
+
+/* The random number tells apart two epochs of one microsecond, and the time those of two machines
+ * with the same random numbers. */
+static void test_an_epoch_is_a_time_and_a_random_number(void **state) {
+        const struct hf_clock *clock = hf_clock_system();
+        char epochs[2][HFD_EPOCH_MAX], before[HF__MICROTIME_MAX], after[HF__MICROTIME_MAX];
+        struct hf_status status;
+
+        hf__microtime_format(clock->real(clock->ctx) / 1000, before);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(hfd_epoch_make(epochs[i], &status), 0);
+        hf__microtime_format(clock->real(clock->ctx) / 1000, after);
+        for (int i = 0; i < 2; i++) {
+                char *dash = strrchr(epochs[i], '-');
+                assert_non_null(dash);
+                assert_int_equal(strspn(dash + 1, "0123456789abcdef"), 16);
+                assert_int_equal(strlen(dash + 1), 16);
+                *dash = '\0';
+                assert_true(strcmp(before, epochs[i]) <= 0 && strcmp(epochs[i], after) <= 0);
+        }
+        assert_string_not_equal(strchr(epochs[0], '\0') + 1, strchr(epochs[1], '\0') + 1);
 }
 
 static void test_large_values_are_written_apart(void **state) {
@@ -624,6 +647,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_values_are_copied_in_the_order_of_their_writes,
                                                 setup, teardown),
+                cmocka_unit_test(test_an_epoch_is_a_time_and_a_random_number),
                 cmocka_unit_test_setup_teardown(test_large_values_are_written_apart, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_target_with_a_limit_gets_smaller_writes,
