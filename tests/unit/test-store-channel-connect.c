@@ -48,6 +48,7 @@ static struct {
         atomic_uint n_looked_up; /* names; without those that are addresses */
         atomic_bool holds, is_held, had_null, epoll_is_full;
         atomic_int n_watched; /* sockets in the epoll sets, and the channels' own descriptors */
+        atomic_int n_lists;   /* of addresses, that are not freed */
 } f;
 
 /* ---- look-ups ---- */
@@ -65,8 +66,11 @@ int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo
 
         if (!node)
                 atomic_store(&f.had_null, true);
-        if (!node || (hints->ai_flags & AI_NUMERICHOST) || !strstr(node, ".test"))
-                return __real_getaddrinfo(node, port, hints, ret);
+        if (!node || (hints->ai_flags & AI_NUMERICHOST) || !strstr(node, ".test")) {
+                int r = __real_getaddrinfo(node, port, hints, ret);
+                atomic_fetch_add(&f.n_lists, r == 0);
+                return r;
+        }
         atomic_fetch_add(&f.n_looked_up, 1);
         atomic_store(&f.is_held, true);
         PATIENCE_AWAIT(!atomic_load(&f.holds));
@@ -76,11 +80,21 @@ int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo
         int r = __real_getaddrinfo(first, port, hints, ret);
         if (r != 0)
                 return r;
+        atomic_fetch_add(&f.n_lists, 1);
         (void)snprintf(first, sizeof first, "%.*s", (int)strcspn(second + 1, "t") - 1, second + 1);
         struct addrinfo *last = *ret;
         while (last->ai_next)
                 last = last->ai_next;
         return __real_getaddrinfo(first, port, hints, &last->ai_next);
+}
+
+void __real_freeaddrinfo(struct addrinfo *list);
+void __wrap_freeaddrinfo(struct addrinfo *list);
+
+void __wrap_freeaddrinfo(struct addrinfo *list) {
+        assert_non_null(list);
+        atomic_fetch_sub(&f.n_lists, 1);
+        __real_freeaddrinfo(list);
 }
 
 /* ---- epoll ---- */
@@ -195,7 +209,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
         grpc_server_stop(&f.server);
-        return 0;
+        return atomic_load(&f.n_lists) == 0 ? 0 : -1;
 }
 
 static void test_a_name_without_an_address_is_unavailable(void **state) {

@@ -29,7 +29,9 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/buf.h"
+#include "failing_memory.h"
 #include "grpc_server.h"
+#include "h2_frames.h"
 #include "patience.h"
 #include "server/storage/grpc/channel.h"
 #include "server/storage/grpc/prefix.h"
@@ -38,17 +40,28 @@
 
 static struct {
         struct grpc_server server;
-        struct hfd_grpc_endpoint endpoint;
+        struct hfd_grpc_endpoint endpoints[2]; /* the one that the test names, and two.test */
         struct hfd_grpc_channel *channel;
         _Atomic hf_nsec now, step; /* step: how far each look at the clock moves it */
         atomic_int sleep;          /* ms: what the loop asked for last */
+        atomic_uint n_hurries;     /* how often it asked for no sleep */
         atomic_bool sleeps_for_ever, is_held, looks_up;
         struct call *next;              /* started when the first call is done; NULL = none */
         bool has_unsent, sleeps_unsent; /* of `next`; the channel's thread, until it is joined */
-        atomic_int submit_error, ping_error; /* what nghttp2 returns; 0 = it works */
+        /* What nghttp2 returns; 0 = it works. The next session fails in its first or in its last
+         * step. */
+        atomic_int submit_error, ping_error, callbacks_error, settings_error;
         /* errno of the channel's next call of each of these; 0 = it works */
         atomic_int recv_error, send_error, getsockopt_error;
         atomic_bool sends_half;
+        /* Bytes that the socket takes: all, so many, or all, but the server gets none of them. */
+        atomic_bool has_little_room, swallows;
+        atomic_size_t room, n_swallowed;
+        atomic_bool is_out_of_memory; /* as soon as the room is used up */
+        /* How often the loop still finds its input buffer full; in the socket that it reads next
+         * (-1 = none yet). */
+        atomic_uint n_floods;
+        atomic_int flooded_fd;
         char timeout[16]; /* grpc-timeout of the last request; "" = none */
         char added[16];   /* the header of the request itself */
 } f;
@@ -72,6 +85,7 @@ int __wrap_epoll_wait(int fd, struct epoll_event *events, int n, int timeout) {
         if (f.has_unsent)
                 f.sleeps_unsent = true;
         atomic_store(&f.sleep, timeout);
+        atomic_fetch_add(&f.n_hurries, timeout == 0);
         PATIENCE_AWAIT(!atomic_load(&f.is_held));
         return __real_epoll_wait(fd, events, n, timeout == 0 ? 0 : 1);
 }
@@ -88,8 +102,32 @@ static bool fails_with(atomic_int *error) {
 ssize_t __real_recv(int fd, void *data, size_t n, int flags);
 ssize_t __wrap_recv(int fd, void *data, size_t n, int flags);
 
+/* Frames of a type that nobody knows, which HTTP/2 ignores. */
+static void put_unknown_frames(uint8_t *to, size_t n) {
+        while (n > 0) {
+                size_t n_frame = n < H2_HEAD_SIZE + 16384 ? n : 16384;
+
+                h2_put_head(to, n_frame - H2_HEAD_SIZE, 0xfe, 0, 0);
+                memset(to + H2_HEAD_SIZE, 0, n_frame - H2_HEAD_SIZE);
+                to += n_frame;
+                n -= n_frame;
+        }
+}
+
 ssize_t __wrap_recv(int fd, void *data, size_t n, int flags) {
-        return fails_with(&f.recv_error) ? -1 : __real_recv(fd, data, n, flags);
+        if (fails_with(&f.recv_error))
+                return -1;
+        ssize_t n_read = __real_recv(fd, data, n, flags);
+        if (!is_loop || atomic_load(&f.n_floods) == 0)
+                return n_read;
+        if (n_read > 0 && atomic_load(&f.flooded_fd) < 0)
+                atomic_store(&f.flooded_fd, fd);
+        if (fd != atomic_load(&f.flooded_fd))
+                return n_read;
+        size_t n_kept = n_read > 0 ? (size_t)n_read : 0;
+        put_unknown_frames((uint8_t *)data + n_kept, n - n_kept);
+        atomic_fetch_sub(&f.n_floods, 1);
+        return (ssize_t)n;
 }
 
 ssize_t __real_send(int fd, const void *data, size_t n, int flags);
@@ -98,6 +136,21 @@ ssize_t __wrap_send(int fd, const void *data, size_t n, int flags);
 ssize_t __wrap_send(int fd, const void *data, size_t n, int flags) {
         if (fails_with(&f.send_error))
                 return -1;
+        if (is_loop && atomic_load(&f.swallows)) {
+                atomic_fetch_add(&f.n_swallowed, n);
+                return (ssize_t)n;
+        }
+        if (is_loop && atomic_load(&f.has_little_room)) {
+                size_t room = atomic_load(&f.room);
+                if (room == 0) {
+                        if (atomic_load(&f.is_out_of_memory))
+                                failing_memory_arm(0);
+                        errno = EAGAIN;
+                        return -1;
+                }
+                n = n < room ? n : room;
+                atomic_fetch_sub(&f.room, n);
+        }
         return __real_send(fd, data, is_loop && f.sends_half ? (n + 1) / 2 : n, flags);
 }
 
@@ -145,6 +198,27 @@ int __wrap_nghttp2_submit_ping(nghttp2_session *session, uint8_t flags, const ui
         return __real_nghttp2_submit_ping(session, flags, data);
 }
 
+int __real_nghttp2_session_callbacks_new(nghttp2_session_callbacks **ret);
+int __wrap_nghttp2_session_callbacks_new(nghttp2_session_callbacks **ret);
+
+int __wrap_nghttp2_session_callbacks_new(nghttp2_session_callbacks **ret) {
+        int error = atomic_exchange(&f.callbacks_error, 0);
+
+        return error != 0 ? error : __real_nghttp2_session_callbacks_new(ret);
+}
+
+int __real_nghttp2_submit_settings(nghttp2_session *session, uint8_t flags,
+                                   const nghttp2_settings_entry *settings, size_t n);
+int __wrap_nghttp2_submit_settings(nghttp2_session *session, uint8_t flags,
+                                   const nghttp2_settings_entry *settings, size_t n);
+
+int __wrap_nghttp2_submit_settings(nghttp2_session *session, uint8_t flags,
+                                   const nghttp2_settings_entry *settings, size_t n) {
+        int error = atomic_exchange(&f.settings_error, 0);
+
+        return error != 0 ? error : __real_nghttp2_submit_settings(session, flags, settings, n);
+}
+
 int __real_getaddrinfo(const char *node, const char *port, const struct addrinfo *hints,
                        struct addrinfo **ret);
 int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo *hints,
@@ -174,13 +248,16 @@ int __wrap_getaddrinfo(const char *node, const char *port, const struct addrinfo
 static void open_channel_of(const char *name) {
         struct hfd_grpc_channel_config config = {.thread_name = "test-grpc",
                                                  .host = &host,
-                                                 .endpoints = &f.endpoint,
-                                                 .n_endpoints = 1};
+                                                 .endpoints = f.endpoints,
+                                                 .n_endpoints = 2};
+        const char *const names[] = {name, "two.test"};
         struct hf_status status;
         char url[64];
 
-        (void)snprintf(url, sizeof url, "http://%s:%d", name, f.server.base.port);
-        assert_int_equal(hfd_grpc_endpoint_parse(url, &f.endpoint, &status), 0);
+        for (int i = 0; i < 2; i++) {
+                (void)snprintf(url, sizeof url, "http://%s:%d", names[i], f.server.base.port);
+                assert_int_equal(hfd_grpc_endpoint_parse(url, &f.endpoints[i], &status), 0);
+        }
         assert_int_equal(hfd_grpc_channel_new(&config, &f.channel), 0);
 }
 
@@ -189,6 +266,7 @@ static void open_channel(void) { open_channel_of("127.0.0.1"); }
 static int set_up(void **state) {
         memset(&f, 0, sizeof f);
         atomic_store(&f.now, T0);
+        atomic_store(&f.flooded_fd, -1);
         grpc_server_start(&f.server);
         return 0;
 }
@@ -257,19 +335,20 @@ static int on_message(void *ctx, const char *data, size_t n) {
         return 0;
 }
 
-static struct hf__buf *message_of(const char *text) {
-        size_t n = strlen(text);
+static struct hf__buf *message_of(const char *text, size_t n_filler) {
+        size_t n_text = strlen(text), n = n_text + n_filler;
         struct hf__buf *body = hf__buf_new(HFD_GRPC_PREFIX + n);
 
         hfd_grpc_prefix_write(body->data, (uint32_t)n);
-        memcpy(body->data + HFD_GRPC_PREFIX, text, n);
+        memcpy(body->data + HFD_GRPC_PREFIX, text, n_text);
+        memset(body->data + HFD_GRPC_PREFIX + n_text, '.', n_filler);
         return body;
 }
 
 /* deadline: since the begin of the test */
-static void start_with(struct call *call, const char *text, hf_nsec deadline,
-                       struct hfd_grpc_request request) {
-        *call = (struct call){.body = message_of(text)};
+static void start_large(struct call *call, const char *text, size_t n_filler, hf_nsec deadline,
+                        struct hfd_grpc_request request) {
+        *call = (struct call){.body = message_of(text, n_filler)};
         request.path = "/test.Test/Test";
         request.body = call->body;
         request.deadline = deadline == HF_NSEC_NEVER ? HF_NSEC_NEVER : T0 + deadline;
@@ -278,9 +357,14 @@ static void start_with(struct call *call, const char *text, hf_nsec deadline,
         request.ctx = call;
         if (request.probe_after != 0) {
                 request.on_message = on_message;
-                request.probe = call->probe = message_of("probe");
+                request.probe = call->probe = message_of("probe", 0);
         }
         assert_int_equal(hfd_grpc_channel_start(f.channel, &call->stream, &request), 0);
+}
+
+static void start_with(struct call *call, const char *text, hf_nsec deadline,
+                       struct hfd_grpc_request request) {
+        start_large(call, text, 0, deadline, request);
 }
 
 static void start(struct call *call, const char *text, hf_nsec deadline) {
@@ -549,6 +633,21 @@ static void test_the_next_address_has_its_turn_after_a_second(void **state) {
                 close(fds[i]);
 }
 
+/* Both begin in one iteration, and the older one returns first. */
+static void test_look_ups_end_in_any_order(void **state) {
+        static struct call first, second;
+
+        atomic_store(&f.is_held, true);
+        open_channel_of("first.test");
+        start(&first, "echo", HF_NSEC_NEVER);
+        start_with(&second, "echo", HF_NSEC_NEVER, (struct hfd_grpc_request){.endpoint = 1});
+        atomic_store(&f.is_held, false);
+        expect_end(&first, 0, "");
+        assert_false(second.done);
+        atomic_store(&f.looks_up, true);
+        expect_end(&second, 0, "");
+}
+
 /* ---- probes ---- */
 
 static void test_a_stream_is_probed_when_it_is_silent(void **state) {
@@ -712,6 +811,121 @@ static void test_a_call_that_fails_ends_the_connection(void **state) {
         call_with("echo");
 }
 
+static void test_a_session_that_cannot_be_made_ends_the_connection(void **state) {
+        static struct call call;
+
+        open_channel();
+        atomic_store(&f.callbacks_error, NGHTTP2_ERR_NOMEM);
+        start(&call, "echo", HF_NSEC_NEVER);
+        expect_end(&call, HF_E_UNAVAILABLE, nghttp2_strerror(NGHTTP2_ERR_NOMEM));
+        atomic_store(&f.settings_error, NGHTTP2_ERR_NOMEM);
+        start(&call, "echo", HF_NSEC_NEVER);
+        expect_end(&call, HF_E_UNAVAILABLE, nghttp2_strerror(NGHTTP2_ERR_NOMEM));
+        call_with("echo");
+}
+
+/* ---- much to read, and little room to write ---- */
+
+/* The rest of the input needs no event of the socket, and no sleep is left out after it. */
+static void test_a_full_buffer_is_read_again_at_once(void **state) {
+        open_channel();
+        call_with("echo");
+        unsigned before = atomic_load(&f.n_hurries);
+        atomic_store(&f.n_floods, 100);
+        call_with("echo");
+        PATIENCE_AWAIT(atomic_load(&f.n_floods) == 0);
+        assert_true(atomic_load(&f.n_hurries) > before);
+        expect_sleep(1000);
+        call_with("echo");
+        assert_int_equal(n_connections(), 1);
+}
+
+/* One of them has no socket yet. */
+static void test_a_connection_with_endless_input_does_not_hinder_others(void **state) {
+        static struct call call, other;
+
+        open_channel();
+        call_with("echo");
+        start_with(&other, "echo", HF_NSEC_NEVER, (struct hfd_grpc_request){.endpoint = 1});
+        atomic_store(&f.n_floods, UINT32_MAX);
+        start(&call, "echo", HF_NSEC_NEVER);
+        expect_end(&call, 0, "");
+        await_iteration();
+        assert_false(other.done);
+        start_with(&call, "echo", HF_NSEC_NEVER, (struct hfd_grpc_request){.lane = 1});
+        expect_end(&call, 0, "");
+        atomic_store(&f.looks_up, true);
+        expect_end(&other, 0, "");
+        atomic_store(&f.n_floods, 0);
+        call_with("echo");
+        assert_int_equal(n_connections(), 3);
+}
+
+/* More than a connection writes before the others have their turn. */
+static void test_a_large_output_is_written_without_a_sleep(void **state) {
+        enum { N = 15, LARGE = 60000 };
+        static struct call calls[N];
+
+        open_channel();
+        call_with("echo");
+        atomic_store(&f.is_held, true);
+        atomic_store(&f.swallows, true);
+        unsigned before = atomic_load(&f.n_hurries);
+        for (int i = 0; i < N; i++)
+                start_large(&calls[i], "nothing", LARGE, HF_NSEC_NEVER,
+                            (struct hfd_grpc_request){0});
+        atomic_store(&f.is_held, false);
+        PATIENCE_AWAIT(atomic_load(&f.n_swallowed) > N * LARGE);
+        assert_true(atomic_load(&f.n_hurries) > before);
+        expect_sleep(1000);
+        hfd_grpc_channel_stop(f.channel);
+        for (int i = 0; i < N; i++)
+                expect_end(&calls[i], HF_E_CANCELED, "canceled");
+}
+
+static void make_room(size_t n) {
+        atomic_store(&f.room, n);
+        PATIENCE_AWAIT(atomic_load(&f.room) == 0);
+        await_iteration();
+}
+
+static void test_a_request_follows_the_rest_of_the_last_one(void **state) {
+        static struct call first, next;
+
+        open_channel();
+        call_with("echo");
+        atomic_store(&f.room, 10);
+        atomic_store(&f.has_little_room, true);
+        start(&first, "echo", HF_NSEC_NEVER);
+        PATIENCE_AWAIT(atomic_load(&f.room) == 0);
+        start(&next, "echo", HF_NSEC_NEVER);
+        await_iteration();
+        make_room(10);
+        make_room(1);
+        assert_false(first.done);
+        atomic_store(&f.has_little_room, false);
+        expect_end(&first, 0, "");
+        expect_end(&next, 0, "");
+        assert_int_equal(n_connections(), 1);
+}
+
+/* The request has left in part, so nothing can follow it on this connection. */
+static void test_output_that_cannot_be_kept_ends_the_connection(void **state) {
+        static struct call call;
+
+        open_channel();
+        call_with("echo");
+        atomic_store(&f.room, 10);
+        atomic_store(&f.is_out_of_memory, true);
+        atomic_store(&f.has_little_room, true);
+        start(&call, "echo", HF_NSEC_NEVER);
+        expect_end(&call, HF_E_UNAVAILABLE, "out of memory");
+        failing_memory_disarm();
+        atomic_store(&f.has_little_room, false);
+        call_with("echo");
+        assert_int_equal(n_connections(), 2);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -727,6 +941,7 @@ int main(void) {
                 TEST(test_a_response_must_begin_in_time),
                 TEST(test_a_connection_must_be_made_in_time),
                 TEST(test_the_next_address_has_its_turn_after_a_second),
+                TEST(test_look_ups_end_in_any_order),
                 TEST(test_a_stream_is_probed_when_it_is_silent),
                 TEST(test_a_probe_without_a_response_ends_the_stream),
                 TEST(test_a_probe_is_put_off_by_what_arrives),
@@ -735,6 +950,12 @@ int main(void) {
                 TEST(test_a_new_connection_may_take_no_request),
                 TEST(test_a_call_that_is_interrupted_is_repeated),
                 TEST(test_a_call_that_fails_ends_the_connection),
+                TEST(test_a_session_that_cannot_be_made_ends_the_connection),
+                TEST(test_a_full_buffer_is_read_again_at_once),
+                TEST(test_a_connection_with_endless_input_does_not_hinder_others),
+                TEST(test_a_large_output_is_written_without_a_sleep),
+                TEST(test_a_request_follows_the_rest_of_the_last_one),
+                TEST(test_output_that_cannot_be_kept_ends_the_connection),
         };
 
         signal(SIGPIPE, SIG_IGN);

@@ -72,6 +72,31 @@ static int make_certificates(void **state) {
         return 0;
 }
 
+/* ---- replaced functions ---- */
+
+static atomic_bool has_no_session; /* OpenSSL has no memory for the next one */
+static atomic_bool writes_fail;    /* those of the client */
+
+SSL *__real_SSL_new(SSL_CTX *ctx);
+SSL *__wrap_SSL_new(SSL_CTX *ctx);
+
+SSL *__wrap_SSL_new(SSL_CTX *ctx) {
+        if (!atomic_exchange(&has_no_session, false))
+                return __real_SSL_new(ctx);
+        ERR_raise(ERR_LIB_SSL, ERR_R_MALLOC_FAILURE);
+        return NULL;
+}
+
+int __real_SSL_write_ex(SSL *ssl, const void *data, size_t n, size_t *ret_n);
+int __wrap_SSL_write_ex(SSL *ssl, const void *data, size_t n, size_t *ret_n);
+
+int __wrap_SSL_write_ex(SSL *ssl, const void *data, size_t n, size_t *ret_n) {
+        if (!atomic_load(&writes_fail))
+                return __real_SSL_write_ex(ssl, data, n, ret_n);
+        ERR_raise(ERR_LIB_SSL, ERR_R_INTERNAL_ERROR);
+        return 0;
+}
+
 /* ---- the two ends ---- */
 
 static struct {
@@ -288,6 +313,60 @@ static void test_a_full_socket_takes_the_rest_later(void **state) {
         }
         assert_int_equal(n_sent, sizeof data);
         assert_memory_equal(back, data, sizeof data);
+        end();
+}
+
+/* What it says last is in the session's buffer already, so no call of the system sets errno: an
+ * errno from before is no reason. */
+static void test_a_peer_that_says_goodbye_has_closed_the_connection(void **state) {
+        char data[16];
+        size_t n;
+
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(shake_hands(), 0);
+        assert_int_equal(SSL_write(f.server, "hello", 5), 5);
+        assert_int_equal(SSL_shutdown(f.server), 0);
+        assert_int_equal(receive(data, sizeof data, &n), 0);
+        assert_int_equal(n, 5);
+        errno = EBADF;
+        assert_int_equal(receive(data, sizeof data, &n), HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "the connection was closed");
+        end();
+}
+
+/* A peer that closes its socket without reading what is in it resets the connection. */
+static void test_a_lost_connection_has_the_reason_of_the_system(void **state) {
+        char data[16];
+        size_t n;
+
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(hfd_grpc_tls_handshake(f.session, &f.status), -EAGAIN);
+        close_server();
+        assert_int_equal(hfd_grpc_tls_handshake(f.session, &f.status), HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "Connection reset by peer");
+        end();
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(shake_hands(), 0);
+        assert_int_equal(hfd_grpc_tls_write(f.session, "there", 5, &n, &f.status), 0);
+        close_server();
+        assert_int_equal(receive(data, sizeof data, &n), HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "Connection reset by peer");
+        end();
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        assert_int_equal(shake_hands(), 0);
+        close_server();
+        assert_int_equal(hfd_grpc_tls_write(f.session, "there", 5, &n, &f.status),
+                         HF_E_UNAVAILABLE);
+        assert_string_equal(f.status.message, "Broken pipe");
+        end();
+}
+
+/* The queue of errors is the thread's, so nothing may stay in it. */
+static void test_a_session_without_memory_is_none(void **state) {
+        begin("etcd.test", ca, false, (struct server_spec){0});
+        atomic_store(&has_no_session, true);
+        assert_null(hfd_grpc_tls_open(f.tls, f.fds[0], "etcd.test"));
+        assert_int_equal(ERR_peek_error(), 0);
         end();
 }
 
@@ -518,10 +597,29 @@ static void test_calls_work_over_tls(void **state) {
         assert_int_equal(call_with(&call, "echo"), 0);
         assert_int_equal(atomic_load(&listener.n_connections), 1);
         assert_int_equal(call_with(&call, "close"), HF_E_TIMEOUT);
+        assert_string_equal(call.error_text, "unexpected eof while reading"); /* at once */
         for (int i = 0; i < N; i++)
                 assert_int_equal(await(&large[i]), HF_E_TIMEOUT);
         assert_int_equal(call_with(&call, "echo"), 0); /* on a new connection */
         assert_int_equal(atomic_load(&listener.n_connections), 2);
+        close_channel();
+        end_listening();
+}
+
+static void test_a_session_that_fails_ends_its_connection(void **state) {
+        struct call call;
+
+        listen_with(true);
+        open_channel(ca);
+        atomic_store(&has_no_session, true);
+        assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "out of memory");
+        assert_int_equal(call_with(&call, "echo"), 0);
+        atomic_store(&writes_fail, true);
+        assert_int_equal(call_with(&call, "echo"), HF_E_UNAVAILABLE);
+        assert_string_equal(call.error_text, "internal error");
+        atomic_store(&writes_fail, false);
+        assert_int_equal(call_with(&call, "echo"), 0);
         close_channel();
         end_listening();
 }
@@ -563,10 +661,14 @@ int main(void) {
                 cmocka_unit_test(test_a_peer_without_tls_is_told_apart),
                 cmocka_unit_test(test_bytes_arrive_in_both_directions),
                 cmocka_unit_test(test_a_full_socket_takes_the_rest_later),
+                cmocka_unit_test(test_a_peer_that_says_goodbye_has_closed_the_connection),
+                cmocka_unit_test(test_a_lost_connection_has_the_reason_of_the_system),
+                cmocka_unit_test(test_a_session_without_memory_is_none),
                 cmocka_unit_test(test_an_error_of_another_session_does_not_count),
                 cmocka_unit_test(test_renegotiation_compression_and_a_cache_are_off),
                 cmocka_unit_test(test_a_call_to_an_untrusted_server_is_unauthorized),
                 cmocka_unit_test(test_calls_work_over_tls),
+                cmocka_unit_test(test_a_session_that_fails_ends_its_connection),
                 cmocka_unit_test(test_unusable_texts_are_refused),
         };
 

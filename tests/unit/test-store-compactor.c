@@ -216,6 +216,7 @@ static void test_the_interval_is_that_of_all_steps(void **state) {
         (void)store_client_put(f->store, "/a", "2");
         for (int i = 0; i < HFD_COMPACT_N_STEPS; i++) {
                 assert_false(gone(f, 1));
+                assert_true(hfd_compactor_next(f->compactors[0]) == f->now + HF_NSEC_PER_SEC);
                 f->now += HF_NSEC_PER_SEC;
                 tick(f, 0);
         }
@@ -229,6 +230,7 @@ static void test_an_interval_of_zero_compacts_nothing(void **state) {
         assert_int_equal(hfd_compactor_new(&host, f->store, "/registry", 0, &f->compactors[0]), 0);
         uint64_t last = store_client_put(f->store, "/a", "1");
         for (int i = 0; i < 3 * HFD_COMPACT_N_STEPS; i++) {
+                assert_true(hfd_compactor_next(f->compactors[0]) == INT64_MAX);
                 f->now += INTERVAL;
                 tick(f, 0);
         }

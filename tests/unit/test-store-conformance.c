@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "patience.h"
 #include "server/storage/keys.h"
 #include "server/storage/term_record.h"
 #include "store_fixture.h"
@@ -539,6 +540,17 @@ static void test_large_values_are_stored_and_watched(void **state) {
         watch_recorder_stop(&recorder);
 }
 
+/* By itself, too, but an idle store may take seconds for it. */
+static void test_a_store_that_works_counts_its_iterations(void **state) {
+        struct store_fixture *f = *state;
+
+        for (int i = 0; i < 2; i++) {
+                uint64_t before = f->store->ops->iterations(f->store);
+                assert_true(store_client_put(f->store, store_fixture_key(f, "a"), "x") > 0);
+                PATIENCE_AWAIT(f->store->ops->iterations(f->store) > before);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 STORE_TEST(test_keys_are_created_read_updated_and_deleted),
@@ -556,6 +568,7 @@ int main(void) {
                 STORE_TEST(test_pages_of_a_list_show_one_revision),
                 STORE_TEST(test_concurrent_writers_lose_nothing),
                 STORE_TEST(test_large_values_are_stored_and_watched),
+                STORE_TEST(test_a_store_that_works_counts_its_iterations),
         };
         return store_fixture_run(tests, sizeof tests / sizeof tests[0]);
 }

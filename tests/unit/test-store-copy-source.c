@@ -17,13 +17,16 @@
 
 #include <cmocka.h>
 
+#include "base/thread.h"
 #include "failing_memory.h"
 #include "hand_clock.h"
 #include "patience.h"
 #include "scripted_store.h"
 #include "server/storage/copy.h"
 #include "server/storage/copy_source.h"
+#include "server/storage/memory/store.h"
 #include "server/storage/patient.h"
+#include "store_client.h"
 #include "time_units.h"
 
 static const struct hf_host host = {.size = sizeof host, .clock = &hand_clock};
@@ -261,6 +264,65 @@ static void test_other_failures_are_not_repeated(void **state) {
         assert_int_equal(f.status.error, HF_E_CLOSED);
 }
 
+/* ---- without memory ---- */
+
+static int next_init_error; /* 0 = it works */
+
+int __real_hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
+int __wrap_hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond);
+
+int __wrap_hf__mutex_cond_init(pthread_mutex_t *mutex, pthread_cond_t *cond) {
+        int error = next_init_error;
+
+        next_init_error = 0;
+        return error != 0 ? error : __real_hf__mutex_cond_init(mutex, cond);
+}
+
+static void test_what_cannot_wait_is_refused(void **state) {
+        struct hfd_copy_source source = {.store = &f.store.base, .prefix = "/registry"};
+        const struct hfd_copy copy = {.source = &source, .to = &f.store.base};
+        struct hfd_copy_result result;
+
+        next_init_error = -EAGAIN;
+        assert_int_equal(hfd_copy_source_read(&f.source, &f.store.base, "/registry", &f.status),
+                         -EAGAIN);
+        assert_int_equal(f.status.error, -EAGAIN);
+        memset(&f.status, 0, sizeof f.status);
+        next_init_error = -EAGAIN;
+        assert_int_equal(hfd_copy_run(&copy, &result, &f.status), -EAGAIN);
+        assert_int_equal(f.status.error, -EAGAIN);
+        assert_int_equal(scripted_store_n_waiting(&f.store), 0);
+}
+
+/* The store may lack it as well as the copy. */
+static void source_life(int n) {
+        static const struct hf_host host_of_system = {.size = sizeof host_of_system};
+        struct hfd_copy_source source;
+        struct hf_status status = {0};
+        struct hfd_store *memory;
+
+        assert_int_equal(hfd_memory_store_new(&host_of_system, &memory), 0);
+        assert_true(store_client_put(memory, "/registry/a", "1") != 0);
+        assert_true(store_client_put(memory, "/registry/b", "2") != 0);
+        assert_true(store_client_put(memory, "/registry/c", "3") != 0);
+        failing_memory_arm(n);
+        int r = hfd_copy_source_read(&source, memory, "/registry", &status);
+        failing_memory_disarm();
+        if (r == 0)
+                assert_int_equal(source.n_entries, 3);
+        else
+                assert_int_equal(status.error, r);
+        assert_int_equal(r, failing_memory_hit() ? -ENOMEM : 0);
+        if (r != 0)
+                assert_string_not_equal(status.message, "");
+        hfd_copy_source_deinit(&source);
+        memory->ops->free(memory);
+}
+
+static void test_a_source_without_memory_is_not_read(void **state) {
+        failing_memory_try_all(source_life, 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -272,6 +334,8 @@ int main(void) {
                 TEST(test_a_list_is_repeated_after_a_pause),
                 TEST(test_after_twenty_seconds_it_is_given_up),
                 TEST(test_other_failures_are_not_repeated),
+                TEST(test_what_cannot_wait_is_refused),
+                TEST(test_a_source_without_memory_is_not_read),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

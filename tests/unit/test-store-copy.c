@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "server/storage/copy.h"
+#include "server/storage/epoch.h"
 #include "server/storage/memory/store.h"
 #include "store_client.h"
 
@@ -33,6 +34,8 @@ struct bad_store {
         bool applied;     /* it takes effect all the same */
         size_t max_bytes; /* of all values of a transaction; 0 = no limit */
         int n_txns;
+        bool fails_lists;   /* those after the first transaction */
+        const char *theirs; /* the value that another program writes meanwhile */
         hfd_store_fn done;
         void *ctx;
 };
@@ -44,6 +47,8 @@ struct bad_source {
         int fail_at; /* the number of the read; 0 = none */
         int error;   /* 0: the key is lost */
         int n_reads;
+        int fail_list_at; /* the number of the list of keys that fails; 0 = none */
+        int n_lists;
 };
 
 struct fixture {
@@ -69,10 +74,15 @@ static int bad_get(struct hfd_store *store, const char *key, bool urgent, hf_nse
 static int bad_list(struct hfd_store *store, const char *prefix, const char *start,
                     uint64_t revision, size_t limit, bool keys_only, hf_nsec deadline,
                     hfd_store_fn done, void *ctx) {
-        struct hfd_store *inner = ((struct bad_store *)store)->inner;
+        struct bad_store *bad = (struct bad_store *)store;
 
-        return inner->ops->list(inner, prefix, start, revision, limit, keys_only, deadline, done,
-                                ctx);
+        if (bad->fails_lists && bad->n_txns > 0) {
+                struct hfd_store_reply failed = {.error = -EIO};
+                done(ctx, &failed);
+                return 0;
+        }
+        return bad->inner->ops->list(bad->inner, prefix, start, revision, limit, keys_only,
+                                     deadline, done, ctx);
 }
 
 static void lose_reply(void *ctx, const struct hfd_store_reply *reply) {
@@ -123,6 +133,11 @@ static int read_list(struct hfd_store *store, const char *prefix, const char *st
         struct bad_source *reads = (struct bad_source *)store;
         struct hfd_store_reply failed = {.error = reads->error};
 
+        if (limit != 1 && ++reads->n_lists == reads->fail_list_at) {
+                failed.error = -EIO;
+                done(ctx, &failed);
+                return 0;
+        }
         if (limit != 1 || ++reads->n_reads != reads->fail_at)
                 return reads->inner->ops->list(reads->inner, prefix, start, revision, limit,
                                                keys_only, deadline, done, ctx);
@@ -236,6 +251,28 @@ static void test_values_are_copied_in_the_order_of_their_writes(void **state) {
         store_reply_deinit(&epoch);
 }
 
+/* The random number tells apart two epochs of one microsecond, and the time those of two machines
+ * with the same random numbers. */
+static void test_an_epoch_is_a_time_and_a_random_number(void **state) {
+        const struct hf_clock *clock = hf_clock_system();
+        char epochs[2][HFD_EPOCH_MAX], before[HF__MICROTIME_MAX], after[HF__MICROTIME_MAX];
+        struct hf_status status;
+
+        hf__microtime_format(clock->real(clock->ctx) / 1000, before);
+        for (int i = 0; i < 2; i++)
+                assert_int_equal(hfd_epoch_make(epochs[i], &status), 0);
+        hf__microtime_format(clock->real(clock->ctx) / 1000, after);
+        for (int i = 0; i < 2; i++) {
+                char *dash = strrchr(epochs[i], '-');
+                assert_non_null(dash);
+                assert_int_equal(strspn(dash + 1, "0123456789abcdef"), 16);
+                assert_int_equal(strlen(dash + 1), 16);
+                *dash = '\0';
+                assert_true(strcmp(before, epochs[i]) <= 0 && strcmp(epochs[i], after) <= 0);
+        }
+        assert_string_not_equal(strchr(epochs[0], '\0') + 1, strchr(epochs[1], '\0') + 1);
+}
+
 static void test_large_values_are_written_apart(void **state) {
         struct fixture *f = *state;
         char *large = malloc(400001), key[64];
@@ -313,6 +350,13 @@ static void write_to_source(void *ctx, size_t n_copied, size_t n_keys) {
                 put(f->from, "/registry/a/late", "x");
 }
 
+static void change_source(void *ctx, size_t n_copied, size_t n_keys) {
+        struct fixture *f = ctx;
+
+        if (n_copied == 0)
+                put(f->from, "/registry/a/c", "new");
+}
+
 static void delete_from_source(void *ctx, size_t n_copied, size_t n_keys) {
         struct fixture *f = ctx;
 
@@ -329,9 +373,10 @@ static void write_to_target(void *ctx, size_t n_copied, size_t n_keys) {
 
 static void test_a_write_to_the_source_is_noticed(void **state) {
         struct fixture *f = *state;
-        void (*const changes[])(void *, size_t, size_t) = {write_to_source, delete_from_source};
+        void (*const changes[])(void *, size_t, size_t) = {write_to_source, change_source,
+                                                           delete_from_source};
 
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 3; i++) {
                 put(f->from, "/registry/a/b", "x");
                 put(f->from, "/registry/a/c", "x");
                 f->copy.on_progress = changes[i];
@@ -344,6 +389,24 @@ static void test_a_write_to_the_source_is_noticed(void **state) {
                 if (i == 0)
                         assert_true(store_client_delete(f->from, "/registry/a/late") > 0);
         }
+}
+
+static void add_to_target(void *ctx, size_t n_copied, size_t n_keys) {
+        struct fixture *f = ctx;
+
+        if (n_copied == 0)
+                put(f->to, "/registry/b/a", "theirs");
+}
+
+static void test_an_object_of_another_program_is_noticed(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        put(f->from, "/registry/a/c", "x");
+        f->copy.on_progress = add_to_target;
+        f->copy.ctx = f;
+        expect_failure(f, HF_E_CONFLICT, true, "it has 3 keys instead of 2");
+        assert_has(f->to, "/registry/b/a", "theirs");
 }
 
 static void test_an_object_of_another_program_is_not_overwritten(void **state) {
@@ -529,10 +592,62 @@ static void test_writes_are_repeated(void **state) {
                 }
 }
 
+static int intruding_txn(struct hfd_store *store, const struct hfd_txn *txn, hf_nsec deadline,
+                         hfd_store_fn done, void *ctx) {
+        struct bad_store *bad = (struct bad_store *)store;
+
+        if (bad->n_txns == 2)
+                put(bad->inner, "/registry/a/b", bad->theirs);
+        return bad_txn(store, txn, deadline, done, ctx);
+}
+
+/* It is unknown whether the write of the values was applied, until it is repeated: but what the
+ * target has now is not what the write would have left. */
+static void test_the_writes_of_others_are_not_taken_for_its_own(void **state) {
+        static const struct hfd_store_ops ops = {.get = bad_get,
+                                                 .list = bad_list,
+                                                 .txn = intruding_txn};
+        static const char *const theirs[] = {"q", "xx", "", "x"}; /* the last one is equal */
+
+        for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+                struct fixture *f;
+                void *own = NULL;
+
+                assert_int_equal(setup(&own), 0);
+                f = own;
+                put(f->from, "/registry/a/b", "x");
+                put(f->from, "/registry/a/c", "y");
+                f->bad.base.ops = &ops;
+                f->bad.theirs = theirs[i];
+                f->bad.fail_at = 2;
+                f->bad.error = HF_E_TIMEOUT;
+                expect_failure(f, HF_E_CONFLICT, true, "writes to the target: /registry/a/b");
+                assert_has(f->to, "/registry/a/b", theirs[i]);
+                assert_int_equal(store_client_mod_revision(f->to, "/registry/a/c"), 0);
+                assert_int_equal(teardown(&own), 0);
+        }
+}
+
+/* The source is listed twice before the copy: its own keys, and those of objects. */
+static void test_a_copy_that_cannot_be_compared_is_incomplete(void **state) {
+        struct fixture *f = *state;
+
+        put(f->from, "/registry/a/b", "x");
+        f->bad.fails_lists = true;
+        expect_failure(f, -EIO, true, "the target: ");
+        f->bad.fails_lists = false;
+        assert_true(store_client_delete(f->to, MARK) > 0);
+        assert_true(store_client_delete(f->to, "/registry/a/b") > 0);
+        f->reads.n_lists = 0;
+        f->reads.fail_list_at = 3;
+        expect_failure(f, -EIO, true, "the source: ");
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test_setup_teardown(test_values_are_copied_in_the_order_of_their_writes,
                                                 setup, teardown),
+                cmocka_unit_test(test_an_epoch_is_a_time_and_a_random_number),
                 cmocka_unit_test_setup_teardown(test_large_values_are_written_apart, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_target_with_a_limit_gets_smaller_writes,
@@ -544,6 +659,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_a_source_without_keys_is_refused, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(test_a_write_to_the_source_is_noticed, setup,
+                                                teardown),
+                cmocka_unit_test_setup_teardown(test_an_object_of_another_program_is_noticed, setup,
                                                 teardown),
                 cmocka_unit_test_setup_teardown(
                         test_an_object_of_another_program_is_not_overwritten, setup, teardown),
@@ -562,6 +679,9 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_each_per_cent_is_reported_once, setup,
                                                 teardown),
                 cmocka_unit_test(test_writes_are_repeated),
+                cmocka_unit_test(test_the_writes_of_others_are_not_taken_for_its_own),
+                cmocka_unit_test_setup_teardown(test_a_copy_that_cannot_be_compared_is_incomplete,
+                                                setup, teardown),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "held_etcd.h"
+#include "server/storage/keys.h"
 #include "time_units.h"
 
 #define REQUEST_MAX ((size_t)1536 * 1024) /* etcd's default limit */
@@ -280,6 +281,7 @@ static void test_keys_and_sizes_are_checked(void **state) {
         struct hf__buf *value = hf__buf_new(REQUEST_MAX);
         struct hfd_op put = {.kind = HFD_PUT, .key = "/x", .value = value};
         const struct hfd_txn txn = {.ops = &put, .n_ops = 1};
+        char prefix[HFD_KEY_MAX + 1] = "";
 
         held_etcd_open(1);
         assert_int_equal(held_etcd.store->ops->get(held_etcd.store, NULL, false, held_etcd_now,
@@ -288,6 +290,11 @@ static void test_keys_and_sizes_are_checked(void **state) {
         assert_int_equal(held_etcd.store->ops->get(held_etcd.store, "", false, held_etcd_now,
                                                    held_etcd_on_reply, NULL),
                          -EINVAL);
+        memset(prefix, 'p', HFD_KEY_MAX);
+        assert_int_equal(held_etcd.store->ops->list(held_etcd.store, prefix, NULL, 0, 0, false,
+                                                    held_etcd_now, held_etcd_on_reply, NULL),
+                         HF_E_TOO_LARGE);
+        assert_int_equal(held_etcd.n_attempts, 0);
         assert_non_null(value);
         memset(value->data, 'x', REQUEST_MAX);
         /* The request has a few bytes more than its value. */

@@ -260,6 +260,10 @@ static void test_events_are_parsed(void **state) {
         assert_int_equal(parse_watch(&message, &got), -EPROTO);
         assert_int_equal(got.n_events, 2);
         release_watch(&got);
+        message.n_events = 2; /* a watch could not go on after an event without a revision */
+        b.mod_revision = 0;
+        assert_int_equal(parse_watch(&message, &got), -EPROTO);
+        release_watch(&got);
 }
 
 /* ---- without memory: the result is -ENOMEM, and not that the message is malformed ---- */
@@ -297,6 +301,16 @@ static void response_life(int n, enum hfd_etcd_response kind, const ProtobufCMes
 
 static void range_life(int n) { response_life(n, HFD_ETCD_RANGE, &many_range.base); }
 
+/* So the array of keys is the first block that has no room at some of these lengths. */
+static void range_lives_of_each_length(void (*life)(int n)) {
+        for (size_t n_kvs = 1; n_kvs <= N_MANY; n_kvs += 5) {
+                many_range.n_kvs = n_kvs;
+                for (int n = 0; n < 8; n++)
+                        life(n);
+        }
+        many_range.n_kvs = N_MANY;
+}
+
 static void txn_life(int n) {
         Hfd__ResponseOp op = HFD__RESPONSE_OP__INIT, *responses[] = {&op};
         Hfd__TxnResponse txn = HFD__TXN_RESPONSE__INIT;
@@ -328,6 +342,8 @@ static void test_a_response_without_memory_says_so(void **state) {
         failing_memory_try_all(range_life, N_MANY);
         failing_memory_try_all(txn_life, N_MANY);
         failing_memory_try_all(watch_life, N_MANY);
+        range_lives_of_each_length(range_life);
+        range_lives_of_each_length(txn_life);
 }
 
 int main(void) {

@@ -18,6 +18,7 @@
 #include <holdfast/error.h>
 
 #include "base/buf.h"
+#include "failing_memory.h"
 #include "server/storage/grpc/prefix.h"
 #include "server/storage/grpc/stream.h"
 #include "time_units.h"
@@ -270,6 +271,34 @@ static void test_headers_have_whole_names_and_the_last_one_counts(void **state) 
         end(0, "", "0 code 201 status 5 (second) error ()");
 }
 
+/* ---- without memory ---- */
+
+/* The last byte is missing, so that a stream must keep the rest, too. */
+static void test_a_message_without_memory_ends_the_call(void **state) {
+        char body[64], *to = put_message(body, "result");
+        size_t n_body = (size_t)(to - body);
+
+        for (int unary = 0; unary < 2; unary++) {
+                begin(unary, 64);
+                failing_memory_arm(0);
+                assert_int_equal(hfd_grpc_stream_add_data(&stream, body, n_body - 1), -ENOMEM);
+                failing_memory_disarm();
+                assert_true(failing_memory_hit());
+                end(-ENOMEM, "", "-12 code 200 status -1 () error ()");
+        }
+}
+
+/* Only the text is lost. */
+static void test_a_status_needs_no_memory(void **state) {
+        begin(true, 0);
+        header("grpc-status", "5");
+        failing_memory_arm(0);
+        header("grpc-message", "text");
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        end(0, "", "0 code 200 status 5 () error ()");
+}
+
 /* ---- time ---- */
 
 static void begin_at(hf_nsec deadline, hf_nsec head_timeout, struct hf__buf *probe) {
@@ -325,6 +354,19 @@ static void test_a_new_call_has_received_nothing(void **state) {
         hf__buf_unref(body);
 }
 
+/* ---- what all of them leave ---- */
+
+static size_t n_live_before;
+
+static int note_blocks(void **state) {
+        n_live_before = failing_memory_n_live();
+        return 0;
+}
+
+static void test_no_memory_is_left(void **state) {
+        assert_int_equal(failing_memory_n_live(), n_live_before);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_stream_passes_on_the_messages_in_pieces_of_any_size),
@@ -339,8 +381,11 @@ int main(void) {
                 cmocka_unit_test(test_the_text_of_a_status_is_decoded),
                 cmocka_unit_test(test_an_escape_that_is_cut_off_is_none),
                 cmocka_unit_test(test_headers_have_whole_names_and_the_last_one_counts),
+                cmocka_unit_test(test_a_message_without_memory_ends_the_call),
+                cmocka_unit_test(test_a_status_needs_no_memory),
                 cmocka_unit_test(test_the_timer_runs_at_the_first_of_its_times),
                 cmocka_unit_test(test_a_new_call_has_received_nothing),
+                cmocka_unit_test(test_no_memory_is_left),
         };
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return cmocka_run_group_tests(tests, note_blocks, NULL);
 }

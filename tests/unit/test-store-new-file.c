@@ -72,6 +72,19 @@ int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, u
         return -1;
 }
 
+/* And fsync here. */
+static ino_t synced[2]; /* what was synced last, and what before it */
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+int __wrap_fsync(int fd) {
+        struct stat info;
+
+        assert_int_equal(fstat(fd, &info), 0);
+        synced[1] = synced[0];
+        synced[0] = info.st_ino;
+        return __real_fsync(fd);
+}
+
 /* ---- new files ---- */
 
 static void test_a_new_file_is_private_and_appears_at_the_end(void **state) {
@@ -89,6 +102,10 @@ static void test_a_new_file_is_private_and_appears_at_the_end(void **state) {
         assert_int_equal(hfd_new_file_publish(temporary, at("new"), &status), 0);
         assert_int_equal(access(temporary, F_OK), -1);
         expect_text(at("new"), "x");
+        /* A crash of the machine loses neither its content nor its name. */
+        assert_true(synced[1] == info.st_ino);
+        assert_int_equal(stat(pki_dir, &info), 0);
+        assert_true(synced[0] == info.st_ino);
 }
 
 static void test_a_file_is_never_replaced(void **state) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each step of SQLite fails once, as it does when the disk fails: an operation is then refused, or
- * its reply is true, and the store goes on. The test replaces functions of hfd_sqlite; binding is
- * not among them, because nothing can fail in it.
+ * its reply is true, and the store goes on. The test replaces functions of hfd_sqlite. Binding can
+ * only fail if it copies.
  */
 #undef NDEBUG
 #include <errno.h>
@@ -55,6 +55,13 @@ static int bad_prepare(sqlite3 *db, const char *text, int n, unsigned flags, sql
         return fails(true) ? atomic_load(&failure)
                            : real.prepare_v3(db, text, n, flags, ret, ret_tail);
 }
+static int bad_bind_text(sqlite3_stmt *statement, int i, const char *text, int n,
+                         void (*release)(void *)) {
+        if (release != SQLITE_TRANSIENT || !fails(false))
+                return real.bind_text(statement, i, text, n, release);
+        (void)real.bind_text(statement, i, NULL, 0, SQLITE_STATIC); /* the old text is gone */
+        return atomic_load(&failure);
+}
 static int bad_errcode(sqlite3 *db) {
         return failed_last ? atomic_load(&failure) : real.errcode(db);
 }
@@ -84,6 +91,7 @@ static int set_up(void **state) {
         real = hfd_sqlite;
         hfd_sqlite.step = bad_step;
         hfd_sqlite.prepare_v3 = bad_prepare;
+        hfd_sqlite.bind_text = bad_bind_text;
         hfd_sqlite.errcode = bad_errcode;
         hfd_sqlite.system_errno = errno_of_failure;
         return 0;
@@ -285,13 +293,20 @@ static void try_all(const char *name, void (*act)(void)) {
 static uint64_t old_revision;
 static int old_value;
 
-/* So many versions that the list searches for the last one after it has seen them all. */
+/* So many versions that the list searches for the last one after it has seen them all, and then for
+ * the next key. */
+static void put_eight(void) {
+        for (int i = 0; i < 8; i++)
+                assert_true(store_client_put(store, "/e", "x") > 0);
+        assert_true(store_client_put(store, "/e/next", "x") > 0);
+}
+
 static void list_eight(void) {
         struct store_reply reply;
 
         int r = store_client_list(store, "/e", NULL, 0, 0, false, &reply);
         assert_true(r == 0 || r == -EIO);
-        assert_int_equal(reply.n_kvs, r == 0 ? 1 : 0);
+        assert_int_equal(reply.n_kvs, r == 0 ? 2 : 0);
         store_reply_deinit(&reply);
 }
 
@@ -306,8 +321,7 @@ static void test_a_read_that_fails_returns_nothing(void **state) {
         start("reads.db");
         old_revision = known_revision;
         old_value = known;
-        for (int i = 0; i < 8; i++)
-                assert_true(store_client_put(store, "/e", "x") > 0);
+        put_eight();
         for (int i = 0; i < 12; i++)
                 write_a();
         int n = 0;
@@ -327,8 +341,7 @@ static void test_a_statement_that_cannot_be_prepared_is_an_error(void **state) {
         bool hit;
 
         start("prepared.db");
-        for (int i = 0; i < 8; i++)
-                assert_true(store_client_put(store, "/e", "x") > 0);
+        put_eight();
         old_revision = known_revision;
         old_value = known;
         store->ops->free(store);
