@@ -71,6 +71,10 @@ static bool begin(struct scripted_watch *watch, struct scripted_watch_spec spec,
                 assert_int_equal(hfd_selector_parse(spec.labels, false, inner.resource, &labels,
                                                     reason, sizeof reason),
                                  0);
+        if (spec.fields)
+                assert_int_equal(hfd_selector_parse(spec.fields, true, inner.resource, &fields,
+                                                    reason, sizeof reason),
+                                 0);
         memset(watch, 0, sizeof *watch);
         assert_int_equal(hf__mutex_init(&watch->mu), 0);
         return hfd_watcher_new(scripted.cacher, &inner, &sink, watch, response, &watch->watcher);

@@ -24,7 +24,7 @@ struct scripted_watch {
 
 struct scripted_watch_spec {
         const char *plural; /* of the core group; NULL = configmaps */
-        const char *ns, *name, *labels;
+        const char *ns, *name, *labels, *fields;
         uint64_t revision;
         bool from_now, bookmarks, in_process;
         int64_t timeout_s;

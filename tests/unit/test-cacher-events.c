@@ -111,28 +111,39 @@ static void test_a_call_with_several_revisions(void **state) {
         scripted_watch_done(&watch);
 }
 
-/* Several watches of a change share its object. */
+/* Several watches of a change share its object. All conditions of a watch hold at the same time. */
 static void test_each_watch_gets_what_it_selects(void **state) {
-        static const struct scripted_watch_spec specs[] = {
-                {.from_now = true},
-                {.ns = "ns", .from_now = true},
-                {.ns = "n", .from_now = true},
-                {.ns = "ns", .name = "c", .from_now = true},
-                {.labels = "k=v", .from_now = true},
-                {.plural = "secrets", .from_now = true},
+        static const struct {
+                struct scripted_watch_spec spec;
+                const char *expected;
+        } cases[] = {
+                {{0}, "+c@11 +d@12 +c@13 "},
+                {{.ns = "ns"}, "+c@11 +d@12 "},
+                {{.ns = "n"}, ""},
+                {{.ns = "ns", .name = "c"}, "+c@11 "},
+                {{.labels = "k=v"}, "+d@12 "},
+                {{.fields = "metadata.name=c"}, "+c@11 +c@13 "},
+                {{.fields = "metadata.namespace=m"}, "+c@13 "},
+                {{.fields = "metadata.name=c,metadata.namespace=m"}, "+c@13 "},
+                {{.ns = "ns", .fields = "metadata.name!=c"}, "+d@12 "},
+                {{.labels = "k=v", .fields = "metadata.name=c"}, ""},
+                {{.plural = "secrets"}, ""},
         };
-        static const char *const expected[] = {"+c@11 +d@12 ", "+c@11 +d@12 ", "",
-                                               "+c@11 ",       "+d@12 ",       ""};
-        struct scripted_watch watches[6];
+        enum { N = sizeof cases / sizeof cases[0] };
+        struct scripted_watch watches[N];
 
         scripted_cacher_fill();
-        for (size_t i = 0; i < 6; i++)
-                scripted_watch_begin(&watches[i], specs[i]);
+        for (size_t i = 0; i < N; i++) {
+                struct scripted_watch_spec spec = cases[i].spec;
+                spec.from_now = true;
+                scripted_watch_begin(&watches[i], spec);
+        }
         put("c", 11);
         scripted_store_event(&scripted.store, scripted_cacher_key("d"),
                              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"k\":\"v\"}}}", 12);
-        for (size_t i = 0; i < 6; i++) {
-                scripted_watch_expect(&watches[i], expected[i]);
+        scripted_store_event(&scripted.store, "/registry/configmaps/m/c", SCRIPTED_OBJECT("c"), 13);
+        for (size_t i = 0; i < N; i++) {
+                scripted_watch_expect(&watches[i], cases[i].expected);
                 scripted_watch_done(&watches[i]);
         }
 }

@@ -164,16 +164,18 @@ static void test_bad_files_are_refused_by_name(void **state) {
 static void test_errors_are_one_line(void **state) {
         static const struct {
                 const char *text, *words;
+                int error;
         } cases[] = {
-                {"current-context: \"a\\nb\"\n", "no context named \"a\\x0ab\""},
+                {"current-context: \"a\\nb\"\n", "no context named \"a\\x0ab\"", HF_E_INVALID},
                 {HEAD CLUSTER "    certificate-authority: \"a\\n\\e[31mb.pem\"\n",
-                 "/nonexistent/a\\x0a\\x1b[31mb.pem"},
+                 "/nonexistent/a\\x0a\\x1b[31mb.pem", -ENOENT},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__kubeconfig config;
                 struct hf_status status;
-                assert_int_not_equal(parse(cases[i].text, &config, &status), 0);
+                assert_int_equal(parse(cases[i].text, &config, &status), cases[i].error);
+                assert_int_equal(status.error, cases[i].error);
                 if (!strstr(status.message, cases[i].words))
                         fail_msg("case %zu: \"%s\"", i, status.message);
         }

@@ -351,6 +351,9 @@ static void test_duplicate_keys_have_lines(void **state) {
                                  "\n  line 1: key \"a\" already set in map"
                                  "\n  line 1: key \"a\" already set in map");
         expect_duplicates("x: [&p q, &r s]\ny: {*p : 1, *r : 2}\n", NULL);
+        expect_duplicates("x: &p q\ny: {*p : 1, *p : 2}\n",
+                          ERRORS "\n  line 2: key *p already set in map");
+        expect_duplicates("? [a]\n: 1\n? [a]\n: 2\n", NULL); /* other code refuses such keys */
         expect_duplicates("a: 1\na: 2\nb: ]\n", ERRORS "\n  line 2: key \"a\" already set in map");
 }
 
