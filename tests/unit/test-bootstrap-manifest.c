@@ -3,6 +3,8 @@
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +23,7 @@
 
 static struct hf__manifest_kinds kinds;
 static bool memory_is_short; /* a text cannot be parsed for lack of memory */
+static int read_errors[2];   /* of the next reads of files; 0 = none */
 
 int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
                           size_t *reterr_offset);
@@ -30,6 +33,20 @@ int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json
 int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
                           size_t *reterr_offset) {
         return memory_is_short ? -ENOMEM : __real_hf__json_parse(data, n, ret_json, reterr_offset);
+}
+
+ssize_t __real_read(int fd, void *to, size_t n);
+ssize_t __wrap_read(int fd, void *to, size_t n);
+
+ssize_t __wrap_read(int fd, void *to, size_t n) {
+        int error = read_errors[0];
+
+        read_errors[0] = read_errors[1];
+        read_errors[1] = 0;
+        if (error == 0)
+                return __real_read(fd, to, n);
+        errno = error;
+        return -1;
 }
 
 static int setup(void **state) {
@@ -135,6 +152,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
                 if (strncmp(status.message, cases[i][1], strlen(cases[i][1])) != 0)
                         assert_string_equal(status.message, cases[i][1]);
                 assert_null(strchr(status.message, '\n'));
+                assert_int_equal(add(&steps, cases[i][0], NULL), HF_E_INVALID);
                 hf__steps_done(&steps);
         }
 }
@@ -368,6 +386,72 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
         assert_int_equal(rmdir(directory), 0);
 }
 
+#define NAMESPACE "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}"
+
+static void test_an_interrupted_read_goes_on(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX";
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        read_errors[0] = EINTR;
+        read_errors[1] = EIO;
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), -EIO);
+        assert_non_null(strstr(status.message, "/a.json: cannot read it: "));
+        read_errors[0] = EINTR;
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        remove_all(directory, one, 1);
+}
+
+/* The path is not cut: it could then name another file. */
+static void test_a_path_that_is_too_long_is_refused(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX", path[PATH_MAX];
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        for (size_t n_too_long = 0; n_too_long < 2; n_too_long++) {
+                size_t n = PATH_MAX - 1 - strlen("/a.json") + n_too_long;
+                (void)strcpy(path, directory);
+                memset(path + strlen(directory), '/', n - strlen(directory));
+                path[n] = '\0';
+                assert_int_equal(hf__manifest_read_directory(&steps, &kinds, path, &status),
+                                 n_too_long ? -ENAMETOOLONG : 0);
+                assert_int_equal(steps.n, n_too_long ? 0 : 1);
+                hf__steps_done(&steps);
+        }
+        assert_non_null(strstr(status.message, "the path is too long"));
+        remove_all(directory, one, 1);
+}
+
+/* Without a standard input, the file gets descriptor 0. */
+static void test_any_descriptor_is_read_and_closed(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX";
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        assert_true(kept >= 0);
+        assert_int_equal(close(STDIN_FILENO), 0);
+        int r = hf__manifest_read_directory(&steps, &kinds, directory, NULL);
+        bool is_closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+        assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+        assert_int_equal(close(kept), 0);
+        assert_int_equal(r, 0);
+        assert_true(is_closed);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        remove_all(directory, one, 1);
+}
+
 /* A document that cannot be read is not left out. */
 static void test_without_memory_a_manifest_is_refused(void **state) {
         static const char *const texts[] =
@@ -392,6 +476,9 @@ static void test_without_memory_a_manifest_is_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
+                cmocka_unit_test(test_an_interrupted_read_goes_on),
+                cmocka_unit_test(test_a_path_that_is_too_long_is_refused),
+                cmocka_unit_test(test_any_descriptor_is_read_and_closed),
                 cmocka_unit_test(test_files_and_directories_have_limits),
                 cmocka_unit_test(test_a_name_must_be_readable_in_urls_and_messages),
                 cmocka_unit_test(test_without_memory_a_manifest_is_refused),

@@ -14,6 +14,7 @@
 
 #include <holdfast/bootstrap.h>
 
+#include "bootstrap/phase_run.h"
 #include "phase_fixture.h"
 #include "text_asserts.h"
 
@@ -203,6 +204,31 @@ static void test_a_step_that_succeeds_ends_a_row_of_failures(void **state) {
         phase_fixture_free(f);
 }
 
+/* When step a is recorded, the object of step b exists: lets the record of b fail. */
+static void fail_second_record(void *ctx, enum hf_bootstrap_point point,
+                               const struct hf_bootstrap_info *info) {
+        struct phase_fixture *f = ctx;
+
+        phase_fixture_on_progress(ctx, point, info);
+        if (point == HF_BOOTSTRAP_RECORDED && info->n_settled == 1)
+                phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 1);
+}
+
+static void test_a_record_ends_a_row_of_failures(void **state) {
+        /* create a (fails twice), record a, create b, record b (fails) and again, complete */
+        static const hf_nsec times[] = {0, 100, 300, 300, 300, 300, 400, 400};
+        struct phase_fixture *f = phase_fixture_new();
+
+        f->bootstrap->on_progress = fail_second_record;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 2);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->n_fault, 0);
+        assert_writes_at(f, times, sizeof times / sizeof times[0]);
+        assert_in(f->log, "zero fails, try 2: ");
+        assert_in(f->log, "zero fails, try 1: dir/b.json: document 1, line 1 ");
+        phase_fixture_free(f);
+}
+
 /* Each object is created once and recorded once, whichever of the writes gets a bad reply. */
 static void test_any_write_may_be_lost_refused_or_garbled(void **state) {
         static const struct {
@@ -361,6 +387,7 @@ int main(void) {
                 cmocka_unit_test(test_an_event_counts_the_failures_that_are_logged),
                 cmocka_unit_test(test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds),
                 cmocka_unit_test(test_a_step_that_succeeds_ends_a_row_of_failures),
+                cmocka_unit_test(test_a_record_ends_a_row_of_failures),
                 cmocka_unit_test(test_any_write_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(test_any_write_of_an_upgrade_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(test_others_start_although_an_upgrade_fails),

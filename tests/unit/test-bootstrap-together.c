@@ -124,6 +124,18 @@ static void test_a_step_that_fails_does_not_keep_the_others_from_being_recorded(
         phase_fixture_free(f);
 }
 
+/* The objects exist, and only their records cannot be written. */
+static void test_a_record_that_fails_names_the_ledger(void **state) {
+        struct phase_fixture *f = fixture();
+
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 2, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_in(f->log, "zero fails, try 1: ledger kube-system/holdfast-bootstrap: the test "
+                          "says: forbidden\n");
+        assert_in(f->progress, "failing - 0/2 failing\n");
+        phase_fixture_free(f);
+}
+
 /* The second step fails all the time, the first one does not: the failures are in a row. */
 static void test_a_phase_whose_step_keeps_failing_gives_way(void **state) {
         struct phase_fixture *f = fixture();
@@ -220,6 +232,7 @@ int main(void) {
                 cmocka_unit_test(test_any_write_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(
                         test_a_step_that_fails_does_not_keep_the_others_from_being_recorded),
+                cmocka_unit_test(test_a_record_that_fails_names_the_ledger),
                 cmocka_unit_test(test_a_phase_whose_step_keeps_failing_gives_way),
                 cmocka_unit_test(test_an_object_of_a_user_is_found_and_the_other_step_done),
                 cmocka_unit_test(test_the_next_leader_recognizes_what_was_not_recorded),
