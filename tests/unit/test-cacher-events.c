@@ -148,6 +148,21 @@ static void test_each_watch_gets_what_it_selects(void **state) {
         }
 }
 
+static void test_the_watches_of_an_event_send_the_same_bytes(void **state) {
+        struct scripted_watch watches[2];
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < 2; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.from_now = true,
+                                                                  .keeps_frame = true});
+        put("c", 11);
+        assert_non_null(watches[0].frame);
+        assert_ptr_equal(watches[0].frame, watches[1].frame);
+        for (size_t i = 0; i < 2; i++)
+                scripted_watch_done(&watches[i]);
+}
+
 /* ---- observers ---- */
 
 static void test_observers_are_called_after_events_of_their_objects(void **state) {
@@ -322,6 +337,7 @@ int main(void) {
                 SCRIPTED_TEST(test_other_events_move_the_revision),
                 SCRIPTED_TEST(test_a_call_with_several_revisions),
                 SCRIPTED_TEST(test_each_watch_gets_what_it_selects),
+                SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
                 SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
