@@ -26,6 +26,7 @@
 /* What happens to a write of ConfigMaps, or to a read. */
 enum phase_fault {
         PHASE_NO_FAULT,
+        PHASE_UNSENT,  /* the client returns the error at once (writes only) */
         PHASE_REFUSED, /* with the error, and nothing is done */
         PHASE_LOST,    /* it is done, and the reply is the error */
         PHASE_GARBLED, /* it is done, and the reply is no JSON */

@@ -3,6 +3,7 @@
  * Failures in a phase: when the phase tries again, what it reports, and when it releases the Lease
  * for another instance. The clock jumps, so the pauses are exact.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,9 +235,13 @@ static void test_any_write_may_be_lost_refused_or_garbled(void **state) {
         static const struct {
                 enum phase_fault fault;
                 int error;
-        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE}, {PHASE_LOST, HF_E_TIMEOUT},
-                     {PHASE_LOST, HF_E_UNAVAILABLE},    {PHASE_GARBLED, 0},
-                     {PHASE_REFUSED, HF_E_CONFLICT},    {PHASE_REFUSED, HF_E_NOT_FOUND}};
+        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE},
+                     {PHASE_LOST, HF_E_TIMEOUT},
+                     {PHASE_LOST, HF_E_UNAVAILABLE},
+                     {PHASE_GARBLED, 0},
+                     {PHASE_REFUSED, HF_E_CONFLICT},
+                     {PHASE_REFUSED, HF_E_NOT_FOUND},
+                     {PHASE_UNSENT, -ENOMEM}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (unsigned n = 0; n < 5; n++) {
@@ -266,7 +271,8 @@ static void test_any_write_of_an_upgrade_may_be_lost_refused_or_garbled(void **s
                      {PHASE_LOST, HF_E_TIMEOUT},
                      {PHASE_GARBLED, 0},
                      {PHASE_REFUSED, HF_E_CONFLICT},
-                     {PHASE_REFUSED, HF_E_NOT_FOUND}};
+                     {PHASE_REFUSED, HF_E_NOT_FOUND},
+                     {PHASE_UNSENT, -ENOMEM}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (unsigned n = 0; n < 5; n++) {
