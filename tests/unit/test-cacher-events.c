@@ -284,6 +284,41 @@ static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
         scripted_watch_done(&secrets);
 }
 
+/* Which value a watch cannot have, and that there is none in its range. */
+static void test_a_watch_is_refused_for_a_value_in_its_range(void **state) {
+        static const char a[] = "Internal error occurred: unable to transform key "
+                                "\"/registry/configmaps/ns/a\": " SEALED_WHY,
+                          c[] = "Internal error occurred: unable to transform key "
+                                "\"/registry/configmaps/ns/c\": " SEALED_WHY;
+        static const struct {
+                struct scripted_watch_spec spec;
+                const char *why; /* NULL = the watch begins */
+        } cases[] = {
+                {{.from_now = true}, a},
+                {{.ns = "ns", .name = "c"}, c},
+                {{.ns = "ns", .name = "b"}, NULL},
+                {{.ns = "ns", .fields = "metadata.name=c"}, c},
+                {{.ns = "other"}, NULL},
+                {{.ns = "ns", .fields = "metadata.name!=a"}, a}, /* it is not looked at */
+                {{.plural = "secrets"}, NULL},
+                {{.ns = "ns"}, a},
+        };
+
+        scripted_cacher_fill();
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 11);
+        scripted_store_event(&scripted.store, scripted_cacher_key("c"), SEALED, 12);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct scripted_watch watch;
+
+                if (cases[i].why) {
+                        scripted_watch_expect_refused(cases[i].spec, 500, cases[i].why);
+                        continue;
+                }
+                scripted_watch_begin(&watch, cases[i].spec);
+                scripted_watch_done(&watch);
+        }
+}
+
 static void test_ten_sealed_values_are_logged(void **state) {
         char name[8];
 
@@ -343,6 +378,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
                 SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),
+                SCRIPTED_TEST(test_a_watch_is_refused_for_a_value_in_its_range),
                 SCRIPTED_TEST(test_ten_sealed_values_are_logged),
                 SCRIPTED_TEST(test_an_event_without_its_value_needs_a_list),
         };
