@@ -95,7 +95,8 @@ static int reply(hf_response_fn done, void *ctx, const struct phase_fixture *f, 
                                        .n_body = body ? strlen(body) : 0};
 
         if (error != 0) {
-                (void)hf_fail(&response.status, error, "the test says: %s", hf_strerror(error));
+                (void)hf_fail(&response.status, error, "%s%s", f->message ? "" : "the test says: ",
+                              f->message ? f->message : hf_strerror(error));
                 response.status.retry_after_s = f->retry_after_s;
         }
         done(ctx, &response);

@@ -49,9 +49,10 @@ struct phase_fixture {
         int error;
         unsigned n_pass, n_fault;
         unsigned retry_after_s;
-        bool faults_reads; /* in place of writes */
-        bool faults_all;   /* reads and writes */
-        hf_nsec epoch;     /* added to the time of day */
+        const char *message; /* of the error; NULL = "the test says: " and the error */
+        bool faults_reads;   /* in place of writes */
+        bool faults_all;     /* reads and writes */
+        hf_nsec epoch;       /* added to the time of day */
 
         /* the drain fires before this request; 0 = never */
         unsigned drain_at_request;

@@ -86,6 +86,36 @@ static void test_a_failure_names_the_manifest_the_step_and_the_reason(void **sta
         phase_fixture_free(f);
 }
 
+/* A message names the object first. If it is long, only what follows the name fits. */
+static void test_a_long_message_begins_after_the_name_of_the_object(void **state) {
+        static const char place[] = "dir/a.json: document 1, line 1 (ConfigMap/default/a): ",
+                          what[] = "is invalid: data: Too long";
+        char message[400], name[400], expected[600];
+
+        memset(name, 'n', sizeof name);
+        for (int n_name = 1; n_name < 300; n_name += 149) {
+                struct phase_fixture *f = phase_fixture_new();
+                int n = snprintf(message, sizeof message, "ConfigMap \"%.*s\" %s", n_name, name,
+                                 what);
+                f->message = message;
+                phase_fixture_fail(f, PHASE_REFUSED, HF_E_INVALID, 0, 1);
+                assert_int_equal(phase_fixture_lead(f), 0);
+                (void)snprintf(expected, sizeof expected, "%s%s\n", place,
+                               n > 180 ? what : message);
+                assert_in(f->log, expected);
+                phase_fixture_free(f);
+        }
+        /* Without such a name the end is left out. */
+        struct phase_fixture *f = phase_fixture_new();
+        name[300] = '\0';
+        f->message = name;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_INVALID, 0, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        (void)snprintf(expected, sizeof expected, "%s%.180s\n", place, name);
+        assert_in(f->log, expected);
+        phase_fixture_free(f);
+}
+
 static void test_a_failure_of_the_ledger_names_it(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -387,6 +417,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_pause_after_a_failure_doubles_up_to_ten_seconds),
                 cmocka_unit_test(test_a_failure_names_the_manifest_the_step_and_the_reason),
+                cmocka_unit_test(test_a_long_message_begins_after_the_name_of_the_object),
                 cmocka_unit_test(test_a_failure_of_the_ledger_names_it),
                 cmocka_unit_test(test_a_failure_of_the_ledger_after_one_of_a_step_names_the_ledger),
                 cmocka_unit_test(test_any_read_may_be_refused_or_garbled),
