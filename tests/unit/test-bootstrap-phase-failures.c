@@ -198,6 +198,28 @@ static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         phase_fixture_free(f);
 }
 
+int __real_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
+int __wrap_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
+
+static bool memory_is_short; /* for the count of an Event */
+
+int __wrap_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
+        return memory_is_short ? -ENOMEM : __real_hf__json_set_i64(object, path, value);
+}
+
+static void test_an_event_is_written_whole_or_not_at_all(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        memory_is_short = true;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        memory_is_short = false;
+        assert_in(f->requests, "GET events/");
+        assert_null(strstr(f->requests, "CREATE events/"));
+        assert_in(f->log, "zero fails, try 1: ");
+        phase_fixture_free(f);
+}
+
 static void test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds(void **state) {
         static const struct {
                 unsigned retry_after_s;
@@ -422,6 +444,7 @@ int main(void) {
                 cmocka_unit_test(test_a_failure_of_the_ledger_after_one_of_a_step_names_the_ledger),
                 cmocka_unit_test(test_any_read_may_be_refused_or_garbled),
                 cmocka_unit_test(test_an_event_counts_the_failures_that_are_logged),
+                cmocka_unit_test(test_an_event_is_written_whole_or_not_at_all),
                 cmocka_unit_test(test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds),
                 cmocka_unit_test(test_a_step_that_succeeds_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_record_ends_a_row_of_failures),

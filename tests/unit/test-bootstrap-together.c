@@ -155,6 +155,21 @@ static void test_a_record_that_fails_names_the_ledger(void **state) {
         phase_fixture_free(f);
 }
 
+/* The failures after a record are a row of their own, with the shortest pause. */
+static void test_a_record_ends_a_row_of_failures(void **state) {
+        /* a and b fail; a fails, b, its record; a, its record, which completes the phase */
+        static const hf_nsec times[] = {0, 0, 100, 100, 100, 200, 200};
+        struct phase_fixture *f = fixture();
+
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 3);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->n_writes, sizeof times / sizeof times[0]);
+        for (size_t i = 0; i < f->n_writes; i++)
+                assert_int_equal((f->write_times[i] - f->write_times[0]) / MSEC, times[i]);
+        assert_null(strstr(f->log, "try 2"));
+        phase_fixture_free(f);
+}
+
 /* The second step fails all the time, the first one does not: the failures are in a row. */
 static void test_a_phase_whose_step_keeps_failing_gives_way(void **state) {
         struct phase_fixture *f = fixture();
@@ -253,6 +268,7 @@ int main(void) {
                         test_a_step_that_fails_does_not_keep_the_others_from_being_recorded),
                 cmocka_unit_test(test_a_step_that_cannot_be_sent_is_named),
                 cmocka_unit_test(test_a_record_that_fails_names_the_ledger),
+                cmocka_unit_test(test_a_record_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_phase_whose_step_keeps_failing_gives_way),
                 cmocka_unit_test(test_an_object_of_a_user_is_found_and_the_other_step_done),
                 cmocka_unit_test(test_the_next_leader_recognizes_what_was_not_recorded),

@@ -544,11 +544,11 @@ static bool sleeps(struct hf_informer_thread *thread) {
 
 static void *free_informer(void *ctx) { return hf_informer_free(ctx); }
 
-/* The thread that frees the shared one still owes it a wake, for an informer that another thread
- * has freed. */
+/* This thread owes the shared one a wake: for the end of an informer, and then for an informer that
+ * another thread has freed. */
 static void test_a_shared_thread_ends_although_a_wake_is_delayed(void **state) {
         struct hf_informer_thread *shared;
-        struct hf_informer *informer;
+        struct hf_informer *informer, *first;
         struct hf_informer_handler *handler;
         pthread_t other;
 
@@ -558,11 +558,16 @@ static void test_a_shared_thread_ends_although_a_wake_is_delayed(void **state) {
                                                   .client = &f.client->base,
                                                   .resource = {"", "v1", "things"},
                                                   .thread = shared};
+        assert_int_equal(hf_informer_new(&host, &config, &first), 0);
         assert_int_equal(hf_informer_new(&host, &config, &informer), 0);
+        assert_int_equal(hf_informer_start(first), 0);
         assert_int_equal(hf_informer_start(informer), 0);
+        assert_int_equal(hf_informer_wait(first, NULL, hf_cancel_never()), 0);
         assert_int_equal(hf_informer_wait(informer, NULL, hf_cancel_never()), 0);
         PATIENCE_AWAIT(sleeps(shared));
         hf__mailbox_delay_wakes();
+        assert_null(hf_informer_free(first));
+        PATIENCE_AWAIT(sleeps(shared));
         assert_int_equal(hf_informer_add_handler(informer, record_event, &f.recorded, &handler), 0);
         assert_int_equal(shared->n_delaying, 1);
         assert_int_equal(pthread_create(&other, NULL, free_informer, informer), 0);

@@ -371,6 +371,29 @@ static void kubeconfig_of_files_life(int n) {
         assert_int_equal(unlink(path), 0);
 }
 
+static void token_file_life(int n) {
+        char path[] = "/tmp/holdfast-nomem-XXXXXX";
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = "http://127.0.0.1:1",
+                                              .token_file = path};
+        struct hf_client *client = NULL;
+        int fd = mkstemp(path);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "t", 1), 1);
+        (void)close(fd);
+        failing_memory_arm(n);
+        int r = hf_rest_client_new(&silent, &config, &client, NULL);
+        assert_honest(r);
+        assert_int_equal(r == 0, client != NULL);
+        hf_client_free(client);
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_a_client_without_its_token_is_not_made(void **state) {
+        failing_memory_try_all(token_file_life, 5);
+}
+
 static void kubeconfig_life(int n) {
         static const char text[] =
                 "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n"
@@ -411,6 +434,7 @@ int main(void) {
                 cmocka_unit_test(test_a_request_that_waits_reports_a_shortage),
                 cmocka_unit_test(test_a_request_that_never_begins_leaves_nothing),
                 cmocka_unit_test(test_a_text_is_converted_whole_or_not_at_all),
+                cmocka_unit_test(test_a_client_without_its_token_is_not_made),
                 cmocka_unit_test(test_a_kubeconfig_is_read_whole_or_not_at_all),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,
