@@ -148,6 +148,23 @@ static void test_each_watch_gets_what_it_selects(void **state) {
         }
 }
 
+/* The history ends after 75 seconds, and nothing of it stays in memory (the tear-down looks). */
+static void test_an_old_change_is_forgotten(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        put("a", 11);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 10});
+        scripted_watch_expect(&watch, "~a@11 ");
+        scripted_watch_done(&watch);
+        scripted_cacher_move(80 * SEC);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 11);
+        scripted_watch_expect_refused((struct scripted_watch_spec){.revision = 10}, 410,
+                                      "The resourceVersion for the provided watch is too old.");
+        assert_int_equal(scripted_cacher_seen("ns/a"), 11);
+}
+
 static void test_the_watches_of_an_event_send_the_same_bytes(void **state) {
         struct scripted_watch watches[2];
 
@@ -372,6 +389,7 @@ int main(void) {
                 SCRIPTED_TEST(test_other_events_move_the_revision),
                 SCRIPTED_TEST(test_a_call_with_several_revisions),
                 SCRIPTED_TEST(test_each_watch_gets_what_it_selects),
+                SCRIPTED_TEST(test_an_old_change_is_forgotten),
                 SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
