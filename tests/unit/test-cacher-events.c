@@ -21,6 +21,9 @@
 /* The store would say that it has encrypted the value. */
 #define SEALED     "k8s:enc:aesgcm:v1:key1:x"
 #define SEALED_WHY "identity transformer tried to read encrypted data"
+#define WHY(path)                                                                                  \
+        "Internal error occurred: unable to transform key \"/registry/configmaps/" path            \
+        "\": " SEALED_WHY
 
 static const struct hfd_resource *configmaps(void) {
         return hfd_resource_find("", "v1", "configmaps");
@@ -267,8 +270,7 @@ static bool is_known_at(uint64_t revision) {
 /* No client may believe that the object was deleted: watches end, and no list is served from a
  * state without it. */
 static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
-        static const char why[] = "Internal error occurred: unable to transform key "
-                                  "\"/registry/configmaps/ns/a\": " SEALED_WHY;
+        static const char why[] = WHY("ns/a");
         struct scripted_watch watch, secrets;
 
         begin(&watch);
@@ -303,10 +305,7 @@ static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
 
 /* Which value a watch cannot have, and that there is none in its range. */
 static void test_a_watch_is_refused_for_a_value_in_its_range(void **state) {
-        static const char a[] = "Internal error occurred: unable to transform key "
-                                "\"/registry/configmaps/ns/a\": " SEALED_WHY,
-                          c[] = "Internal error occurred: unable to transform key "
-                                "\"/registry/configmaps/ns/c\": " SEALED_WHY;
+        static const char a[] = WHY("ns/a"), c[] = WHY("ns/c"), last[] = WHY("z/sealed");
         static const struct {
                 struct scripted_watch_spec spec;
                 const char *why; /* NULL = the watch begins */
@@ -319,11 +318,14 @@ static void test_a_watch_is_refused_for_a_value_in_its_range(void **state) {
                 {{.ns = "ns", .fields = "metadata.name!=a"}, a}, /* it is not looked at */
                 {{.plural = "secrets"}, NULL},
                 {{.ns = "ns"}, a},
+                {{.ns = "z"}, last},
         };
 
         scripted_cacher_fill();
         scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 11);
         scripted_store_event(&scripted.store, scripted_cacher_key("c"), SEALED, 12);
+        scripted_store_event(&scripted.store, "/registry/configmaps/z/invalid", "nonsense", 13);
+        scripted_store_event(&scripted.store, "/registry/configmaps/z/sealed", SEALED, 14);
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct scripted_watch watch;
 
