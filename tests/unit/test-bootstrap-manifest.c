@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #include "base/json.h"
 #include "bootstrap/manifest.h"
 #include "bootstrap/manifest_files.h"
+
+#define NAMESPACE "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}"
 
 static struct hf__manifest_kinds kinds;
 static bool memory_is_short; /* a text cannot be parsed for lack of memory */
@@ -257,6 +260,34 @@ static void test_the_number_of_steps_is_limited(void **state) {
         hf__steps_done(&steps);
 }
 
+/* Texts of the embedder need no end mark: the byte after each of these cannot be read. */
+static void test_nothing_is_read_after_the_text(void **state) {
+        static const char *const texts[] = {"",
+                                            " \n",
+                                            "# a\n",
+                                            "{",
+                                            NAMESPACE,
+                                            "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}",
+                                            "\xc3"};
+        size_t n_page = (size_t)sysconf(_SC_PAGESIZE);
+        char *pages =
+                mmap(NULL, 2 * n_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        assert_ptr_not_equal(pages, MAP_FAILED);
+        assert_int_equal(mprotect(pages + n_page, n_page, PROT_NONE), 0);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                struct hf__steps steps = {0}, same = {0};
+                size_t n = strlen(texts[i]);
+                char *text = memcpy(pages + n_page - n, texts[i], n);
+                int r = add(&steps, texts[i], NULL);
+                assert_int_equal(hf__manifest_read_text(&same, &kinds, "f.yaml", text, n, NULL), r);
+                assert_int_equal(same.n, steps.n);
+                hf__steps_done(&steps);
+                hf__steps_done(&same);
+        }
+        assert_int_equal(munmap(pages, 2 * n_page), 0);
+}
+
 /* ---- directories ---- */
 
 static void put_file(const char *directory, const char *name, const char *text) {
@@ -386,8 +417,6 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
         assert_int_equal(rmdir(directory), 0);
 }
 
-#define NAMESPACE "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}"
-
 static void test_an_interrupted_read_goes_on(void **state) {
         char directory[] = "/tmp/holdfast-manifests-XXXXXX";
         const char *one[] = {"a.json"};
@@ -487,6 +516,7 @@ int main(void) {
                 cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),
                 cmocka_unit_test(test_a_duplicate_step_is_refused),
                 cmocka_unit_test(test_the_number_of_steps_is_limited),
+                cmocka_unit_test(test_nothing_is_read_after_the_text),
                 cmocka_unit_test(test_files_are_read_by_name),
         };
         return cmocka_run_group_tests(tests, setup, teardown);
