@@ -182,6 +182,9 @@ static void test_errors_are_one_line(void **state) {
                 struct hf_status status;
                 assert_int_equal(parse(cases[i].text, &config, &status), cases[i].error);
                 assert_int_equal(status.error, cases[i].error);
+                assert_int_equal(hf__kubeconfig_parse(cases[i].text, strlen(cases[i].text),
+                                                      "/nonexistent", "file", &config, NULL),
+                                 cases[i].error);
                 if (!strstr(status.message, cases[i].words))
                         fail_msg("case %zu: \"%s\"", i, status.message);
         }
@@ -190,7 +193,7 @@ static void test_errors_are_one_line(void **state) {
         struct hf__kubeconfig config;
         struct hf_status status;
         hf__strbuf_puts(&text, HEAD CLUSTER "    certificate-authority: \"");
-        for (int i = 0; i < 300; i++)
+        for (int i = 0; i < 600; i++)
                 hf__strbuf_puts(&text, "\\n");
         hf__strbuf_puts(&text, "\"\n");
         assert_int_not_equal(parse(text.data, &config, &status), 0);

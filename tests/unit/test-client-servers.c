@@ -52,6 +52,20 @@ int __wrap_hf__http_submit_again(struct hf__http_engine *engine,
         return __real_hf__http_submit_again(engine, request, id);
 }
 
+/* The times of the last first try, likewise. */
+static hf_nsec first_connect_timeout, first_head_timeout;
+
+int __real_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id);
+int __wrap_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id);
+int __wrap_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id) {
+        first_connect_timeout = request->connect_timeout;
+        first_head_timeout = request->head_timeout;
+        return __real_hf__http_submit(engine, request, ret_id);
+}
+
 static struct scripted_server a, b;
 
 static int start_servers(void **state) {
@@ -323,6 +337,8 @@ static void test_an_error_names_the_server_that_the_request_went_to(void **state
 
         client = client_of_both();
         watch_until_end(client, &watch);
+        assert_true(first_head_timeout > 0);
+        assert_int_equal(first_connect_timeout, first_head_timeout / 2); /* there are two servers */
         assert_int_equal(again.n, 2);
         assert_non_null(strstr(watch.status.message, url_of(a.base.port, "http", "127.0.0.1")));
         client = hf_client_free(client);
