@@ -61,7 +61,6 @@ static void end_request(struct hf__phase_run *run, struct together *together, si
         const struct hf__step *step = &run->phase->steps.list[together->steps[i]];
         struct hf_status from = {0};
 
-        run->step = step;
         int r = hf__phase_object_end_create(run, together->pending[i], &from);
         if (r != 0) {
                 note_failure(together, step, r, &from, why);

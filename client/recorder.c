@@ -44,7 +44,7 @@
 enum entry_state { FREE = 0, KEPT, UNDER_WAY };
 
 struct entry {
-        struct hf_recorder *recorder; /* borrowed; while UNDER_WAY a reference is held */
+        struct hf_recorder *recorder; /* borrowed; NULL while FREE; a reference while UNDER_WAY */
         /* guarded by recorder->mu */
         enum entry_state state;
         unsigned n_attempts;
@@ -115,8 +115,6 @@ int hf_recorder_new(const struct hf_host *host, const struct hf_recorder_config 
         recorder->client = config.client;
         recorder->component = strdup(config.component);
         recorder->instance = strdup(config.instance);
-        for (size_t i = 0; i < MAX_ENTRIES; i++)
-                recorder->entries[i].recorder = recorder;
         if (!recorder->component || !recorder->instance)
                 return -ENOMEM;
         recorder->refs = 1;

@@ -214,8 +214,7 @@ static enum hf__reflector_next end_step_locked(struct hf_informer *informer, hf_
         struct hf__reflector_message *message;
 
         hf__mutex_assert_held(&informer->mu);
-        if (!reflector->is_ending) {
-                reflector->is_ending = true;
+        if (reflector->list || reflector->watch) {
                 (void)pthread_mutex_unlock(&informer->mu);
                 cancel_all_sources(informer);
                 (void)pthread_mutex_lock(&informer->mu);

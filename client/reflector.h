@@ -20,7 +20,6 @@ struct hf__reflector_source;
 
 struct hf__reflector {
         pthread_t thread; /* set by the thread itself in each step */
-        bool is_ending;   /* `stop` was seen, and the sources were canceled */
 
         /* The list and the watch that the reflector follows; NULL = none. Owned until their last
          * message was taken. */

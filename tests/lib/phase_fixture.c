@@ -95,7 +95,8 @@ static int reply(hf_response_fn done, void *ctx, const struct phase_fixture *f, 
                                        .n_body = body ? strlen(body) : 0};
 
         if (error != 0) {
-                (void)hf_fail(&response.status, error, "the test says: %s", hf_strerror(error));
+                (void)hf_fail(&response.status, error, "%s%s", f->message ? "" : "the test says: ",
+                              f->message ? f->message : hf_strerror(error));
                 response.status.retry_after_s = f->retry_after_s;
         }
         done(ctx, &response);
@@ -152,7 +153,9 @@ static int do_write(struct phase_fixture *f, const struct hf_request *request, h
         struct body body = body_of(request);
         bool is_event = strcmp(request->resource.plural, "events") == 0;
         bool faulty = !is_event && meets_fault(f, false);
-        int r = faulty && f->fault == PHASE_REFUSED ? f->error : apply(f, request, &body);
+        bool is_sent = !(faulty && f->fault == PHASE_UNSENT);
+        bool is_applied = is_sent && !(faulty && f->fault == PHASE_REFUSED);
+        int r = is_applied ? apply(f, request, &body) : f->error;
 
         if (!is_event) {
                 assert(f->n_writes < PHASE_FIXTURE_MAX);
@@ -167,11 +170,12 @@ static int do_write(struct phase_fixture *f, const struct hf_request *request, h
                 text = "{";
         if (r == 0 && !text)
                 text = object->text->data;
-        (void)reply(done, ctx, f, r, r == 0 ? text : NULL);
+        if (is_sent)
+                (void)reply(done, ctx, f, r, r == 0 ? text : NULL);
         hf__json_free(body.json);
         free(body.text);
         free(body.key);
-        return 0;
+        return is_sent ? 0 : r;
 }
 
 static int do_read(struct phase_fixture *f, const struct hf_request *request, hf_response_fn done,

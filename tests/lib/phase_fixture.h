@@ -26,6 +26,7 @@
 /* What happens to a write of ConfigMaps, or to a read. */
 enum phase_fault {
         PHASE_NO_FAULT,
+        PHASE_UNSENT,  /* the client returns the error at once (writes only) */
         PHASE_REFUSED, /* with the error, and nothing is done */
         PHASE_LOST,    /* it is done, and the reply is the error */
         PHASE_GARBLED, /* it is done, and the reply is no JSON */
@@ -48,9 +49,10 @@ struct phase_fixture {
         int error;
         unsigned n_pass, n_fault;
         unsigned retry_after_s;
-        bool faults_reads; /* in place of writes */
-        bool faults_all;   /* reads and writes */
-        hf_nsec epoch;     /* added to the time of day */
+        const char *message; /* of the error; NULL = "the test says: " and the error */
+        bool faults_reads;   /* in place of writes */
+        bool faults_all;     /* reads and writes */
+        hf_nsec epoch;       /* added to the time of day */
 
         /* the drain fires before this request; 0 = never */
         unsigned drain_at_request;

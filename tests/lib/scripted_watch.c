@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/thread.h"
 #include "patience.h"
 #include "scripted_cacher.h"
@@ -30,6 +31,10 @@ static bool on_events(void *ctx, struct hfd_watch_item *items, size_t n) {
         struct scripted_watch *watch = ctx;
 
         pthread_mutex_lock(&watch->mu);
+        if (watch->keeps_frame) {
+                hf__buf_unref(watch->frame);
+                watch->frame = hfd_object_frame(items[n - 1].object, items[n - 1].type);
+        }
         for (size_t i = 0; i < n; i++)
                 add_text(watch, "%c%s@%" PRIu64 " ", "+~-b"[items[i].type],
                          items[i].object ? hfd_object_name(items[i].object) : "",
@@ -71,7 +76,12 @@ static bool begin(struct scripted_watch *watch, struct scripted_watch_spec spec,
                 assert_int_equal(hfd_selector_parse(spec.labels, false, inner.resource, &labels,
                                                     reason, sizeof reason),
                                  0);
+        if (spec.fields)
+                assert_int_equal(hfd_selector_parse(spec.fields, true, inner.resource, &fields,
+                                                    reason, sizeof reason),
+                                 0);
         memset(watch, 0, sizeof *watch);
+        watch->keeps_frame = spec.keeps_frame;
         assert_int_equal(hf__mutex_init(&watch->mu), 0);
         return hfd_watcher_new(scripted.cacher, &inner, &sink, watch, response, &watch->watcher);
 }
@@ -116,4 +126,5 @@ void scripted_watch_await(struct scripted_watch *watch) { PATIENCE_AWAIT(!is_sil
 void scripted_watch_done(struct scripted_watch *watch) {
         hfd_watcher_cancel(watch->watcher);
         assert_null(hfd_watcher_unref(watch->watcher));
+        hf__buf_unref(watch->frame);
 }

@@ -20,13 +20,15 @@ struct scripted_watch {
         /* guarded by mu */
         char text[1024];
         size_t n;
+        struct hf__buf *frame; /* of the last event, if keeps_frame; owned */
+        bool keeps_frame;
 };
 
 struct scripted_watch_spec {
         const char *plural; /* of the core group; NULL = configmaps */
-        const char *ns, *name, *labels;
+        const char *ns, *name, *labels, *fields;
         uint64_t revision;
-        bool from_now, bookmarks, in_process;
+        bool from_now, bookmarks, in_process, keeps_frame;
         int64_t timeout_s;
 };
 

@@ -244,6 +244,33 @@ static void test_a_ledger_has_a_limit(void **state) {
         hf__ledger_done(&ledger);
 }
 
+/* Users can write into the ConfigMap, so the number of records that are read is limited, too. */
+static void test_the_number_of_records_is_limited(void **state) {
+        struct hf__ledger ledger = {0}, back;
+        struct hf_status status = {0};
+        struct hf__strbuf text = {0};
+        char step[8];
+
+        for (int i = 0; i <= 2 * HF_BOOTSTRAP_STEPS_MAX; i++) {
+                (void)snprintf(step, sizeof step, "%d", i);
+                struct hf__ledger_entry one = entry(step, 'a');
+                assert_int_equal(hf__ledger_add(&ledger, &one), 0);
+                if (i + 1 != 2 * HF_BOOTSTRAP_STEPS_MAX)
+                        continue;
+                write_and_read(&ledger, NULL, &back);
+                assert_int_equal(back.n_entries, 2 * HF_BOOTSTRAP_STEPS_MAX);
+                hf__ledger_done(&back);
+        }
+        assert_int_equal(hf__ledger_write(&ledger, NULL, "n", "l", &text), 0);
+        struct hf__json *object = parse(text.data);
+        assert_int_equal(hf__ledger_read(object, phases, 2, &back, &status), HF_E_TOO_LARGE);
+        assert_string_equal(status.message, "data.steps has too many records");
+        hf__ledger_done(&back);
+        hf__json_free(object);
+        hf__strbuf_done(&text);
+        hf__ledger_done(&ledger);
+}
+
 /*
  * A completion that cannot be parsed counts: readiness must not depend on an edit by a user. It is
  * not overwritten.
@@ -374,6 +401,7 @@ static void test_a_replacement_keeps_the_objects_identity(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_ledger_has_a_limit),
+                cmocka_unit_test(test_the_number_of_records_is_limited),
                 cmocka_unit_test(test_a_record_keeps_all_its_members),
                 cmocka_unit_test(test_a_record_that_is_not_as_we_write_it_is_refused),
                 cmocka_unit_test(test_hashes_are_the_same_in_each_version),

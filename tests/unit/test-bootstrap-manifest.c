@@ -3,6 +3,8 @@
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,8 +22,11 @@
 #include "bootstrap/manifest.h"
 #include "bootstrap/manifest_files.h"
 
+#define NAMESPACE "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"a\"}}"
+
 static struct hf__manifest_kinds kinds;
 static bool memory_is_short; /* a text cannot be parsed for lack of memory */
+static int read_errors[2];   /* of the next reads of files; 0 = none */
 
 int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
                           size_t *reterr_offset);
@@ -30,6 +36,20 @@ int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json
 int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
                           size_t *reterr_offset) {
         return memory_is_short ? -ENOMEM : __real_hf__json_parse(data, n, ret_json, reterr_offset);
+}
+
+ssize_t __real_read(int fd, void *to, size_t n);
+ssize_t __wrap_read(int fd, void *to, size_t n);
+
+ssize_t __wrap_read(int fd, void *to, size_t n) {
+        int error = read_errors[0];
+
+        read_errors[0] = read_errors[1];
+        read_errors[1] = 0;
+        if (error == 0)
+                return __real_read(fd, to, n);
+        errno = error;
+        return -1;
 }
 
 static int setup(void **state) {
@@ -135,6 +155,7 @@ static void test_a_mistake_is_one_line_that_names_file_document_and_place(void *
                 if (strncmp(status.message, cases[i][1], strlen(cases[i][1])) != 0)
                         assert_string_equal(status.message, cases[i][1]);
                 assert_null(strchr(status.message, '\n'));
+                assert_int_equal(add(&steps, cases[i][0], NULL), HF_E_INVALID);
                 hf__steps_done(&steps);
         }
 }
@@ -237,6 +258,34 @@ static void test_the_number_of_steps_is_limited(void **state) {
         assert_int_equal(r, HF_E_TOO_LARGE);
         assert_int_equal(steps.n, HF_BOOTSTRAP_STEPS_MAX);
         hf__steps_done(&steps);
+}
+
+/* Texts of the embedder need no end mark: the byte after each of these cannot be read. */
+static void test_nothing_is_read_after_the_text(void **state) {
+        static const char *const texts[] = {"",
+                                            " \n",
+                                            "# a\n",
+                                            "{",
+                                            NAMESPACE,
+                                            "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}",
+                                            "\xc3"};
+        size_t n_page = (size_t)sysconf(_SC_PAGESIZE);
+        char *pages =
+                mmap(NULL, 2 * n_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        assert_ptr_not_equal(pages, MAP_FAILED);
+        assert_int_equal(mprotect(pages + n_page, n_page, PROT_NONE), 0);
+        for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+                struct hf__steps steps = {0}, same = {0};
+                size_t n = strlen(texts[i]);
+                char *text = memcpy(pages + n_page - n, texts[i], n);
+                int r = add(&steps, texts[i], NULL);
+                assert_int_equal(hf__manifest_read_text(&same, &kinds, "f.yaml", text, n, NULL), r);
+                assert_int_equal(same.n, steps.n);
+                hf__steps_done(&steps);
+                hf__steps_done(&same);
+        }
+        assert_int_equal(munmap(pages, 2 * n_page), 0);
 }
 
 /* ---- directories ---- */
@@ -368,6 +417,70 @@ static void test_a_file_that_cannot_be_read_is_named(void **state) {
         assert_int_equal(rmdir(directory), 0);
 }
 
+static void test_an_interrupted_read_goes_on(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX";
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        read_errors[0] = EINTR;
+        read_errors[1] = EIO;
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), -EIO);
+        assert_non_null(strstr(status.message, "/a.json: cannot read it: "));
+        read_errors[0] = EINTR;
+        assert_int_equal(hf__manifest_read_directory(&steps, &kinds, directory, &status), 0);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        remove_all(directory, one, 1);
+}
+
+/* The path is not cut: it could then name another file. */
+static void test_a_path_that_is_too_long_is_refused(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX", path[PATH_MAX];
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+        struct hf_status status = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        for (size_t n_too_long = 0; n_too_long < 2; n_too_long++) {
+                size_t n = PATH_MAX - 1 - strlen("/a.json") + n_too_long;
+                (void)strcpy(path, directory);
+                memset(path + strlen(directory), '/', n - strlen(directory));
+                path[n] = '\0';
+                assert_int_equal(hf__manifest_read_directory(&steps, &kinds, path, &status),
+                                 n_too_long ? -ENAMETOOLONG : 0);
+                assert_int_equal(steps.n, n_too_long ? 0 : 1);
+                hf__steps_done(&steps);
+        }
+        assert_non_null(strstr(status.message, "the path is too long"));
+        remove_all(directory, one, 1);
+}
+
+/* Without a standard input, the file gets descriptor 0. */
+static void test_any_descriptor_is_read_and_closed(void **state) {
+        char directory[] = "/tmp/holdfast-manifests-XXXXXX";
+        const char *one[] = {"a.json"};
+        struct hf__steps steps = {0};
+
+        assert_non_null(mkdtemp(directory));
+        put_file(directory, "a.json", NAMESPACE);
+        int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        assert_true(kept >= 0);
+        assert_int_equal(close(STDIN_FILENO), 0);
+        int r = hf__manifest_read_directory(&steps, &kinds, directory, NULL);
+        bool is_closed = fcntl(STDIN_FILENO, F_GETFD) < 0;
+        assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+        assert_int_equal(close(kept), 0);
+        assert_int_equal(r, 0);
+        assert_true(is_closed);
+        assert_int_equal(steps.n, 1);
+        hf__steps_done(&steps);
+        remove_all(directory, one, 1);
+}
+
 /* A document that cannot be read is not left out. */
 static void test_without_memory_a_manifest_is_refused(void **state) {
         static const char *const texts[] =
@@ -392,6 +505,9 @@ static void test_without_memory_a_manifest_is_refused(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_file_that_cannot_be_read_is_named),
+                cmocka_unit_test(test_an_interrupted_read_goes_on),
+                cmocka_unit_test(test_a_path_that_is_too_long_is_refused),
+                cmocka_unit_test(test_any_descriptor_is_read_and_closed),
                 cmocka_unit_test(test_files_and_directories_have_limits),
                 cmocka_unit_test(test_a_name_must_be_readable_in_urls_and_messages),
                 cmocka_unit_test(test_without_memory_a_manifest_is_refused),
@@ -400,6 +516,7 @@ int main(void) {
                 cmocka_unit_test(test_a_long_file_name_keeps_document_and_line),
                 cmocka_unit_test(test_a_duplicate_step_is_refused),
                 cmocka_unit_test(test_the_number_of_steps_is_limited),
+                cmocka_unit_test(test_nothing_is_read_after_the_text),
                 cmocka_unit_test(test_files_are_read_by_name),
         };
         return cmocka_run_group_tests(tests, setup, teardown);

@@ -126,6 +126,7 @@ static void ledger_life(int n) {
         const char *const phases[] = {"zero"};
         struct hf__ledger_entry a = entry_of("a"), b = entry_of("b");
         struct hf__ledger ledger = {0}, back = {0};
+        struct hf_status status = {0};
         struct hf__strbuf text = {0};
         struct hf__json *json = NULL;
 
@@ -135,8 +136,9 @@ static void ledger_life(int n) {
         r = r != 0 ? r : hf__ledger_complete(&ledger, "zero", "1", "now");
         r = r != 0 ? r : hf__ledger_write(&ledger, NULL, "n", "l", &text);
         r = r != 0 ? r : hf__json_parse(text.data, text.n, &json, NULL);
-        r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, NULL);
+        r = r != 0 ? r : hf__ledger_read(json, phases, 1, &back, &status);
         assert_honest(r);
+        assert_true(!json || (r == 0) == (status.message[0] == '\0'));
         assert_true(r != 0 || (back.n_entries == 2 && back.n_completed == 1));
         hf__json_free(json);
         hf__strbuf_done(&text);

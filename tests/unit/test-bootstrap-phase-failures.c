@@ -3,6 +3,7 @@
  * Failures in a phase: when the phase tries again, what it reports, and when it releases the Lease
  * for another instance. The clock jumps, so the pauses are exact.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 
 #include <holdfast/bootstrap.h>
 
+#include "bootstrap/phase_run.h"
 #include "phase_fixture.h"
 #include "text_asserts.h"
 
@@ -81,6 +83,36 @@ static void test_a_failure_names_the_manifest_the_step_and_the_reason(void **sta
         assert_int_equal(info.n_failures, 0);
         assert_string_equal(info.step, "");
         assert_string_equal(info.message, "");
+        phase_fixture_free(f);
+}
+
+/* A message names the object first. If it is long, only what follows the name fits. */
+static void test_a_long_message_begins_after_the_name_of_the_object(void **state) {
+        static const char place[] = "dir/a.json: document 1, line 1 (ConfigMap/default/a): ",
+                          what[] = "is invalid: data: Too long";
+        char message[400], name[400], expected[600];
+
+        memset(name, 'n', sizeof name);
+        for (int n_name = 1; n_name < 300; n_name += 149) {
+                struct phase_fixture *f = phase_fixture_new();
+                int n = snprintf(message, sizeof message, "ConfigMap \"%.*s\" %s", n_name, name,
+                                 what);
+                f->message = message;
+                phase_fixture_fail(f, PHASE_REFUSED, HF_E_INVALID, 0, 1);
+                assert_int_equal(phase_fixture_lead(f), 0);
+                (void)snprintf(expected, sizeof expected, "%s%s\n", place,
+                               n > 180 ? what : message);
+                assert_in(f->log, expected);
+                phase_fixture_free(f);
+        }
+        /* Without such a name the end is left out. */
+        struct phase_fixture *f = phase_fixture_new();
+        name[300] = '\0';
+        f->message = name;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_INVALID, 0, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        (void)snprintf(expected, sizeof expected, "%s%.180s\n", place, name);
+        assert_in(f->log, expected);
         phase_fixture_free(f);
 }
 
@@ -166,6 +198,28 @@ static void test_an_event_counts_the_failures_that_are_logged(void **state) {
         phase_fixture_free(f);
 }
 
+int __real_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
+int __wrap_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value);
+
+static bool memory_is_short; /* for the count of an Event */
+
+int __wrap_hf__json_set_i64(struct hf__json *object, const char *path, int64_t value) {
+        return memory_is_short ? -ENOMEM : __real_hf__json_set_i64(object, path, value);
+}
+
+static void test_an_event_is_written_whole_or_not_at_all(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        memory_is_short = true;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        memory_is_short = false;
+        assert_in(f->requests, "GET events/");
+        assert_null(strstr(f->requests, "CREATE events/"));
+        assert_in(f->log, "zero fails, try 1: ");
+        phase_fixture_free(f);
+}
+
 static void test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds(void **state) {
         static const struct {
                 unsigned retry_after_s;
@@ -203,14 +257,43 @@ static void test_a_step_that_succeeds_ends_a_row_of_failures(void **state) {
         phase_fixture_free(f);
 }
 
+/* When step a is recorded, the object of step b exists: lets the record of b fail. */
+static void fail_second_record(void *ctx, enum hf_bootstrap_point point,
+                               const struct hf_bootstrap_info *info) {
+        struct phase_fixture *f = ctx;
+
+        phase_fixture_on_progress(ctx, point, info);
+        if (point == HF_BOOTSTRAP_RECORDED && info->n_settled == 1)
+                phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 1);
+}
+
+static void test_a_record_ends_a_row_of_failures(void **state) {
+        /* create a (fails twice), record a, create b, record b (fails) and again, complete */
+        static const hf_nsec times[] = {0, 100, 300, 300, 300, 300, 400, 400};
+        struct phase_fixture *f = phase_fixture_new();
+
+        f->bootstrap->on_progress = fail_second_record;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 2);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->n_fault, 0);
+        assert_writes_at(f, times, sizeof times / sizeof times[0]);
+        assert_in(f->log, "zero fails, try 2: ");
+        assert_in(f->log, "zero fails, try 1: dir/b.json: document 1, line 1 ");
+        phase_fixture_free(f);
+}
+
 /* Each object is created once and recorded once, whichever of the writes gets a bad reply. */
 static void test_any_write_may_be_lost_refused_or_garbled(void **state) {
         static const struct {
                 enum phase_fault fault;
                 int error;
-        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE}, {PHASE_LOST, HF_E_TIMEOUT},
-                     {PHASE_LOST, HF_E_UNAVAILABLE},    {PHASE_GARBLED, 0},
-                     {PHASE_REFUSED, HF_E_CONFLICT},    {PHASE_REFUSED, HF_E_NOT_FOUND}};
+        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE},
+                     {PHASE_LOST, HF_E_TIMEOUT},
+                     {PHASE_LOST, HF_E_UNAVAILABLE},
+                     {PHASE_GARBLED, 0},
+                     {PHASE_REFUSED, HF_E_CONFLICT},
+                     {PHASE_REFUSED, HF_E_NOT_FOUND},
+                     {PHASE_UNSENT, -ENOMEM}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (unsigned n = 0; n < 5; n++) {
@@ -240,7 +323,8 @@ static void test_any_write_of_an_upgrade_may_be_lost_refused_or_garbled(void **s
                      {PHASE_LOST, HF_E_TIMEOUT},
                      {PHASE_GARBLED, 0},
                      {PHASE_REFUSED, HF_E_CONFLICT},
-                     {PHASE_REFUSED, HF_E_NOT_FOUND}};
+                     {PHASE_REFUSED, HF_E_NOT_FOUND},
+                     {PHASE_UNSENT, -ENOMEM}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (unsigned n = 0; n < 5; n++) {
@@ -355,12 +439,15 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_the_pause_after_a_failure_doubles_up_to_ten_seconds),
                 cmocka_unit_test(test_a_failure_names_the_manifest_the_step_and_the_reason),
+                cmocka_unit_test(test_a_long_message_begins_after_the_name_of_the_object),
                 cmocka_unit_test(test_a_failure_of_the_ledger_names_it),
                 cmocka_unit_test(test_a_failure_of_the_ledger_after_one_of_a_step_names_the_ledger),
                 cmocka_unit_test(test_any_read_may_be_refused_or_garbled),
                 cmocka_unit_test(test_an_event_counts_the_failures_that_are_logged),
+                cmocka_unit_test(test_an_event_is_written_whole_or_not_at_all),
                 cmocka_unit_test(test_a_server_that_asks_for_patience_gets_it_up_to_ten_seconds),
                 cmocka_unit_test(test_a_step_that_succeeds_ends_a_row_of_failures),
+                cmocka_unit_test(test_a_record_ends_a_row_of_failures),
                 cmocka_unit_test(test_any_write_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(test_any_write_of_an_upgrade_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(test_others_start_although_an_upgrade_fails),

@@ -303,13 +303,13 @@ static void test_a_deleted_ledger_is_written_again(void **state) {
         phase_fixture_free(f);
 }
 
-/* Deletes the ledger once it is complete. */
+/* Deletes the ledger when it is complete for the first time. */
 static void delete_when_complete(void *ctx, enum hf_bootstrap_point point,
                                  const struct hf_bootstrap_info *info) {
         struct phase_fixture *f = ctx;
 
         phase_fixture_on_progress(ctx, point, info);
-        if (point == HF_BOOTSTRAP_COMPLETE && f->n_started == 0) {
+        if (point == HF_BOOTSTRAP_COMPLETE && f->n_checks == 0) {
                 (void)fake_store_delete(&f->store, PHASE_FIXTURE_LEDGER, NULL);
                 phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 20);
         }
@@ -328,6 +328,18 @@ static void test_a_ledger_is_written_again_however_often_that_fails(void **state
         assert_int_equal(f->n_started, 2);
         assert_in(f->progress, "begun ConfigMap/default/a 0/2 complete\n"
                                "failing ConfigMap/default/a 0/2 failing complete\n");
+        phase_fixture_free(f);
+}
+
+static void test_a_completion_ends_a_row_of_failures(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        f->drain_at_check = 2;
+        f->bootstrap->on_progress = delete_when_complete;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 4, 1); /* the first completion */
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_in(f->log, "zero fails, try 1: ledger ");
+        assert_in(f->log, "zero fails, try 1: dir/a.json");
         phase_fixture_free(f);
 }
 
@@ -429,6 +441,7 @@ int main(void) {
                 cmocka_unit_test(test_a_failure_while_draining_ends_the_phase),
                 cmocka_unit_test(test_a_deleted_ledger_is_written_again),
                 cmocka_unit_test(test_a_ledger_is_written_again_however_often_that_fails),
+                cmocka_unit_test(test_a_completion_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_new_row_of_work_is_reported_as_begun),
                 cmocka_unit_test(test_only_a_ledger_without_the_phase_counts_as_lost),
                 cmocka_unit_test(test_a_ledger_of_a_newer_format_is_left_alone),

@@ -249,6 +249,34 @@ static void test_each_step_is_applied_once_with_crashes_anywhere(void **state) {
 
 /* ---- changes by users ---- */
 
+/* Does one action, and returns which one. */
+static enum hf__plan_action do_next(struct fixture *f, const struct instance *instance,
+                                    struct hf__seen *seen) {
+        struct hf__plan plan;
+
+        hf__plan_next(&f->ledger, "p", &instance->list, instance->version, seen, &plan);
+        act(f, instance, &plan, seen);
+        return plan.action;
+}
+
+/* A user's object prevents the create, and the user deletes it before it is read. */
+static void test_an_object_that_is_gone_after_a_refused_create_is_created(void **state) {
+        struct hf__seen seen = {0};
+        struct fixture f = {0};
+        struct instance v1;
+
+        instance(&v1, "1.0.0", "a");
+        edit(&f, 0, 'u');
+        assert_int_equal(do_next(&f, &v1, &seen), HF__PLAN_CREATE);
+        delete (&f, 0);
+        assert_int_equal(do_next(&f, &v1, &seen), HF__PLAN_READ);
+        assert_int_equal(do_next(&f, &v1, &seen), HF__PLAN_CREATE);
+        assert_int_equal(do_next(&f, &v1, &seen), HF__PLAN_RECORD);
+        assert_present(&f, 0, 'a', true);
+        assert_int_equal(outcome(&f, 0), HF__OUTCOME_CREATED);
+        done(&f);
+}
+
 static void test_existing_objects_are_kept(void **state) {
         struct instance v1, v2;
         struct fixture f = {0};
@@ -635,6 +663,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_each_step_is_applied_once),
                 cmocka_unit_test(test_each_step_is_applied_once_with_crashes_anywhere),
+                cmocka_unit_test(test_an_object_that_is_gone_after_a_refused_create_is_created),
                 cmocka_unit_test(test_existing_objects_are_kept),
                 cmocka_unit_test(test_an_upgrade_applies_changes_to_objects_that_nobody_edited),
                 cmocka_unit_test(test_an_edit_before_the_write_is_recorded_is_detected),

@@ -3,6 +3,7 @@
  * A phase whose steps may be done in any order: which requests it sends, what it reports, and what
  * it does when one of them fails. test-bootstrap-plan.c has every crash.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,9 +79,13 @@ static void test_any_write_may_be_lost_refused_or_garbled(void **state) {
         static const struct {
                 enum phase_fault fault;
                 int error;
-        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE}, {PHASE_LOST, HF_E_TIMEOUT},
-                     {PHASE_LOST, HF_E_UNAVAILABLE},    {PHASE_GARBLED, 0},
-                     {PHASE_REFUSED, HF_E_CONFLICT},    {PHASE_REFUSED, HF_E_NOT_FOUND}};
+        } cases[] = {{PHASE_REFUSED, HF_E_UNAVAILABLE},
+                     {PHASE_LOST, HF_E_TIMEOUT},
+                     {PHASE_LOST, HF_E_UNAVAILABLE},
+                     {PHASE_GARBLED, 0},
+                     {PHASE_REFUSED, HF_E_CONFLICT},
+                     {PHASE_REFUSED, HF_E_NOT_FOUND},
+                     {PHASE_UNSENT, -ENOMEM}};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
                 for (unsigned n = 0; n < 3; n++)
@@ -121,6 +126,47 @@ static void test_a_step_that_fails_does_not_keep_the_others_from_being_recorded(
                   "zero fails, try 1: dir/a.json: document 1, line 1 (ConfigMap/default/a): "
                   "the test says: forbidden\n");
         assert_int_equal(f->n_writes, 5);
+        phase_fixture_free(f);
+}
+
+static void test_a_step_that_cannot_be_sent_is_named(void **state) {
+        struct phase_fixture *f = fixture();
+
+        phase_fixture_fail(f, PHASE_UNSENT, -ENOMEM, 1, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_in(f->log, "zero fails, try 1: dir/b.json: document 1, line 1 "
+                          "(ConfigMap/default/b): the request could not be started: "
+                          "Cannot allocate memory\n");
+        assert_in(f->progress, "applied ConfigMap/default/a 0/2\n"
+                               "recorded ConfigMap/default/a 1/2\n"
+                               "failing ConfigMap/default/b 1/2 failing\n");
+        phase_fixture_free(f);
+}
+
+/* The objects exist, and only their records cannot be written. */
+static void test_a_record_that_fails_names_the_ledger(void **state) {
+        struct phase_fixture *f = fixture();
+
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 2, 1);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_in(f->log, "zero fails, try 1: ledger kube-system/holdfast-bootstrap: the test "
+                          "says: forbidden\n");
+        assert_in(f->progress, "failing - 0/2 failing\n");
+        phase_fixture_free(f);
+}
+
+/* The failures after a record are a row of their own, with the shortest pause. */
+static void test_a_record_ends_a_row_of_failures(void **state) {
+        /* a and b fail; a fails, b, its record; a, its record, which completes the phase */
+        static const hf_nsec times[] = {0, 0, 100, 100, 100, 200, 200};
+        struct phase_fixture *f = fixture();
+
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 3);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->n_writes, sizeof times / sizeof times[0]);
+        for (size_t i = 0; i < f->n_writes; i++)
+                assert_int_equal((f->write_times[i] - f->write_times[0]) / MSEC, times[i]);
+        assert_null(strstr(f->log, "try 2"));
         phase_fixture_free(f);
 }
 
@@ -220,6 +266,9 @@ int main(void) {
                 cmocka_unit_test(test_any_write_may_be_lost_refused_or_garbled),
                 cmocka_unit_test(
                         test_a_step_that_fails_does_not_keep_the_others_from_being_recorded),
+                cmocka_unit_test(test_a_step_that_cannot_be_sent_is_named),
+                cmocka_unit_test(test_a_record_that_fails_names_the_ledger),
+                cmocka_unit_test(test_a_record_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_phase_whose_step_keeps_failing_gives_way),
                 cmocka_unit_test(test_an_object_of_a_user_is_found_and_the_other_step_done),
                 cmocka_unit_test(test_the_next_leader_recognizes_what_was_not_recorded),

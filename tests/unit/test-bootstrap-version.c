@@ -47,13 +47,31 @@ static void test_invalid_versions_are_refused(void **state) {
 
 /* semver 11: each is less than the next one. */
 static void test_versions_are_ordered(void **state) {
-        static const char *const rising[] =
-                {"0.1",         "0.2.0-1",     "0.2.0-1.1",     "0.2.0-2",
-                 "0.2.0-11",    "0.2.0-alpha", "0.2.0-alpha.1", "0.2.0-alpha.beta",
-                 "0.2.0-beta",  "0.2.0-rc",    "0.2.0-rc.2",    "0.2.0-rc.2.x",
-                 "0.2.0-rc.11", "0.2.0-rc0",   "0.2.0-rc00",    "0.2.0-rc1",
-                 "0.2",         "0.2.1",       "0.10.0",        "1",
-                 "1.0.1",       "2.0.0",       "10.0.0",        "123456789012345678901.0"};
+        static const char *const rising[] = {"0.1",
+                                             "0.2.0-1",
+                                             "0.2.0-1.1",
+                                             "0.2.0-2",
+                                             "0.2.0-11",
+                                             "0.2.0-a",
+                                             "0.2.0-alpha",
+                                             "0.2.0-alpha.1",
+                                             "0.2.0-alpha.beta",
+                                             "0.2.0-beta",
+                                             "0.2.0-rc",
+                                             "0.2.0-rc.2",
+                                             "0.2.0-rc.2.x",
+                                             "0.2.0-rc.11",
+                                             "0.2.0-rc0",
+                                             "0.2.0-rc00",
+                                             "0.2.0-rc1",
+                                             "0.2",
+                                             "0.2.1",
+                                             "0.10.0",
+                                             "1",
+                                             "1.0.1",
+                                             "2.0.0",
+                                             "10.0.0",
+                                             "123456789012345678901.0"};
         const size_t n = sizeof rising / sizeof *rising;
 
         for (size_t i = 0; i < n; i++)
@@ -61,6 +79,12 @@ static void test_versions_are_ordered(void **state) {
                         int order = hf__version_compare(rising[i], rising[k]);
                         assert_int_equal(order < 0 ? -1 : order > 0, i < k ? -1 : i > k);
                 }
+}
+
+/* Also where more text follows, which does not belong to the pre-release. */
+static void test_a_pre_release_with_fewer_identifiers_is_older(void **state) {
+        assert_true(hf__version_compare("1.0.0-rc+2", "1.0.0-rc.1") < 0);
+        assert_true(hf__version_compare("1.0.0-rc.1", "1.0.0-rc+2") > 0);
 }
 
 static void test_equal_versions_compare_as_equal(void **state) {
@@ -79,6 +103,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_invalid_versions_are_refused),
                 cmocka_unit_test(test_versions_are_ordered),
+                cmocka_unit_test(test_a_pre_release_with_fewer_identifiers_is_older),
                 cmocka_unit_test(test_equal_versions_compare_as_equal),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

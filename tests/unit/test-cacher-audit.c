@@ -266,6 +266,24 @@ static void test_a_replacement_of_the_store_ends_it_without_a_result(void **stat
         assert_int_equal(scripted_cacher_n_logged("differs"), 0);
 }
 
+static void test_the_cache_of_a_new_history_is_compared_too(void **state) {
+        struct page page = equal;
+
+        page.kvs[1].mod_revision = 8;
+        scripted_cacher_fill();
+        hfd_store_identity_replaced(scripted.cacher, "a test");
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        scripted_cacher_await_watch(2);
+        struct scripted_request request = begin();
+        reply(&request, &page);
+        assert_int_equal(scripted_cacher_n_logged("(/registry/configmaps/ns/b is stored at "
+                                                  "revision 8)"),
+                         1);
+        assert_false(scripted_store_is_watched(&scripted.store));
+}
+
 /* A cache without a watch is known to be late. */
 static void test_nothing_is_compared_without_a_watch(void **state) {
         assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
@@ -302,6 +320,7 @@ int main(void) {
                 SCRIPTED_TEST(test_a_page_that_fails_shows_nothing),
                 SCRIPTED_TEST(test_one_comparison_runs_at_a_time),
                 SCRIPTED_TEST(test_a_replacement_of_the_store_ends_it_without_a_result),
+                SCRIPTED_TEST(test_the_cache_of_a_new_history_is_compared_too),
                 SCRIPTED_TEST(test_nothing_is_compared_without_a_watch),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,8 +243,27 @@ static void test_the_sink_is_told_what_waits(void **state) {
         assert_int_equal(one_watch_seen.n_waiting, 3);
 }
 
+/* A change keeps both versions of its object in use; those of this test have the same size. */
+static void test_what_waits_has_the_size_of_both_versions(void **state) {
+        const size_t change = sizeof(struct hfd_queued_change);
+
+        one_watch_seen.n_room = 0;
+        one_watch_queue("ns/a", "", NULL, 11);
+        assert_false(one_watch_run());
+        size_t object = one_watch_seen.told - change;
+        assert_true(object > strlen("{\"metadata\":{\"name\":\"a\"}}"));
+        one_watch_queue("ns/a", "", "", 12);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.told, 2 * change + 3 * object);
+        one_watch_queue_bookmarks(13, 1);
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.told, 3 * change + 3 * object);
+}
+
 static void test_the_sink_is_told_what_waits_for_the_start(void **state) {
         one_watch.started = false;
+        assert_false(one_watch_run());
+        assert_int_equal(one_watch_seen.n_waiting, 0); /* nothing waits */
         one_watch_queue("ns/a", "", "", 11);
         assert_false(one_watch_run());
         assert_int_equal(one_watch_seen.n_waiting, 1);
@@ -275,6 +294,7 @@ int main(void) {
                 TEST(test_initial_changes_may_exceed_the_limit),
                 TEST(test_a_change_without_memory_ends_the_watch),
                 TEST(test_the_sink_is_told_what_waits),
+                TEST(test_what_waits_has_the_size_of_both_versions),
                 TEST(test_the_sink_is_told_what_waits_for_the_start),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,9 @@
 /* The store would say that it has encrypted the value. */
 #define SEALED     "k8s:enc:aesgcm:v1:key1:x"
 #define SEALED_WHY "identity transformer tried to read encrypted data"
+#define WHY(path)                                                                                  \
+        "Internal error occurred: unable to transform key \"/registry/configmaps/" path            \
+        "\": " SEALED_WHY
 
 static const struct hfd_resource *configmaps(void) {
         return hfd_resource_find("", "v1", "configmaps");
@@ -111,30 +114,75 @@ static void test_a_call_with_several_revisions(void **state) {
         scripted_watch_done(&watch);
 }
 
-/* Several watches of a change share its object. */
+/* Several watches of a change share its object. All conditions of a watch hold at the same time. */
 static void test_each_watch_gets_what_it_selects(void **state) {
-        static const struct scripted_watch_spec specs[] = {
-                {.from_now = true},
-                {.ns = "ns", .from_now = true},
-                {.ns = "n", .from_now = true},
-                {.ns = "ns", .name = "c", .from_now = true},
-                {.labels = "k=v", .from_now = true},
-                {.plural = "secrets", .from_now = true},
+        static const struct {
+                struct scripted_watch_spec spec;
+                const char *expected;
+        } cases[] = {
+                {{0}, "+c@11 +d@12 +c@13 "},
+                {{.ns = "ns"}, "+c@11 +d@12 "},
+                {{.ns = "n"}, ""},
+                {{.ns = "ns", .name = "c"}, "+c@11 "},
+                {{.labels = "k=v"}, "+d@12 "},
+                {{.fields = "metadata.name=c"}, "+c@11 +c@13 "},
+                {{.fields = "metadata.namespace=m"}, "+c@13 "},
+                {{.fields = "metadata.name=c,metadata.namespace=m"}, "+c@13 "},
+                {{.ns = "ns", .fields = "metadata.name!=c"}, "+d@12 "},
+                {{.labels = "k=v", .fields = "metadata.name=c"}, ""},
+                {{.plural = "secrets"}, ""},
         };
-        static const char *const expected[] = {"+c@11 +d@12 ", "+c@11 +d@12 ", "",
-                                               "+c@11 ",       "+d@12 ",       ""};
-        struct scripted_watch watches[6];
+        enum { N = sizeof cases / sizeof cases[0] };
+        struct scripted_watch watches[N];
 
         scripted_cacher_fill();
-        for (size_t i = 0; i < 6; i++)
-                scripted_watch_begin(&watches[i], specs[i]);
+        for (size_t i = 0; i < N; i++) {
+                struct scripted_watch_spec spec = cases[i].spec;
+                spec.from_now = true;
+                scripted_watch_begin(&watches[i], spec);
+        }
         put("c", 11);
         scripted_store_event(&scripted.store, scripted_cacher_key("d"),
                              "{\"metadata\":{\"name\":\"d\",\"labels\":{\"k\":\"v\"}}}", 12);
-        for (size_t i = 0; i < 6; i++) {
-                scripted_watch_expect(&watches[i], expected[i]);
+        scripted_store_event(&scripted.store, "/registry/configmaps/m/c", SCRIPTED_OBJECT("c"), 13);
+        for (size_t i = 0; i < N; i++) {
+                scripted_watch_expect(&watches[i], cases[i].expected);
                 scripted_watch_done(&watches[i]);
         }
+}
+
+/* The history ends after 75 seconds, and nothing of it stays in memory (the tear-down looks). */
+static void test_an_old_change_is_forgotten(void **state) {
+        struct scripted_watch watch;
+
+        scripted_cacher_fill();
+        put("a", 11);
+        scripted_watch_begin(&watch, (struct scripted_watch_spec){.revision = 10});
+        scripted_watch_expect(&watch, "~a@11 ");
+        scripted_watch_done(&watch);
+        scripted_cacher_move(79 * SEC);
+        struct scripted_request probe = scripted_store_next(&scripted.store, SCRIPTED_REVISION);
+        scripted_reply_revision(&probe, 11);
+        scripted_cacher_move(SEC); /* nothing else is due now */
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_watch_expect_refused((struct scripted_watch_spec){.revision = 10}, 410,
+                                      "The resourceVersion for the provided watch is too old.");
+        assert_int_equal(scripted_cacher_seen("ns/a"), 11);
+}
+
+static void test_the_watches_of_an_event_send_the_same_bytes(void **state) {
+        struct scripted_watch watches[2];
+
+        scripted_cacher_fill();
+        for (size_t i = 0; i < 2; i++)
+                scripted_watch_begin(&watches[i],
+                                     (struct scripted_watch_spec){.from_now = true,
+                                                                  .keeps_frame = true});
+        put("c", 11);
+        assert_non_null(watches[0].frame);
+        assert_ptr_equal(watches[0].frame, watches[1].frame);
+        for (size_t i = 0; i < 2; i++)
+                scripted_watch_done(&watches[i]);
 }
 
 /* ---- observers ---- */
@@ -224,8 +272,7 @@ static bool is_known_at(uint64_t revision) {
 /* No client may believe that the object was deleted: watches end, and no list is served from a
  * state without it. */
 static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
-        static const char why[] = "Internal error occurred: unable to transform key "
-                                  "\"/registry/configmaps/ns/a\": " SEALED_WHY;
+        static const char why[] = WHY("ns/a");
         struct scripted_watch watch, secrets;
 
         begin(&watch);
@@ -256,6 +303,41 @@ static void test_a_value_that_cannot_be_decrypted_ends_watches(void **state) {
         scripted_watch_begin(&watch, (struct scripted_watch_spec){.from_now = true});
         scripted_watch_done(&watch);
         scripted_watch_done(&secrets);
+}
+
+/* Which value a watch cannot have, and that there is none in its range. */
+static void test_a_watch_is_refused_for_a_value_in_its_range(void **state) {
+        static const char a[] = WHY("ns/a"), c[] = WHY("ns/c"), last[] = WHY("z/sealed");
+        static const struct {
+                struct scripted_watch_spec spec;
+                const char *why; /* NULL = the watch begins */
+        } cases[] = {
+                {{.from_now = true}, a},
+                {{.ns = "ns", .name = "c"}, c},
+                {{.ns = "ns", .name = "b"}, NULL},
+                {{.ns = "ns", .fields = "metadata.name=c"}, c},
+                {{.ns = "other"}, NULL},
+                {{.ns = "ns", .fields = "metadata.name!=a"}, a}, /* it is not looked at */
+                {{.plural = "secrets"}, NULL},
+                {{.ns = "ns"}, a},
+                {{.ns = "z"}, last},
+        };
+
+        scripted_cacher_fill();
+        scripted_store_event(&scripted.store, scripted_cacher_key("a"), SEALED, 11);
+        scripted_store_event(&scripted.store, scripted_cacher_key("c"), SEALED, 12);
+        scripted_store_event(&scripted.store, "/registry/configmaps/z/invalid", "nonsense", 13);
+        scripted_store_event(&scripted.store, "/registry/configmaps/z/sealed", SEALED, 14);
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct scripted_watch watch;
+
+                if (cases[i].why) {
+                        scripted_watch_expect_refused(cases[i].spec, 500, cases[i].why);
+                        continue;
+                }
+                scripted_watch_begin(&watch, cases[i].spec);
+                scripted_watch_done(&watch);
+        }
 }
 
 static void test_ten_sealed_values_are_logged(void **state) {
@@ -311,11 +393,14 @@ int main(void) {
                 SCRIPTED_TEST(test_other_events_move_the_revision),
                 SCRIPTED_TEST(test_a_call_with_several_revisions),
                 SCRIPTED_TEST(test_each_watch_gets_what_it_selects),
+                SCRIPTED_TEST(test_an_old_change_is_forgotten),
+                SCRIPTED_TEST(test_the_watches_of_an_event_send_the_same_bytes),
                 SCRIPTED_TEST(test_observers_are_called_after_events_of_their_objects),
                 SCRIPTED_TEST(test_the_mark_of_a_copy_is_noticed),
                 SCRIPTED_TEST(test_a_new_holder_of_a_lease_is_a_bookmark),
                 SCRIPTED_TEST(test_an_invalid_value_hides_the_object),
                 SCRIPTED_TEST(test_a_value_that_cannot_be_decrypted_ends_watches),
+                SCRIPTED_TEST(test_a_watch_is_refused_for_a_value_in_its_range),
                 SCRIPTED_TEST(test_ten_sealed_values_are_logged),
                 SCRIPTED_TEST(test_an_event_without_its_value_needs_a_list),
         };

@@ -198,6 +198,28 @@ static void test_a_page_is_requested_nine_times(void **state) {
         scripted_reply_error(&page, HF_E_UNAVAILABLE);
 }
 
+/* Pages grow with what the store has already sent, up to 100,000 objects. */
+static void test_a_page_has_a_largest_size(void **state) {
+        enum { N = 25001 };
+        static char keys[N][32];
+        static struct hfd_kv kvs[N];
+
+        for (size_t i = 0; i < N; i++) { /* the keys of no kind, which cost little */
+                (void)snprintf(keys[i], sizeof keys[i], "/registry/others/%06zu", i);
+                kvs[i] = (struct hfd_kv){.key = keys[i], .mod_revision = 5};
+        }
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        scripted_cacher_reply_epoch(NULL, 10);
+        struct scripted_request page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
+        scripted_reply(&page, &(struct hfd_store_reply){.revision = 10,
+                                                        .kvs = kvs,
+                                                        .n_kvs = N,
+                                                        .more = true});
+        page = scripted_store_next(&scripted.store, SCRIPTED_LIST);
+        assert_int_equal(page.limit, 100000); /* and not four times as many as there are */
+        scripted_reply_error(&page, HF_E_UNAVAILABLE);
+}
+
 /* The revision is gone: the pages so far are useless. */
 static void test_a_listing_whose_revision_is_gone_begins_again(void **state) {
         const struct hfd_kv kv = {.key = "/registry/configmaps/ns/a", .mod_revision = 5};
@@ -424,6 +446,7 @@ int main(void) {
                 SCRIPTED_TEST(test_requests_that_are_refused_are_repeated),
                 SCRIPTED_TEST(test_a_list_that_finds_no_store_waits_for_the_next_attempt),
                 SCRIPTED_TEST(test_a_page_is_requested_nine_times),
+                SCRIPTED_TEST(test_a_page_has_a_largest_size),
                 SCRIPTED_TEST(test_a_listing_whose_revision_is_gone_begins_again),
                 SCRIPTED_TEST(test_a_listing_from_before_a_replacement_is_not_published),
                 SCRIPTED_TEST(test_a_watch_that_ended_goes_on_where_it_was),

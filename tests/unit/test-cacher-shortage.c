@@ -58,8 +58,8 @@ static void fill_again(uint64_t revision) {
         scripted_cacher_await_watch(n + 1);
 }
 
-/* Runs the step with each of its allocations failing. */
-static void try_all(void (*step)(int n)) {
+/* Runs the step with each of its allocations failing, of which there are at least so many. */
+static void try_all(void (*step)(int n), int at_least) {
         int n = 0;
 
         do {
@@ -67,7 +67,7 @@ static void try_all(void (*step)(int n)) {
                 (void)scripted_cacher_tear_down(NULL);
                 assert_int_equal(scripted_cacher_set_up(NULL), 0);
         } while (failing_memory_hit() && ++n < 1000);
-        assert_true(n > 2 && n < 1000);
+        assert_true(n >= at_least && n < 1000);
 }
 
 /* ---- the creation ---- */
@@ -136,7 +136,7 @@ static void fill_without(int n) {
                 hf__buf_unref(kvs[i].value);
 }
 
-static void test_a_filling_is_complete_or_repeated(void **state) { try_all(fill_without); }
+static void test_a_filling_is_complete_or_repeated(void **state) { try_all(fill_without, 3); }
 
 /* ---- events ---- */
 
@@ -189,7 +189,48 @@ static void change_without(int n) {
         hf__buf_unref(bad);
 }
 
-static void test_no_event_is_lost(void **state) { try_all(change_without); }
+static void test_no_event_is_lost(void **state) { try_all(change_without, 3); }
+
+/* ---- the beginning of a watch ---- */
+
+static bool ignore_events(void *ctx, struct hfd_watch_item *items, size_t n) { return true; }
+static void ignore_end(void *ctx, int error, const struct hfd_response *response) {}
+
+static void begin_without(int n) {
+        static const struct hfd_watch_sink sink = {.events = ignore_events, .end = ignore_end};
+        struct hfd_selector labels = {0}, fields = {0};
+        const struct hfd_watcher_spec spec = {.resource = configmaps(),
+                                              .ns = "ns",
+                                              .name = "",
+                                              .labels = &labels,
+                                              .fields = &fields};
+        struct hfd_response response = {0};
+        struct hfd_watcher *watcher = NULL;
+        char reason[320];
+
+        scripted_cacher_fill();
+        assert_int_equal(hfd_selector_parse("k=v", false, spec.resource, &labels, reason,
+                                            sizeof reason),
+                         0);
+        assert_int_equal(hfd_selector_parse("metadata.name!=b", true, spec.resource, &fields,
+                                            reason, sizeof reason),
+                         0);
+        failing_memory_arm(n);
+        bool begun = hfd_watcher_new(scripted.cacher, &spec, &sink, NULL, &response, &watcher);
+        failing_memory_disarm();
+        assert_int_equal(begun, !failing_memory_hit());
+        if (begun) {
+                hfd_watcher_cancel(watcher);
+                hfd_watcher_unref(watcher);
+        } else {
+                assert_int_equal(response.code, 500);
+        }
+        hfd_response_done(&response);
+        hfd_selector_done(&labels);
+        hfd_selector_done(&fields);
+}
+
+static void test_a_watch_without_memory_is_refused(void **state) { try_all(begin_without, 2); }
 
 /* ---- an audit, a read of the epoch, a write of the progress key ---- */
 
@@ -215,13 +256,14 @@ static void wait_without(int n) {
         assert_int_equal(scripted_cacher_n_logged("differs"), 0);
 }
 
-static void test_what_needs_no_answer_is_tried_again(void **state) { try_all(wait_without); }
+static void test_what_needs_no_answer_is_tried_again(void **state) { try_all(wait_without, 3); }
 
 int main(void) {
         const struct CMUnitTest tests[] = {
                 SCRIPTED_TEST(test_a_creation_is_complete_or_undone),
                 SCRIPTED_TEST(test_a_filling_is_complete_or_repeated),
                 SCRIPTED_TEST(test_no_event_is_lost),
+                SCRIPTED_TEST(test_a_watch_without_memory_is_refused),
                 SCRIPTED_TEST(test_what_needs_no_answer_is_tried_again),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

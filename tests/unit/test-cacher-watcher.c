@@ -160,6 +160,7 @@ static void test_the_owner_sends_the_snapshot(void **state) {
         hfd_watcher_open(seen.watcher);
         assert_true(hfd_watcher_take_snapshot(seen.watcher, &snapshot));
         assert_int_equal(hfd_object_tree_size(&snapshot.objects), 5);
+        assert_false(hfd_watcher_take_snapshot(seen.watcher, &snapshot)); /* it is taken */
         assert_int_equal(api_fixture_request(f, HF_VERB_CREATE, api_workspaces, NULL, NULL, NULL,
                                              "{\"metadata\":{\"name\":\"later\"}}"),
                          0);

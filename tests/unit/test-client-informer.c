@@ -17,6 +17,7 @@
 
 #include <holdfast/informer.h>
 
+#include "base/mailbox.h"
 #include "client/informer_handlers.h"
 #include "client/informer_private.h"
 #include "fake_api_client.h"
@@ -534,6 +535,48 @@ static void test_informers_that_name_a_thread_share_it(void **state) {
         assert_null(hf_informer_thread_free(shared));
 }
 
+static bool sleeps(struct hf_informer_thread *thread) {
+        pthread_mutex_lock(&thread->mu);
+        bool yes = thread->sleeps;
+        pthread_mutex_unlock(&thread->mu);
+        return yes;
+}
+
+static void *free_informer(void *ctx) { return hf_informer_free(ctx); }
+
+/* This thread owes the shared one a wake: for the end of an informer, and then for an informer that
+ * another thread has freed. */
+static void test_a_shared_thread_ends_although_a_wake_is_delayed(void **state) {
+        struct hf_informer_thread *shared;
+        struct hf_informer *informer, *first;
+        struct hf_informer_handler *handler;
+        pthread_t other;
+
+        setup(&f);
+        assert_int_equal(hf_informer_thread_new(&host, &shared), 0);
+        const struct hf_informer_config config = {.size = sizeof config,
+                                                  .client = &f.client->base,
+                                                  .resource = {"", "v1", "things"},
+                                                  .thread = shared};
+        assert_int_equal(hf_informer_new(&host, &config, &first), 0);
+        assert_int_equal(hf_informer_new(&host, &config, &informer), 0);
+        assert_int_equal(hf_informer_start(first), 0);
+        assert_int_equal(hf_informer_start(informer), 0);
+        assert_int_equal(hf_informer_wait(first, NULL, hf_cancel_never()), 0);
+        assert_int_equal(hf_informer_wait(informer, NULL, hf_cancel_never()), 0);
+        PATIENCE_AWAIT(sleeps(shared));
+        hf__mailbox_delay_wakes();
+        assert_null(hf_informer_free(first));
+        PATIENCE_AWAIT(sleeps(shared));
+        assert_int_equal(hf_informer_add_handler(informer, record_event, &f.recorded, &handler), 0);
+        assert_int_equal(shared->n_delaying, 1);
+        assert_int_equal(pthread_create(&other, NULL, free_informer, informer), 0);
+        assert_int_equal(pthread_join(other, NULL), 0);
+        assert_null(hf_informer_thread_free(shared));
+        hf__mailbox_wake_delayed();
+        teardown(&f);
+}
+
 static void test_the_thread_of_another_host_is_refused(void **state) {
         const struct hf_host other = {.size = sizeof other};
         struct hf_informer_thread *shared;
@@ -568,6 +611,7 @@ int main(void) {
                 cmocka_unit_test(test_removing_waits_for_a_running_handler),
                 cmocka_unit_test(test_it_stays_equal_to_the_server),
                 cmocka_unit_test(test_informers_that_name_a_thread_share_it),
+                cmocka_unit_test(test_a_shared_thread_ends_although_a_wake_is_delayed),
                 cmocka_unit_test(test_the_thread_of_another_host_is_refused),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,12 @@ static void test_bad_files_are_refused_by_name(void **state) {
                  HF_E_INVALID},
                 {HEAD CLUSTER "    certificate-authority-data: '%%%'\n",
                  "certificate-authority-data", HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority-data: 7\n",
+                 "certificate-authority-data must be a string", HF_E_INVALID},
+                {HEAD CLUSTER "    certificate-authority: 7\n",
+                 "certificate-authority must be a string", HF_E_INVALID},
+                {HEAD CLUSTER USER "    client-key-data: [a]\n", "client-key-data must be a string",
+                 HF_E_INVALID},
                 {HEAD CLUSTER "    certificate-authority: gone.pem\n", "/nonexistent/gone.pem",
                  -ENOENT},
                 {HEAD CLUSTER USER "    exec: {command: aws}\n", "exec is not supported",
@@ -164,19 +170,37 @@ static void test_bad_files_are_refused_by_name(void **state) {
 static void test_errors_are_one_line(void **state) {
         static const struct {
                 const char *text, *words;
+                int error;
         } cases[] = {
-                {"current-context: \"a\\nb\"\n", "no context named \"a\\x0ab\""},
+                {"current-context: \"a\\nb\"\n", "no context named \"a\\x0ab\"", HF_E_INVALID},
                 {HEAD CLUSTER "    certificate-authority: \"a\\n\\e[31mb.pem\"\n",
-                 "/nonexistent/a\\x0a\\x1b[31mb.pem"},
+                 "/nonexistent/a\\x0a\\x1b[31mb.pem", -ENOENT},
         };
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__kubeconfig config;
                 struct hf_status status;
-                assert_int_not_equal(parse(cases[i].text, &config, &status), 0);
+                assert_int_equal(parse(cases[i].text, &config, &status), cases[i].error);
+                assert_int_equal(status.error, cases[i].error);
+                assert_int_equal(hf__kubeconfig_parse(cases[i].text, strlen(cases[i].text),
+                                                      "/nonexistent", "file", &config, NULL),
+                                 cases[i].error);
                 if (!strstr(status.message, cases[i].words))
                         fail_msg("case %zu: \"%s\"", i, status.message);
         }
+        /* The message is cut, because each of these bytes needs four. */
+        struct hf__strbuf text = {0};
+        struct hf__kubeconfig config;
+        struct hf_status status;
+        hf__strbuf_puts(&text, HEAD CLUSTER "    certificate-authority: \"");
+        for (int i = 0; i < 600; i++)
+                hf__strbuf_puts(&text, "\\n");
+        hf__strbuf_puts(&text, "\"\n");
+        assert_int_not_equal(parse(text.data, &config, &status), 0);
+        assert_non_null(strstr(status.message, "\\x0a\\x0a"));
+        for (const char *c = status.message; *c; c++)
+                assert_true(*c >= ' ');
+        hf__strbuf_done(&text);
 }
 
 static void write_file(const char *dir, const char *name, const char *text) {

@@ -173,9 +173,6 @@ static void helpers_life(int n) {
                         fail_msg("%s", texts[i]);
                 free(texts[i]);
         }
-        for (size_t i = 0; i < api->store.n_commits;
-             i++) /* an Event has its name, or is not written */
-                assert_null(strstr(api->store.commits[i].text->data, "{\"name\":\"\""));
         if (r[7] == 0 && r[6] == 0)
                 assert_null(fake_api_get(api, "things/a/owned"));
         hf_recorder_free(recorder);
@@ -185,6 +182,49 @@ static void helpers_life(int n) {
 
 static void test_helpers_do_their_work_or_report_the_failure(void **state) {
         failing_memory_try_all(helpers_life, 14);
+}
+
+/* ---- Events ---- */
+
+static unsigned n_events;
+
+static int take_event(struct hf_client *self, const struct hf_request *request, hf_response_fn done,
+                      void *ctx, uint64_t *ret_id) {
+        static const char name[] = "\"metadata\":{\"name\":\"o.";
+
+        assert_non_null(memmem(request->body, request->n_body, name, strlen(name)));
+        assert_int_equal(((const char *)request->body)[request->n_body - 1], '}');
+        n_events++;
+        done(ctx, &(struct hf_response){.size = sizeof(struct hf_response)});
+        return 0;
+}
+
+static void event_life(int n) {
+        static const struct hf_client_ops ops = {.size = sizeof ops, .request = take_event};
+        static const struct hf_host host = {.size = sizeof host};
+        static const char object[] =
+                "{\"apiVersion\":\"v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":"
+                "\"o\",\"namespace\":\"a\",\"uid\":\"u\"}}";
+        struct hf_client client = {.ops = &ops, .host = &host};
+        const struct hf_recorder_config config = {.size = sizeof config,
+                                                  .client = &client,
+                                                  .component = "c",
+                                                  .instance = "i"};
+        struct hf_recorder *recorder = NULL;
+
+        n_events = 0;
+        failing_memory_arm(n);
+        int r = hf_recorder_new(&host, &config, &recorder);
+        if (r == 0)
+                hf_recorder_event(recorder, object, strlen(object), HF_RECORDER_NORMAL, "R", "m");
+        failing_memory_disarm();
+        assert_int_equal(r == 0, recorder != NULL);
+        assert_int_equal(n_events, failing_memory_hit() ? 0 : 1);
+        hf_recorder_free(recorder);
+}
+
+static void test_an_event_is_written_whole_or_not_at_all(void **state) {
+        failing_memory_try_all(event_life, 5);
 }
 
 /* ---- requests over HTTP ---- */
@@ -350,6 +390,7 @@ int main(void) {
                 cmocka_unit_test(test_a_queue_keeps_the_keys_it_accepted),
                 cmocka_unit_test(test_a_retry_needs_no_memory),
                 cmocka_unit_test(test_helpers_do_their_work_or_report_the_failure),
+                cmocka_unit_test(test_an_event_is_written_whole_or_not_at_all),
                 cmocka_unit_test(test_every_accepted_request_gets_a_reply),
                 cmocka_unit_test(test_a_client_in_a_cluster_is_made_or_the_failure_is_reported),
                 cmocka_unit_test(test_an_informer_syncs_or_reports_the_failure),

@@ -23,7 +23,10 @@
 #include <holdfast/workqueue.h>
 
 #include "client/key_index.h"
+#include "client/kubeconfig.h"
 #include "client/yaml.h"
+#include "client/yaml_body.h"
+#include "client/yaml_duplicates.h"
 #include "failing_memory.h"
 #include "fake_api_client.h"
 
@@ -298,6 +301,99 @@ static void test_a_request_that_never_begins_leaves_nothing(void **state) {
         assert_int_equal(failing_memory_n_live(), before);
 }
 
+/* ---- files ---- */
+
+/* A name for each anchor is memory, too. */
+#define YAML "a: &x [1, {b: '2'}]\nc: *x\nd: 3\nd: 4\n"
+
+static void yaml_life(int n) {
+        struct hf__strbuf out = {0};
+        struct hf_status status = {0};
+
+        failing_memory_arm(n);
+        int r = hf__yaml_body_to_json(YAML, strlen(YAML), &out, &status);
+        assert_honest(r);
+        assert_int_equal(status.error, r);
+        if (r == 0)
+                assert_string_equal(out.data,
+                                    "{\"a\":[1,{\"b\":\"2\"}],\"c\":[1,{\"b\":\"2\"}],\"d\":3,"
+                                    "\"d\":4}");
+        hf__strbuf_done(&out);
+}
+
+static void duplicates_life(int n) {
+        struct hf__strbuf out = {0};
+
+        failing_memory_arm(n);
+        int r = hf__yaml_duplicates(YAML, strlen(YAML), 3, &out);
+        assert_honest(r != 0 ? r : out.error);
+        if (r == 0 && out.error == 0)
+                assert_string_equal(out.data, "yaml: unmarshal errors:"
+                                              "\n  line 4: key \"d\" already set in map");
+        hf__strbuf_done(&out);
+}
+
+static void test_a_text_is_converted_whole_or_not_at_all(void **state) {
+        failing_memory_try_all(yaml_life, 3);
+        failing_memory_try_all(duplicates_life, 3);
+}
+
+/* Every file of a kubeconfig, and every text in it, is there or the kubeconfig is refused. */
+static void kubeconfig_of_files_life(int n) {
+        static const char format[] =
+                "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                "clusters: [{name: k, cluster: {server: 'https://h:1', tls-server-name: s,\n"
+                "  certificate-authority: %s}}]\n"
+                "users: [{name: u, user: {tokenFile: t, client-certificate-data: Yw==,\n"
+                "  client-key-data: aw==}}]\n";
+        char path[] = "/tmp/holdfast-nomem-XXXXXX", text[512];
+        struct hf__kubeconfig config = {0};
+        struct hf_status status = {0};
+        int fd = mkstemp(path);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "CA", 2), 2);
+        (void)close(fd);
+        (void)snprintf(text, sizeof text, format, strrchr(path, '/') + 1);
+        failing_memory_arm(n);
+        int r = hf__kubeconfig_parse(text, strlen(text), "/tmp", "file", &config, &status);
+        assert_honest(r);
+        assert_int_equal(status.error, r);
+        if (r == 0) {
+                assert_string_equal(config.rest.server, "https://h:1");
+                assert_string_equal(config.rest.server_name, "s");
+                assert_string_equal(config.rest.ca_pem, "CA");
+                assert_string_equal(config.rest.token_file, "/tmp/t");
+                assert_string_equal(config.rest.cert_pem, "c");
+                assert_string_equal(config.rest.key_pem, "k");
+                hf__kubeconfig_done(&config);
+        }
+        assert_int_equal(unlink(path), 0);
+}
+
+static void token_file_life(int n) {
+        char path[] = "/tmp/holdfast-nomem-XXXXXX";
+        const struct hf_rest_config config = {.size = sizeof config,
+                                              .server = "http://127.0.0.1:1",
+                                              .token_file = path};
+        struct hf_client *client = NULL;
+        int fd = mkstemp(path);
+
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, "t", 1), 1);
+        (void)close(fd);
+        failing_memory_arm(n);
+        int r = hf_rest_client_new(&silent, &config, &client, NULL);
+        assert_honest(r);
+        assert_int_equal(r == 0, client != NULL);
+        hf_client_free(client);
+        assert_int_equal(unlink(path), 0);
+}
+
+static void test_a_client_without_its_token_is_not_made(void **state) {
+        failing_memory_try_all(token_file_life, 5);
+}
+
 static void kubeconfig_life(int n) {
         static const char text[] =
                 "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts:\n- name: c\n"
@@ -318,16 +414,15 @@ static void kubeconfig_life(int n) {
         (void)close(fd);
         failing_memory_arm(n);
         int r = hf_rest_client_from_kubeconfig(&silent, path, &client, &status);
-        failing_memory_disarm();
         (void)unlink(path);
-        if (r != 0 && !is_shortage(r))
-                fail_msg("allocation %d: %d: %s", n, r, status.message);
+        assert_honest(r);
         assert_true((r == 0) == (client != NULL));
         hf_client_free(client);
 }
 
 static void test_a_kubeconfig_is_read_whole_or_not_at_all(void **state) {
         failing_memory_try_all(kubeconfig_life, 10);
+        failing_memory_try_all(kubeconfig_of_files_life, 10);
 }
 
 int main(void) {
@@ -338,6 +433,8 @@ int main(void) {
                 cmocka_unit_test(test_a_wait_for_many_informers_reports_a_shortage),
                 cmocka_unit_test(test_a_request_that_waits_reports_a_shortage),
                 cmocka_unit_test(test_a_request_that_never_begins_leaves_nothing),
+                cmocka_unit_test(test_a_text_is_converted_whole_or_not_at_all),
+                cmocka_unit_test(test_a_client_without_its_token_is_not_made),
                 cmocka_unit_test(test_a_kubeconfig_is_read_whole_or_not_at_all),
         };
         fake_api_shield = (struct fake_api_shield){.enter = failing_memory_enter,

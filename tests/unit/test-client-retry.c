@@ -20,8 +20,21 @@
 
 #include <holdfast/client.h>
 
+#include "client/bearer.h"
 #include "patience.h"
 #include "scripted_server.h"
+
+/* How often the token is newer than the one that a server has just refused. */
+static atomic_int n_new_tokens;
+
+bool __real_hf__bearer_renew(struct hf__bearer *bearer, const struct hf__token *used);
+bool __wrap_hf__bearer_renew(struct hf__bearer *bearer, const struct hf__token *used);
+bool __wrap_hf__bearer_renew(struct hf__bearer *bearer, const struct hf__token *used) {
+        if (atomic_load(&n_new_tokens) == 0)
+                return __real_hf__bearer_renew(bearer, used);
+        atomic_fetch_sub(&n_new_tokens, 1);
+        return true;
+}
 
 static struct scripted_server server;
 
@@ -322,7 +335,7 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         assert_int_equal(run(&put, &status), 0);
         assert_int_equal(scripted_server_n_requests(&server), 2);
         assert_true(scripted_server_got(&server, "Bearer second\r\n"));
-        /* The same token is not tried again, and a request never uses a third token. */
+        /* The same token is not tried again. */
         push(2 * HF_NSEC_PER_SEC);
         scripted_server_set_response(&server, WHO, "", "{\"message\":\"who?\"}");
         assert_int_equal(run(&put, &status), HF_E_UNAUTHORIZED);
@@ -345,6 +358,23 @@ static void test_a_401_makes_the_client_read_the_token_again(void **state) {
         assert_int_equal(await(&o), 0);
         assert_int_equal(scripted_server_n_requests(&server), 2);
         assert_true(scripted_server_got(&server, "Bearer fourth\r\n"));
+}
+
+/* However often the token changes, a server that refuses all of them gets two requests. */
+static void test_a_third_token_is_not_tried(void **state) {
+        const struct hf_watch_spec spec = {.size = sizeof spec, .resource = leases, .ns = "a"};
+        struct hf_status status;
+        struct outcome o = OUTCOME;
+
+        scripted_server_set_response(&server, WHO, "", "{\"message\":\"who?\"}");
+        atomic_store(&n_new_tokens, 3);
+        assert_int_equal(run(&get, &status), HF_E_UNAUTHORIZED);
+        assert_int_equal(scripted_server_n_requests(&server), 2);
+        assert_int_equal(atomic_load(&n_new_tokens), 2);
+        assert_int_equal(hf_client_watch(client, &spec, on_event, on_end, &o, NULL), 0);
+        assert_int_equal(await(&o), HF_E_UNAUTHORIZED);
+        assert_int_equal(scripted_server_n_requests(&server), 4);
+        assert_int_equal(atomic_exchange(&n_new_tokens, 0), 1);
 }
 
 /*
@@ -419,6 +449,7 @@ int main(void) {
                 TEST(test_the_deadline_comes_before_the_next_try),
                 TEST(test_a_token_file_is_read_again_after_a_minute),
                 TEST(test_a_401_makes_the_client_read_the_token_again),
+                TEST(test_a_third_token_is_not_tried),
                 TEST(test_many_401_responses_at_once_are_retried),
                 TEST(test_a_token_file_must_be_there_at_first),
                 TEST(test_older_and_newer_configurations_work),

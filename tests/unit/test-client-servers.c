@@ -29,9 +29,11 @@
 /* The tries after the first. The engine's thread writes the last one; the test reads it when its
  * request has ended. */
 static struct {
-        bool refused; /* set it before the request */
+        bool refused;       /* set it before the request */
+        bool refuses_waits; /* likewise, for tries after a Retry-After */
         int n;
         hf_nsec deadline, not_before, connect_timeout;
+        char url[128];
 } again;
 
 int __real_hf__http_submit_again(struct hf__http_engine *engine,
@@ -44,7 +46,24 @@ int __wrap_hf__http_submit_again(struct hf__http_engine *engine,
         again.deadline = request->deadline;
         again.not_before = request->not_before;
         again.connect_timeout = request->connect_timeout;
-        return again.refused ? -ENOMEM : __real_hf__http_submit_again(engine, request, id);
+        (void)snprintf(again.url, sizeof again.url, "%s", request->url);
+        if (again.refused || (again.refuses_waits && request->not_before > 0))
+                return -ENOMEM;
+        return __real_hf__http_submit_again(engine, request, id);
+}
+
+/* The times of the last first try, likewise. */
+static hf_nsec first_connect_timeout, first_head_timeout;
+
+int __real_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id);
+int __wrap_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id);
+int __wrap_hf__http_submit(struct hf__http_engine *engine, const struct hf__http_request *request,
+                           uint64_t *ret_id) {
+        first_connect_timeout = request->connect_timeout;
+        first_head_timeout = request->head_timeout;
+        return __real_hf__http_submit(engine, request, ret_id);
 }
 
 static struct scripted_server a, b;
@@ -255,6 +274,23 @@ static void test_a_request_that_waits_keeps_time_for_the_next_server(void **stat
         client = hf_client_free(client);
 }
 
+/* What failed before the wait says nothing about the servers after it. */
+static void test_after_a_wait_every_server_may_be_tried_again(void **state) {
+        struct hf_client *client = client_of_both();
+        struct hf_request patient = get;
+
+        patient.deadline = hf_now(hf_clock_system()) + 100 * HF_NSEC_PER_SEC;
+        scripted_server_set_response(&a, "503 Service Unavailable", "", "");
+        scripted_server_set_response(&b, "429 Too Many Requests", "Retry-After: 60\r\n", "");
+        again.refuses_waits = true;
+        expect_error(client, &patient, HF_E_TOO_MANY);
+        assert_int_equal(again.n, 2);
+        assert_true(again.not_before > 0);
+        assert_non_null(strstr(again.url, url_of(a.base.port, "http", "127.0.0.1")));
+        assert_int_equal(again.connect_timeout, (again.deadline - again.not_before) / 2);
+        client = hf_client_free(client);
+}
+
 struct ended_watch {
         pthread_mutex_t mu;
         pthread_cond_t cond;
@@ -301,6 +337,8 @@ static void test_an_error_names_the_server_that_the_request_went_to(void **state
 
         client = client_of_both();
         watch_until_end(client, &watch);
+        assert_true(first_head_timeout > 0);
+        assert_int_equal(first_connect_timeout, first_head_timeout / 2); /* there are two servers */
         assert_int_equal(again.n, 2);
         assert_non_null(strstr(watch.status.message, url_of(a.base.port, "http", "127.0.0.1")));
         client = hf_client_free(client);
@@ -616,6 +654,8 @@ int main(void) {
                 cmocka_unit_test_setup(test_a_lease_does_not_wait_for_retry_after, reset_servers),
                 cmocka_unit_test_setup(test_other_errors_stay_with_their_server, reset_servers),
                 cmocka_unit_test_setup(test_a_request_that_waits_keeps_time_for_the_next_server,
+                                       reset_servers),
+                cmocka_unit_test_setup(test_after_a_wait_every_server_may_be_tried_again,
                                        reset_servers),
                 cmocka_unit_test_setup(test_an_error_names_the_server_that_the_request_went_to,
                                        reset_servers),

@@ -34,6 +34,19 @@
         "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"b\",\"resourceVersion\":"      \
         "\"8\"}}}"
 
+/* What the client's next random number is; NULL = a real one. */
+static const uint32_t *chosen;
+
+ssize_t __real_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags);
+ssize_t __wrap_getrandom(void *to, size_t n, unsigned flags) {
+        if (!chosen)
+                return __real_getrandom(to, n, flags);
+        assert_int_equal(n, sizeof *chosen);
+        memcpy(to, chosen, n);
+        return (ssize_t)n;
+}
+
 static struct scripted_server server;
 static struct hf_client *client;
 static char dir[] = "/tmp/hf-stream-XXXXXX", token_path[64];
@@ -199,22 +212,32 @@ static void test_a_watch_is_sent_again_once(void **state) {
         assert_int_equal(scripted_server_n_requests(&server), 1);
 }
 
+/* The time that a watch asks for, in seconds. */
+static int watch_and_get_timeout(void) {
+        stream(A "\n");
+        expect("+7 ", 0, "");
+        const char *at = strstr(server.request, "timeoutSeconds=");
+        assert_non_null(at);
+        return atoi(at + strlen("timeoutSeconds="));
+}
+
 /* If the times were equal, all watches that a fleet began together would end together. */
 static void test_the_times_of_watches_are_spread(void **state) {
         int first = -1;
         bool differ = false;
 
         for (int i = 0; i < 8; i++) {
-                stream(A "\n");
-                expect("+7 ", 0, "");
-                const char *at = strstr(server.request, "timeoutSeconds=");
-                assert_non_null(at);
-                int seconds = atoi(at + strlen("timeoutSeconds="));
+                int seconds = watch_and_get_timeout();
                 assert_in_range(seconds, 300, 600);
                 differ = differ || (first >= 0 && seconds != first);
                 first = seconds;
         }
         assert_true(differ);
+        for (uint32_t i = 0; i <= 301; i += i < 299 ? 299 : 1) {
+                chosen = &i;
+                assert_int_equal(watch_and_get_timeout(), i <= 300 ? 300 + i : 300);
+        }
+        chosen = NULL;
 }
 
 /* ---- sizes ---- */

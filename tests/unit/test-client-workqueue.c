@@ -70,6 +70,23 @@ static void test_keys_are_taken_once_and_in_order(void **state) {
         hf_workqueue_free(queue);
 }
 
+static void test_keys_may_have_any_length(void **state) {
+        enum { N = 256 };
+        struct hf_workqueue *queue = make(&fake_host);
+        char key[N + 1];
+
+        memset(key, 'k', N);
+        key[N] = '\0';
+        for (size_t n = 0; n <= N; n++)
+                assert_int_equal(hf_workqueue_add(queue, key + N - n), 0);
+        for (size_t n = 0; n <= N; n++) {
+                const char *taken = take(queue);
+                assert_string_equal(taken, key + N - n);
+                hf_workqueue_done(queue, taken);
+        }
+        hf_workqueue_free(queue);
+}
+
 static void test_a_key_added_while_worked_on_comes_back_after_done(void **state) {
         struct hf_workqueue *queue = make(&fake_host);
 
@@ -459,6 +476,7 @@ static void test_waiting_workers_return_at_once(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_keys_are_taken_once_and_in_order),
+                cmocka_unit_test(test_keys_may_have_any_length),
                 cmocka_unit_test(test_a_key_added_while_worked_on_comes_back_after_done),
                 cmocka_unit_test(test_delayed_keys_come_in_order_of_time),
                 cmocka_unit_test(test_retries_wait_ever_longer_until_forgotten),

@@ -107,6 +107,7 @@ static int make_recorder(void) {
         struct hf_recorder *recorder = NULL;
         int r = hf_recorder_new(&host, &config, &recorder);
 
+        assert_int_equal(r == 0, recorder != NULL);
         hf_recorder_free(recorder);
         return r;
 }

@@ -294,10 +294,6 @@ void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t
         memcpy(ret_old->of, histories->of, n * sizeof histories->of[0]);
         ret_old->n_slots = n;
         ret_old->n_bytes = histories->n_bytes;
-        ret_old->max_bytes = histories->max_bytes;
-        ret_old->window = histories->window;
-        ret_old->due = HF_NSEC_NEVER;
-        ret_old->floor = 0;
         memset(histories->of, 0, n * sizeof histories->of[0]);
         histories->n_bytes = 0;
         histories->due = HF_NSEC_NEVER;

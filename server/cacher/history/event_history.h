@@ -119,7 +119,7 @@ bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now
 void hfd_history_garbage_free(struct hfd_history_garbage *garbage);
 /*
  * Empties all histories, which then begin after revision `floor`. The old contents move to
- * ret_old, which the caller frees with hfd_event_histories_done.
+ * ret_old, which is good for nothing but hfd_event_histories_done.
  */
 void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t floor,
                                  struct hfd_event_histories *ret_old);
