@@ -17,8 +17,10 @@
 struct hf__strbuf;
 
 #define HF__LEASE_HISTORY_ANNOTATION "holdfast.dev/transitions"
-#define HF__LEASE_HISTORY_MAX        8
-#define HF__LEASE_HISTORY_MAX_BYTES  ((size_t)16 << 10) /* a longer text counts as malformed */
+/* Entries. When they are printed, so many must fit into the bytes below, with two identities each:
+ * the next reader drops a longer text. */
+#define HF__LEASE_HISTORY_MAX       8
+#define HF__LEASE_HISTORY_MAX_BYTES ((size_t)16 << 10) /* a longer text counts as malformed */
 
 /* One term. */
 struct hf__lease_history_entry {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct hfd_credential {
-        int64_t expires; /* seconds since 1970 */
+        int64_t expires; /* seconds since 1970; INT64_MAX = never, for a token of a Secret */
         const char *ns, *account, *account_uid;
         const char *secret, *secret_uid; /* NULL = not bound to a Secret */
         /* True: the Secret must contain the token itself, whose SHA-256 is digest, and its uid is
@@ -20,5 +20,6 @@ struct hfd_credential {
         char text[]; /* the texts that the pointers above refer to */
 };
 
-/* Copies from, whose `text` is not used, with its texts. NULL: out of memory. */
+/* A copy of *from, and of the texts that its pointers refer to; the member `text` of *from is not
+ * read. NULL: out of memory. */
 struct hfd_credential *hfd_credential_new(const struct hfd_credential *from);

@@ -30,6 +30,7 @@ static bool is_host_character(char c) {
                c == '.' || c == '-' || c == '_';
 }
 
+/* Of zones ("%2") only those pass whose names are hexadecimal digits. */
 static bool is_address_character(char c) {
         return strchr("0123456789abcdefABCDEF:.%", c) && c != '\0';
 }

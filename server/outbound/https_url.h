@@ -9,12 +9,15 @@
 struct hfd_https_url {
         char host[HFD_HTTPS_HOST_MAX]; /* without the brackets of an IPv6 address */
         char port[6];                  /* "443" if the URL has none */
-        const char *authority;         /* host and port as written; in the URL */
+        const char *authority;         /* host and port as written; points into the caller's url */
         size_t n_authority;
-        const char *rest; /* from the path on; in the URL; may be "" */
+        const char *rest; /* from the path on; points into it, too; may be "" */
 };
 
-/* False: not an https URL, without a host, with a user, or with a malformed port. */
+/* False: not an https URL, with a user, or the host or the port is malformed. A host has letters,
+ * digits, ".", "-" and "_", or is an address in brackets, and is shorter than HFD_HTTPS_HOST_MAX.
+ */
 bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url);
-/* Reads "host:port", "[v6]:port", "host" or "[v6]"; the port is "443" if there is none. */
+/* Reads "host:port", "[v6]:port", "host" or "[v6]"; the port is "443" if there is none. The
+ * n bytes are the beginning of a string that ends with a NUL. */
 bool hfd_host_port_parse(const char *text, size_t n, char host[HFD_HTTPS_HOST_MAX], char port[6]);

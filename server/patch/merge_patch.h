@@ -6,8 +6,8 @@
 struct hf__json;
 
 /*
- * Merges patch into *document. Both must be objects without duplicate keys at any depth. patch.h
- * lists the results; HF_E_INVALID is not among them.
+ * Merges patch into *document. Both must be objects without duplicate keys at any depth. Results:
+ * 0, HF_E_TOO_LARGE or -ENOMEM, as in patch.h.
  */
 int hfd_merge_patch_apply(struct hf__json **document, const struct hf__json *patch,
                           struct hfd_patch_outcome *outcome);

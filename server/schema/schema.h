@@ -52,8 +52,8 @@ enum {
         /* In protobuf the zero value of the field differs from an absent field, because the field
          * is a pointer in Kubernetes' Go. Lists, maps and BYTES do not need this flag. */
         HFD_FIELD_POINTER = 4,
-        /* With HFD_FIELD_MERGE: some members of an element exclude each other, so a patch names the
-         * members that stay ($retainKeys). */
+        /* Some members of the object, or of an element if the field has HFD_FIELD_MERGE, exclude
+         * each other, so a patch names the members that stay ($retainKeys). */
         HFD_FIELD_RETAIN_KEYS = 8,
         /* An empty list stays, although the field is not required: Go's type has no omitempty. */
         HFD_FIELD_KEEPS_EMPTY = 16,

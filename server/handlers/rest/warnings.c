@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Both as in kube-apiserver. A client or a proxy may refuse a response with a larger head. */
-#define TOTAL_MAX 4096 /* characters of all warnings before they are cut */
+#define TOTAL_MAX 4096 /* characters of all warnings; if there are more, each is cut */
 #define ITEM_MAX  256  /* characters of one that is cut */
 
 static bool begins_character(char c) { return ((unsigned char)c & 0xc0) != 0x80; }

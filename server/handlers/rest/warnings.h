@@ -6,10 +6,11 @@
 #include "base/strbuf.h"
 #include "server/http/http.h"
 
-#define HFD_REST_WARNINGS_MAX 32 /* headers */
+#define HFD_REST_WARNINGS_MAX 32 /* headers; of http.h's 64 the others need some */
 
 /*
- * Makes a header for each line of the two texts, which may be NULL. As in Kubernetes, if all lines
+ * Makes a header for each of the first HFD_REST_WARNINGS_MAX lines of the two texts, which may be
+ * NULL. As in Kubernetes, if all lines
  * together have more than 4096 characters, each is cut to 256 characters, and no warning is sent
  * after the first 4096 characters. The values are in *text, which is empty before and which the
  * caller frees after it has sent them. Returns the number of headers; if memory runs out, 0.

@@ -22,6 +22,9 @@ struct hfd_watch_guard {
 static void end_revoked(void *ctx) {
         struct hfd_watch_stream *stream = ctx;
 
+        /* The flag first, then the watcher. The thread that opens the stream stores the watcher
+         * first (rest_watch.c), so one of the two sees the other's store: both orders must stay
+         * seq_cst. */
         atomic_store(&stream->revoked, true);
         struct hfd_watcher *watcher = atomic_load(&stream->watcher);
         if (watcher) /* otherwise it is canceled as soon as there is one */

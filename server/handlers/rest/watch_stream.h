@@ -56,7 +56,7 @@ struct hfd_watch_stream {
         struct hfd_unsent_watch unsent;        /* the bytes that are charged for the watch */
         _Atomic(struct hfd_watcher *) watcher; /* a reference; set once */
         struct hfd_watch_initial *initial;     /* owned; NULL = all were sent, or there are none */
-        struct hfd_watch_guard *guard;         /* owned; NULL = its user cannot lose the right */
+        struct hfd_watch_guard *guard;         /* owned; NULL = nothing can revoke the watch */
 };
 
 /*

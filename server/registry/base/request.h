@@ -74,8 +74,8 @@ struct hfd_request {
         bool (*pass_reads)(struct hfd_consistent_read *reads);
         const void *thread;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
-        /* For writes. requester NULL = the server itself, which has all rights. Both are borrowed
-         * until done. */
+        /* For writes and watches. requester NULL = the server itself or an administrator: all
+         * rights. Both are borrowed until done. */
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
         bool in_process; /* it is from the loopback client */

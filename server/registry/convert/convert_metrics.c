@@ -12,8 +12,9 @@
 
 #include <holdfast/metrics.h>
 
-/* kube-apiserver's word for a failure; "" = the call succeeded. why: the message of the failure,
- * whose beginning tells the types apart (convert.c); responded: the webhook has sent a response. */
+/* kube-apiserver's word for a failure; "" = the call succeeded. why: the message of the failure.
+ * If the webhook has responded with success, conversion_review.c has written it, and its beginning
+ * tells the types apart. */
 static const char *failure_type(const char *why, bool responded) {
         if (!why)
                 return "";

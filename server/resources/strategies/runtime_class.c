@@ -21,7 +21,9 @@
 
 #define NODE "io.k8s.api.node.v1."
 
-#define FIELD_MAX 160 /* bytes of the path of a field, with the NUL */
+/* Bytes of the path of a field in a cause, with the NUL. A longer path, which the name of a
+ * resource may make, is cut. */
+#define FIELD_MAX 160
 
 static const struct hfd_schema_field overhead_fields[] = {
         {"podFixed", &hfd_schema_map_of_quantities,

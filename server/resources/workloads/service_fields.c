@@ -5,9 +5,10 @@
  * ports: it has no network.
  *
  * Invariants: a field is dropped only if the client has left it as it was (drop_same), because a
- * field that the client has set deliberately must be validated, not lost. A Service that has passed
- * once is not changed again, because otherwise an update that changes nothing would make a new
- * version.
+ * field that the client has set deliberately must be validated, not lost. The exception, as in
+ * kube-apiserver, is sessionAffinityConfig, which goes whenever the affinity is None. A Service
+ * that has passed once is not changed again, because otherwise an update that changes nothing would
+ * make a new version.
  */
 #include <errno.h>
 #include <string.h>
