@@ -177,6 +177,7 @@ size_t hf__json_number_too_long(const char *data, size_t n, size_t at) {
         struct scan scan = {.data = data, .n = n};
         size_t begin;
 
+        /* cJSON has refused the text at `at`, but up to there it has parsed it. */
         while (find_number(&scan, &begin) && begin < at)
                 if (scan.at >= at && scan.at - begin > NUMBER_MAX)
                         return begin;

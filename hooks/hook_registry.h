@@ -4,8 +4,9 @@
  * The registry of hooks, for the files of this module. The model is explained in hook_registry.c.
  *
  * Lock: hooks->mu guards the members marked below. It is released during every call of a hook
- * function, every firing of a token, and the joins of a stop. It is held while a thread is created,
- * and while a start thread that has stored its result is joined: both are short.
+ * function, every firing of a token, and the joins of a stop. It is held while a start thread or a
+ * spawned thread is created, and while a start thread that has stored its result is joined: both
+ * are short.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -37,7 +37,9 @@ static int merge_object(struct hf__arena *scratch, const struct hfd_schema *sche
                 } else if (e->item) {
                         r = merge_value(scratch, hfd_schema_of_member(schema, key), object, e->item,
                                         m, depth + 1);
-                        e->item = NULL; /* it may be replaced */
+                        /* merge_value may have freed the item. Only a configuration that names a
+                         * key twice comes here again, and decoding excludes that. */
+                        e->item = NULL;
                 }
         }
         hf__json_index_done(&index);
@@ -48,7 +50,8 @@ static int merge_object(struct hf__arena *scratch, const struct hfd_schema *sche
 
 #define NONE ((size_t)-1)
 
-/* A merge of two lists. `theirs` are the elements of the object, `ours` those of the config. */
+/* A merge of two lists. The step of an element (sets/step.h) is its identity in the list: its keys,
+ * or its value. `theirs` are the elements of the object, `ours` those of the config. */
 struct lists {
         struct hf__arena *scratch;
         const struct hfd_schema *schema;
@@ -58,8 +61,8 @@ struct lists {
         size_t *our_index;   /* for each of theirs: the position of ours with its step, or NONE */
         bool *placed;        /* for each of theirs: it is in the list again */
         bool *done;          /* for each of ours: it is in the list */
-        size_t *next_shared; /* for each of ours: the position of the first of ours from here on
-                                whose step theirs have too, or NONE */
+        size_t *next_shared; /* for each of ours: the first position from it on whose element of
+                                ours is among theirs, too, or NONE */
 };
 
 static int index_lists(struct lists *l) {
@@ -93,8 +96,8 @@ static int append_theirs(struct lists *l, size_t i) {
 
 /*
  * Appends one of ours, merged into the element of theirs with the same step. If several of theirs
- * have that step, or the elements are leaves, ours replaces theirs. Elements that were replaced are
- * freed at the end, because steps borrow texts from them.
+ * have that step, or the elements are leaves that differ, ours replaces theirs. Elements that were
+ * replaced are freed at the end, because steps borrow texts from them.
  */
 static int append_ours(struct lists *l, size_t i) {
         assert(i < l->ours.n);
@@ -174,7 +177,8 @@ static int merge_value(struct hf__arena *scratch, const struct hfd_schema *schem
         bool divided = true;
         int r = 0;
 
-        /* Equal leaves stay: the steps of elements borrow texts from their keys. */
+        /* An equal leaf is not replaced: it may be the key of a list's element, and the step of
+         * that element borrows its text. */
         if (shape == HFD_SHAPE_LEAF && hf__json_equal(value, config))
                 return 0;
         if (shape == HFD_SHAPE_LEAF || shape != hfd_shape_of(schema, value, depth))

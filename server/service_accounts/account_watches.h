@@ -34,17 +34,18 @@ void hfd_account_watches_changed(struct hfd_account_watches *watches);
 
 /* One watch. Part of the watch; zero = not tracked. */
 struct hfd_account_watch {
-        /* Set by the owner, and borrowed until untrack. */
+        /* Set by the owner. It lives as long as request, because the thread may still read it after
+         * untrack. */
         const struct hfd_credential *credential;
         /* Owns this struct. The thread has a reference while it asks the cacher, and while end
          * runs. */
         struct hfd_http_request *request;
         void (*end)(void *ctx); /* called without a lock, once at most; must not block */
         void *ctx;
-        /* Guarded by the lock. */
+        /* Guarded by the lock; the owner alone writes `watches`, and reads it without the lock. */
         struct hfd_account_watches *watches; /* NULL = not tracked */
         struct hfd_account_watch *older, *newer;
-        bool listed;      /* false: the thread is asking the cacher about it */
+        bool listed;      /* false: the thread is asking the cacher about it, or has ended it */
         uint64_t checked; /* the number of the last round of checks */
 };
 

@@ -2,10 +2,10 @@
 /*
  * Finds the prefixes of keys (key_prefixes.h).
  *
- * Invariant: every prefix is found, because every instance writes keys that begin with its prefix
- * and ".holdfast/". In the key of an object this text does not follow the prefix: a namespace has
- * no dot. Only a custom resource may have it there, if its group ends in ".holdfast"; then the
- * message names one wrong prefix, too.
+ * Invariant: every prefix below 64 bytes is found, because every instance writes keys that begin
+ * with its prefix and ".holdfast/". The key of an object contains this text only if it is a custom
+ * resource whose group ends in ".holdfast": namespaces and plurals have no dots. Then the message
+ * names one wrong prefix, too.
  */
 #include "server/storage/key_prefixes.h"
 

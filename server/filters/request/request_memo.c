@@ -7,7 +7,8 @@
  *   name. Such a path differs from the remembered one in the name only, because
  *   hfd_request_memo_keep leaves out paths whose last segment can be more than a name.
  * - the flow: in addition, the index is the current one, and user and groups are the same. A match
- *   does not depend on the name of the object (flow_rule.c).
+ *   does not depend on the name of the object (flow_rule.c), unless that is a Namespace, whose name
+ *   counts as the namespace: hfd_request_memo_keep leaves those out.
  *
  * Rights are not remembered: each request is authorized.
  *
@@ -107,8 +108,9 @@ void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
 static size_t prefix_of(const struct hfd_request_info *info, const char *path) {
         const char *slash = strrchr(path, '/');
 
-        /* Left out: paths whose last segment is not the name, and Namespaces, because what follows
-         * the name of one may be a resource or a subresource. */
+        /* Left out: paths whose last segment is not the name; and Namespaces, because rules of
+         * flows see the name of one as the namespace (hfd_request_attributes), so the match of
+         * one is not that of another. */
         if (!slash || !info->valid_path || !info->is_resource || !info->verb[0] ||
             info->subresource[0] || strcmp(info->resource, "namespaces") == 0 ||
             strcmp(slash + 1, info->name) != 0 || plain_name(info->name) == 0)

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Remembers what the previous request on a connection is likely to have in common with the next
- * one: a client often sends requests for one object of a collection after another. The memo
+ * one: a client often sends requests for the objects of a collection, one after another. The memo
  * remembers how the path of the collection was parsed, and which FlowSchema and priority level the
  * user's requests have.
  *
@@ -20,8 +20,8 @@ struct hfd_flow_control;
  * (request_context.h), and in *ret_name the object's name, borrowed from the request. 0: the memo
  * does not know the path. */
 size_t hfd_request_memo_find(struct hfd_http_request *request, const char **ret_name);
-/* Only for a path that the memo knows. Fills in text, which has the size that hfd_request_memo_find
- * returned, info, whose strings are then in text, and labels. */
+/* Only for a path that the memo knows. Fills in info, labels and text. The strings of info point
+ * into text, which has the size that hfd_request_memo_find returned. */
 void hfd_request_memo_recall(struct hfd_http_request *request, const char *name,
                              struct hfd_request_info *info, struct hfd_request_labels *labels,
                              char *text);

@@ -189,8 +189,8 @@ static int add_rule_for_all(struct hf__json *rules, const char *key) {
         return r;
 }
 
-/* Copies rules into the two lists of the status. A rule is for resources, for URLs or for both. 0
- * or -ENOMEM. */
+/* Copies rules into the two lists of the status. A valid rule is for resources or for URLs. 0 or
+ * -ENOMEM. */
 static int split_rules(const struct hf__json *rules, struct hf__json *resource_rules,
                        struct hf__json *url_rules) {
         int r = 0;

@@ -3,9 +3,9 @@
  * Writes the ConversionReviews that are sent to the webhook of a custom resource, and reads the
  * responses.
  *
- * Invariants: the size of a response is checked before it is parsed, because a few bytes can stand
- * for many values. A webhook can change neither the identity nor the metadata of an object, except
- * labels and annotations. The messages are those of kube-apiserver.
+ * Invariants: the values of a response are counted before it is parsed, because a parsed value
+ * takes a whole struct, however few bytes it had. A webhook can change neither the identity nor the
+ * metadata of an object, except labels and annotations. The messages are those of kube-apiserver.
  */
 #include "server/resources/forms/conversion_review.h"
 
@@ -40,11 +40,12 @@ struct pair {
         const struct hfd_resource *row;
         const struct hfd_object *source;
         size_t index;
-        struct hf__json *original, *converted; /* borrowed from the caller */
+        struct hf__json *original;  /* owned; parsed by read_object, which also frees it */
+        struct hf__json *converted; /* borrowed from the response, and changed in place */
 };
 
-/* The bytes of an object contain its resourceVersion, at splice_at. An object that is not stored
- * yet has none, so these bytes are left out. */
+/* The bytes of an object always contain a resourceVersion, at splice_at. It has no meaning before
+ * the object is stored (revision 0), so these bytes are left out then. */
 static void put_object(struct hf__strbuf *s, const struct hfd_object *object) {
         size_t end = object->splice_at;
 
@@ -92,7 +93,8 @@ static void put_type(struct hf__strbuf *why, const struct hf__json *json) {
                           text_of(json, "kind"));
 }
 
-/* The list of converted objects; NULL: why says what is wrong. */
+/* The list of converted objects, or another value, which the caller counts as an empty list. NULL:
+ * why says what is wrong. */
 static const struct hf__json *check_response(const struct hf__json *review, const char *uid,
                                              struct hf__strbuf *why) {
         const struct hf__json *response = hf__json_get(review, "response");
@@ -125,7 +127,7 @@ static const struct hf__json *check_response(const struct hf__json *review, cons
                 return NULL;
         }
         const struct hf__json *objects = hf__json_get(response, "convertedObjects");
-        return objects ? objects : response; /* an absent list counts as empty */
+        return objects ? objects : response; /* absent: a value that is no list */
 }
 
 /* ---- one object ---- */
@@ -172,7 +174,8 @@ static bool is_identical(const struct pair *pair, struct hf__strbuf *why) {
                !member_differs(pair, "metadata.uid", "UID", why);
 }
 
-/* The Go type of a value, as %T prints it. */
+/* The Go type of a value, as %T prints it; but int64 for every number, also for a fraction, which
+ * would be a float64. */
 static const char *type_name(const struct hf__json *json) {
         if (hf__json_is_null(json))
                 return "<nil>";
@@ -211,6 +214,7 @@ static bool check_map(const struct hf__json *map, const struct hf__json *old, co
         if (strcmp(name, "labels") == 0)
                 hfd_labels_validate(map, "metadata.labels", &causes);
         else
+                /* The path has no s in kube-apiserver either. */
                 hfd_annotations_validate(map, "metadata.annotation", &causes);
         if (causes.n == 0)
                 return true;

@@ -20,8 +20,9 @@ size_t hfd_conversion_review_max_response(struct hfd_object *const *objects, siz
  * Reads the response of n_response bytes. 0: converted[i] is a new reference, the object that the
  * webhook has made of objects[i], in the version of row. HF_E_INVALID: the response is not valid,
  * or it says that the conversion failed; `why` gets what follows "conversion webhook for ... ":
- * "failed: ...", "returned 1 objects, expected 2", cut to 4096 bytes. Or -ENOMEM. Takes time in
- * proportion to the response, and memory in proportion to the objects.
+ * "failed: ...", "returned 1 objects, expected 2", cut to 4096 bytes. Or -ENOMEM. The caller passes
+ * n NULLs in converted; after an error they are NULL again. Takes time in proportion to the
+ * response and the objects, and memory in proportion to the objects.
  */
 int hfd_conversion_review_read(const void *review, size_t n_response, const char *uid,
                                const struct hfd_resource *row, struct hfd_object *const *objects,

@@ -98,7 +98,8 @@ static const struct hf__json *overhead_of(const struct hf__json *class) {
         return hf__json_path(class, "overhead.podFixed");
 }
 
-/* Whether the pod has the overhead of its class. False: the response was sent. */
+/* Whether the pod has the overhead of its class; class NULL = it names none, so it must have no
+ * overhead. False: the response was sent. */
 static bool check_overhead(struct hfd_write *w, const struct hf__json *class) {
         const struct hf__json *of_pod = hf__json_path(w->object, "spec.overhead");
         const char *why = NULL;
