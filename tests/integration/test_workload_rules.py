@@ -311,6 +311,18 @@ def test_what_an_autoscaler_compares_and_does_is_checked(server, spec, field, wh
     server.made(AUTOSCALERS.format("v2"), scaleTargetRef=TARGET, maxReplicas=2, **good)
 
 
+def test_an_autoscaler_of_v1_is_checked_in_the_form_of_v2(server):
+    field = "spec.metrics[0].resource.target.averageUtilization"
+    made = server.make(AUTOSCALERS.format("v1"), scaleTargetRef=TARGET, maxReplicas=2, targetCPUUtilizationPercentage=0)
+    assert causes(made) == [(field, "Invalid value: 0: must be greater than 0")]
+    behavior = json.dumps({"ScaleUp": {"Policies": [{"Type": "Pods", "Value": 1, "PeriodSeconds": 9999}]}})
+    body = {"metadata": {"name": f"n{next(NUMBERS)}", "annotations": {"autoscaling.alpha.kubernetes.io/behavior": behavior}},
+            "spec": {"scaleTargetRef": TARGET, "maxReplicas": 2}}
+    assert causes(server.ask("POST", AUTOSCALERS.format("v1"), body)) == [
+        ("spec.behavior.scaleUp.policies[0].periodSeconds", "Invalid value: 9999: must be less than or equal to 1800")]
+    server.made(AUTOSCALERS.format("v1"), scaleTargetRef=TARGET, maxReplicas=2, targetCPUUtilizationPercentage=50)
+
+
 def test_a_selector_cannot_be_changed(server):
     path = "/apis/apps/v1/namespaces/default/deployments"
     template = {"metadata": {"labels": {"a": "b", "c": "d"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}

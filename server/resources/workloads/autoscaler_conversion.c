@@ -360,6 +360,21 @@ static int set_allowed(struct hf__json *object, const char *path, struct hf__jso
         return r == -ENOMEM ? r : 0;
 }
 
+/* Whether the parts of a metric have the types of Go's structs. Otherwise Kubernetes ignores the
+ * whole annotation. (The schema of v2 checks the other members, see set_allowed.) */
+static bool is_metric(const struct hf__json *metric) {
+        const struct hf__json *type = hf__json_get(metric, "type");
+        char name[32];
+
+        if (!hf__json_is_object(metric) || (type && !hf__json_is_string(type)))
+                return false;
+        if (!type || strlen(hf__json_text(type)) >= sizeof name)
+                return true;
+        name_source(hf__json_text(type), name);
+        const struct hf__json *source = hf__json_get(metric, name);
+        return !source || hf__json_is_object(source);
+}
+
 /* Sets the metrics at `path` from an annotation. 0 or -ENOMEM. */
 static int store_metrics(struct hf__json *object, const char *annotation, const char *path,
                          const struct member *members) {
@@ -368,6 +383,9 @@ static int store_metrics(struct hf__json *object, const char *annotation, const 
 
         if (r != 0 || !hf__json_is_array(metrics))
                 return r;
+        for (const struct hf__json *m = hf__json_first(metrics); m; m = hf__json_next(m))
+                if (!is_metric(m))
+                        return 0;
         out = hf__json_array();
         for (const struct hf__json *m = hf__json_first(metrics); m && r == 0; m = hf__json_next(m))
                 r = append_metric(out, m, members, true);

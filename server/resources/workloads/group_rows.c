@@ -218,7 +218,7 @@ static const struct hfd_resource rows[] = {
                                     {"Age", "string", "", "@age"}),
                 .schema = &hfd_autoscaler_v1_schema,
                 .prepare = hfd_autoscaler_v1_prepare,
-                .validate = hfd_autoscaler_validate,
+                .validate = hfd_autoscaler_v1_validate,
         },
         {
                 .group = "batch",

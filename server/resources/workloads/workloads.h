@@ -158,8 +158,8 @@ bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
 
-/* ---- claim_validation.c, ingress_validation.c, budget_validation.c in rules/; the contract of
- * each is that of hfd_resource.validate ---- */
+/* ---- claim_validation.c, ingress_validation.c, budget_validation.c, autoscaler_validation.c in
+ * rules/; the contract of each is that of hfd_resource.validate ---- */
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes);
@@ -167,9 +167,10 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
                           struct hfd_causes *causes);
 void hfd_budget_validate(const struct hf__json *object, const struct hf__json *old,
                          struct hfd_causes *causes);
-/* Of both versions of HorizontalPodAutoscalers. */
 void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__json *old,
                              struct hfd_causes *causes);
+void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
 
 /* ---- apps_validation.c, workload_validation.c, network_policy_validation.c,
  * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c in rules/; the

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of HorizontalPodAutoscalers, in both versions: an object of v1 has no metrics and no
- * behavior in its spec, so their rules pass it. Holdfast does not scale anything itself. The
- * objects are checked for the controllers that do, which rely on what kube-apiserver refuses.
+ * The rules of HorizontalPodAutoscalers, in both versions. An object of v1 is brought into the form
+ * of v2 first, because its annotations and its CPU target become metrics and a behavior there.
+ * Holdfast does not scale anything itself. The objects are checked for the controllers that do,
+ * which rely on what kube-apiserver refuses.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/resource.h"
 #include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/resource_names.h"
@@ -335,4 +338,21 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
         validate_scaling_rules(hf__json_get(behavior, "scaleUp"), "spec.behavior.scaleUp", causes);
         validate_scaling_rules(hf__json_get(behavior, "scaleDown"), "spec.behavior.scaleDown",
                                causes);
+}
+
+/* ---- v1 ---- */
+
+void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        struct hf__json *now = hf__json_dup(object), *before = old ? hf__json_dup(old) : NULL;
+        int r = !now || (old && !before) ? -ENOMEM : 0;
+
+        if (r == 0)
+                r = hfd_autoscaler_v1_conversion.to_stored(now);
+        if (r == 0 && before)
+                r = hfd_autoscaler_v1_conversion.to_stored(before);
+        if (hfd_causes_check(causes, r))
+                hfd_autoscaler_validate(now, before, causes);
+        hf__json_free(now);
+        hf__json_free(before);
 }
