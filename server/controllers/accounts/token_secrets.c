@@ -166,8 +166,9 @@ static int reconcile_secret(void *ctx, struct hf_term *term, const char *key, hf
         int r = hf_key_split(key, ns, name);
         if (r == 0)
                 r = hfd_object_client_get_cached(context->token_secrets, ns, name, &secret);
+        /* -EINVAL: no request can name such an object, so nothing is to be done about it. */
         if (r != 0)
-                return r == HF_E_NOT_FOUND ? 0 : r;
+                return r == HF_E_NOT_FOUND || r == -EINVAL ? 0 : r;
         r = check_secret(context, term, ns, name, secret);
         hf__json_wipe_free(secret);
         *ret_again = RECHECK_DELAY;

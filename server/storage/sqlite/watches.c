@@ -278,9 +278,8 @@ static bool was_committed(struct hfd_sqlite *sqlite, int64_t *seen) {
 
 /* ---- the thread ---- */
 
-/* Sleeps until there may be something to do, at most until the deadline. True: a process has given
- * notice of a commit. */
-static bool sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
+/* Sleeps until there may be something to do, at most until the deadline. */
+static void sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadline) {
         /* poll ignores inotify_fd if it is -1. */
         struct pollfd fds[] = {{.fd = sqlite->wake_fd, .events = POLLIN},
                                {.fd = inotify_fd, .events = POLLIN}};
@@ -292,12 +291,11 @@ static bool sleep_until(struct hfd_sqlite *sqlite, int inotify_fd, hf_nsec deadl
         if (left < pause)
                 pause = left > 0 ? left + HF_NSEC_PER_MSEC - 1 : 0;
         if (poll(fds, 2, (int)(pause / HF_NSEC_PER_MSEC)) <= 0)
-                return false;
+                return;
         if (fds[0].revents)
                 (void)!read(sqlite->wake_fd, buffer, sizeof(uint64_t));
         if (fds[1].revents)
                 (void)!read(inotify_fd, buffer, sizeof buffer);
-        return fds[1].revents != 0;
 }
 
 /* Opens a descriptor for notices. -1: there are none, and the watcher looks more often. */
@@ -313,27 +311,21 @@ static int open_inotify(const char *path) {
 
 /* The watcher's state between two looks. Used by its thread only. */
 struct looks {
-        int64_t seen;  /* SQLite's number for the file (HFD_SQL_CHANGES), as last read */
-        hf_nsec due;   /* boot time of a look that was put off; HF_NSEC_NEVER = there is none */
-        bool has_news; /* a process has given notice of a commit, and no look followed yet */
+        int64_t seen; /* SQLite's number for the file (HFD_SQL_CHANGES) at the last look */
+        hf_nsec due;  /* boot time of a look that was put off; HF_NSEC_NEVER = none was */
 };
 
-/* Whether to read the file for the watches. served: this process has committed, and the watches
- * have got these commits from memory. Then the look is put off. After a notice SQLite need not be
- * asked whether there was a commit, which takes as long as reading a few rows. */
+/* Whether the file has commits that no look has seen. served: this process has committed, and the
+ * watches have got these commits from memory. Then the look is put off. */
 static bool has_new_commits(struct hfd_sqlite *sqlite, struct looks *looks, bool served) {
         hf_nsec now = hf_now(hf_host_clock(sqlite->store.host));
 
         if (served && looks->due == HF_NSEC_NEVER)
                 looks->due = now + LOOK_AFTER;
-        if (served && now < looks->due) {
-                looks->has_news = false;
+        if (served && now < looks->due)
                 return false;
-        }
-        bool has_news = looks->has_news;
         looks->due = HF_NSEC_NEVER;
-        looks->has_news = false;
-        return has_news || was_committed(sqlite, &looks->seen);
+        return was_committed(sqlite, &looks->seen);
 }
 
 /* One commit may concern many watches of clients: when a Lease has a new holder, for example, every
@@ -371,8 +363,7 @@ void *hfd_sqlite_watcher_main(void *ctx) {
                 if (sqlite->drained && !sqlite->watches)
                         break;
                 pthread_mutex_unlock(&sqlite->mu);
-                looks.has_news = sleep_until(sqlite, inotify_fd,
-                                             looks.due < deadline ? looks.due : deadline);
+                sleep_until(sqlite, inotify_fd, looks.due < deadline ? looks.due : deadline);
                 pthread_mutex_lock(&sqlite->mu);
         }
         pthread_mutex_unlock(&sqlite->mu);

@@ -72,8 +72,8 @@ static void add_restarts(struct restarts *restarts, const struct hf__json *statu
                 restarts->last_s = ended;
 }
 
-/* What the cells of a pod show, except for its gates. One walk over the containers gives all of
- * it, so the cells agree with each other. */
+/* What the cells of a pod show, except for its gates. Each cell makes the whole summary anew, so
+ * that cells agree with each other; a pod has few containers. */
 struct pod_summary {
         char status[160];
         size_t ready; /* containers */

@@ -5,8 +5,9 @@
  * rules of claims (claim_validation.c).
  *
  * Invariants: a refusal is about the newest version of the claim. A class that the cache does not
- * know may have been created on another instance a moment ago, so before a refusal the write waits
- * until the cache has all earlier writes. The messages are those of kube-apiserver.
+ * know, or that forbids it there, may have been created or changed on another instance a moment
+ * ago, so before a refusal the write waits until the cache has all earlier writes. The messages are
+ * those of kube-apiserver.
  */
 #include "server/registry/write/checks/claim_resize.h"
 
@@ -72,16 +73,20 @@ bool hfd_write_claim_may_grow(struct hfd_write *w) {
         if (!is_claim_update(w) || !grows(w->object, w->old))
                 return true;
         const char *class = class_of(w->object), *phase = hf__json_string(w->old, "status.phase");
+        bool asked = false;
         int r = HF_E_FORBIDDEN;
         if (!phase || strcmp(phase, "Bound") != 0)
                 why = "Only bound persistent volume claims can be expanded";
-        else if (*class && strlen(class) <= HF_NAME_MAX && strcmp(class, class_of(w->old)) == 0)
+        else
+                asked = *class && strlen(class) <= HF_NAME_MAX &&
+                        strcmp(class, class_of(w->old)) == 0;
+        if (asked)
                 r = ask_class(w, class);
         if (r == 0)
                 return true;
         if (!w->fresh)
                 hfd_write_refetch(w);
-        else if (r == HF_E_NOT_FOUND && !w->knows_classes)
+        else if (asked && (r == HF_E_NOT_FOUND || r == HF_E_FORBIDDEN) && !w->knows_classes)
                 hfd_write_await_classes(w, true);
         else if (r == HF_E_NOT_FOUND || r == HF_E_FORBIDDEN)
                 hfd_write_reply_forbidden(w, why);
