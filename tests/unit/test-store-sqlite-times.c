@@ -328,7 +328,8 @@ static void test_each_step_of_a_removal_may_fail(void **state) {
 
         open_store("retries.db");
         for (int i = 0; i < (int)(sizeof steps / sizeof steps[0]); i++) {
-                put_one_by_one(10);
+                put_one_by_one(
+                        5); /* 36 writes in all: after 64 the writer waits to free its pages */
                 hand_clock_move(SEC);
                 int n_done = atomic_load(&f.n_done);
                 int64_t n_versions = count_versions();
