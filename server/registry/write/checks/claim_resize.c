@@ -11,11 +11,9 @@
  */
 #include "server/registry/write/checks/claim_resize.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/cacher.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
 #include "server/resources/rows/resource_table.h"
@@ -52,17 +50,12 @@ static const char *class_of(const struct hf__json *claim) {
 static int ask_class(struct hfd_write *w, const char *name) {
         const struct hfd_resource *classes =
                 hfd_resource_find("storage.k8s.io", "v1", "storageclasses");
-        bool synced;
-        struct hfd_object *object = hfd_cacher_newest(w->registry->cacher, classes, name, &synced);
+        struct hf__json *class;
+        int r = hfd_write_find_class(w, classes, name, &class);
 
-        if (!object)
-                return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
-        struct hf__json *class = hfd_object_parse(object);
-        int r = class ? 0 : -ENOMEM;
         if (r == 0 && !hf__json_bool(class, "allowVolumeExpansion", false))
                 r = HF_E_FORBIDDEN;
         hf__json_free(class);
-        hfd_object_unref(object);
         return r;
 }
 

@@ -9,13 +9,11 @@
  */
 #include "server/registry/write/checks/pod_priority.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "server/cacher/cacher.h"
 #include "server/quota/usage.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
@@ -34,16 +32,11 @@ static const struct hfd_resource *classes_resource(void) {
 
 /* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
 static int find_class(struct hfd_write *w, const char *name, struct priority *priority) {
-        bool synced;
-        struct hfd_object *object =
-                hfd_cacher_newest(w->registry->cacher, classes_resource(), name, &synced);
+        struct hf__json *json;
+        int r = hfd_write_find_class(w, classes_resource(), name, &json);
 
-        if (!object)
-                return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
-        struct hf__json *json = hfd_object_parse(object);
-        hfd_object_unref(object);
-        if (!json)
-                return -ENOMEM;
+        if (r != 0)
+                return r;
         const char *policy = hf__json_string(json, "preemptionPolicy");
         (void)snprintf(priority->name, sizeof priority->name, "%s", name);
         (void)snprintf(priority->policy, sizeof priority->policy, "%s", policy ? policy : "");

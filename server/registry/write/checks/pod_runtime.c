@@ -10,14 +10,12 @@
  */
 #include "server/registry/write/checks/pod_runtime.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
-#include "server/cacher/cacher.h"
 #include "server/quota/usage.h"
 #include "server/registry/write/checks/priority_default.h"
 #include "server/registry/write/reply.h"
@@ -32,20 +30,6 @@ static bool is_new_pod(const struct hfd_write *w) {
                hfd_quota_kind(resource->group, resource->plural) == HFD_QUOTA_PODS;
 }
 
-/* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
-static int find_class(struct hfd_write *w, const char *name, struct hf__json **ret_class) {
-        const struct hfd_resource *classes =
-                hfd_resource_find("node.k8s.io", "v1", "runtimeclasses");
-        bool synced;
-        struct hfd_object *object = hfd_cacher_newest(w->registry->cacher, classes, name, &synced);
-
-        if (!object)
-                return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
-        *ret_class = hfd_object_parse(object);
-        hfd_object_unref(object);
-        return *ret_class ? 0 : -ENOMEM;
-}
-
 /* Finds the class of the pod, which the caller frees; *ret_class NULL = the pod names none. False:
  * the response was sent, or another attempt was started. */
 static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
@@ -55,7 +39,10 @@ static bool class_of(struct hfd_write *w, struct hf__json **ret_class) {
         *ret_class = NULL;
         if (!name)
                 return true;
-        int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND : find_class(w, name, ret_class);
+        const struct hfd_resource *classes =
+                hfd_resource_find("node.k8s.io", "v1", "runtimeclasses");
+        int r = strlen(name) > HF_NAME_MAX ? HF_E_NOT_FOUND
+                                           : hfd_write_find_class(w, classes, name, ret_class);
         if (r == HF_E_NOT_FOUND && !w->knows_classes && strlen(name) <= HF_NAME_MAX) {
                 hfd_write_await_classes(w, false);
         } else if (r == HF_E_NOT_FOUND) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/cacher/cacher.h"
 #include "server/cacher/history/object_tree.h"
 #include "server/cacher/sync/consistent_read.h"
 #include "server/cacher/watch/snapshot.h"
@@ -90,6 +91,19 @@ static void on_ready(struct hfd_consistent_read *read) {
         else /* nothing was written, so the client may repeat the write */
                 hfd_write_reply_store_error(w, outcome == HF_E_TIMEOUT ? HF_E_UNAVAILABLE : outcome,
                                             &status);
+}
+
+int hfd_write_find_class(struct hfd_write *w, const struct hfd_resource *classes, const char *name,
+                         struct hf__json **ret_class) {
+        bool synced;
+        struct hfd_object *object = hfd_cacher_newest(w->registry->cacher, classes, name, &synced);
+
+        *ret_class = NULL;
+        if (!object)
+                return synced ? HF_E_NOT_FOUND : HF_E_UNAVAILABLE;
+        *ret_class = hfd_object_parse(object);
+        hfd_object_unref(object);
+        return *ret_class ? 0 : -ENOMEM;
 }
 
 void hfd_write_await_classes(struct hfd_write *w, bool may_be_late) {

@@ -18,6 +18,13 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old);
 int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *classes,
                             char name[HF_NAME_MAX + 1]);
 /*
+ * Finds a class (of priority, runtime or storage) by its name in the cache; classes is the row of
+ * its kind. 0: the caller frees *ret_class. HF_E_NOT_FOUND, HF_E_UNAVAILABLE: the cache is not
+ * filled, or -ENOMEM: *ret_class is NULL.
+ */
+int hfd_write_find_class(struct hfd_write *w, const struct hfd_resource *classes, const char *name,
+                         struct hf__json **ret_class);
+/*
  * Waits until the cache has every write that was acknowledged before, and sets w->knows_classes.
  * Another attempt follows, perhaps before this returns. If the cache stays behind, the response is
  * 503; with may_be_late the attempt follows all the same, and sees the classes that the cache has.
