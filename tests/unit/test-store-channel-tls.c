@@ -74,14 +74,15 @@ static int make_certificates(void **state) {
 
 /* ---- replaced functions ---- */
 
-static atomic_bool has_no_session; /* OpenSSL has no memory for the next one */
+static SSL_CTX *listener_ctx;      /* of the server: its thread opens a session at the same time */
+static atomic_bool has_no_session; /* OpenSSL has no memory for the client's next one */
 static atomic_bool writes_fail;    /* those of the client */
 
 SSL *__real_SSL_new(SSL_CTX *ctx);
 SSL *__wrap_SSL_new(SSL_CTX *ctx);
 
 SSL *__wrap_SSL_new(SSL_CTX *ctx) {
-        if (!atomic_exchange(&has_no_session, false))
+        if (ctx == listener_ctx || !atomic_exchange(&has_no_session, false))
                 return __real_SSL_new(ctx);
         ERR_raise(ERR_LIB_SSL, ERR_R_MALLOC_FAILURE);
         return NULL;
@@ -411,7 +412,6 @@ static struct loopback_server listener; /* TLS, before `server` if the client wa
 static struct grpc_server server;
 static struct hfd_grpc_endpoint endpoint;
 static struct hfd_grpc_channel *channel;
-static SSL_CTX *listener_ctx;
 
 static bool send_all(SSL *ssl, int fd, const char *data, int n) {
         int r = SSL_write(ssl, data, n);
