@@ -175,7 +175,7 @@ static bool must_signal_locked(struct hf_informer_thread *thread) {
         return delay == HF__NOT_DELAYED;
 }
 
-/* Signals without the lock, as do_delayed_wake does. */
+/* Signals without the lock, so that the thread does not wake only to wait for it. */
 void hf__informer_thread_wake(struct hf_informer *informer) {
         struct hf_informer_thread *thread = informer->thread;
         bool wakes = false;

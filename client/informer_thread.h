@@ -48,7 +48,7 @@ void hf__informer_thread_done(struct hf_informer_thread *thread);
 /* 0 or -errno. */
 int hf__informer_thread_start(struct hf_informer_thread *thread);
 /* Tells the thread to return once no informer is attached, and joins it. Then waits until no other
- * thread delays a wake of it, which takes no longer than an iteration of its loop. */
+ * thread delays a wake of it, each at most for an iteration of that other thread's loop. */
 void hf__informer_thread_join(struct hf_informer_thread *thread);
 
 /* Gives the informer turns from now on. */
@@ -61,5 +61,7 @@ void hf__informer_thread_await_end(struct hf_informer *informer);
 
 /* ---- thread: any, with the informer's lock or without ---- */
 
-/* Gives the informer a turn soon. Does nothing before it is attached. */
+/* Gives the informer a turn soon. Does nothing before it is attached. The caller ensures that the
+ * informer's thread is not freed before this returns: it holds the informer's lock, or the end of
+ * the informer waits for it. */
 void hf__informer_thread_wake(struct hf_informer *informer);

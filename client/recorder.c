@@ -2,7 +2,10 @@
 /*
  * Writes Events, without a thread of its own.
  *
- *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again--> UNDER_WAY
+ *      FREE --recorded--> UNDER_WAY --answered--> KEPT --recorded again, due--> UNDER_WAY
+ *
+ * A repetition is due WRITE_EVERY after the last write; before, it is only counted. The entry that
+ * was not seen for longest becomes that of a new Event if no entry is free.
  *
  * An entry holds one Event. Its name on the server ends with a hash of the component, object, type,
  * reason and message, so the name alone tells Events apart. A repetition is written with PUT to the
@@ -11,9 +14,10 @@
  *
  * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY, or
  * send_entry if it sends none. The entry then holds a reference, so the owner may free the recorder
- * at any time. After that a response does not use the host, which may be freed already, and starts
- * no request: it reads the clock under the lock, and leaves logging to the next hf_recorder_event.
- * No lock is held while a request is started, because its response may come on the same thread.
+ * while requests are under way. The host may then be freed, too: a response uses it, for its clock,
+ * only under the lock and if `freed` is not set. So it never logs, which the next hf_recorder_event
+ * does, and starts no request once `freed` is set. No lock is held while a request is started,
+ * because its response may come on the same thread.
  */
 #include <holdfast/recorder.h>
 
@@ -252,8 +256,8 @@ static void print_event(const struct hf_recorder *recorder, const struct record 
         put_member(out, "firstTimestamp", at);
 }
 
-/* Sets the Event's name: the object's name, and a hash of all that distinguishes two Events. 0 or
- * -ENOMEM. */
+/* Sets the Event's name: the object's name, cut so that there is room for the rest, and a hash of
+ * all that distinguishes two Events. 0 or -ENOMEM. */
 static int name_event(const struct hf_recorder *recorder, struct record *record) {
         const char *uid = hf__json_string(record->object, "metadata.uid");
         const char *kind = hf__json_string(record->object, "kind");

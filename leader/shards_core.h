@@ -11,9 +11,10 @@
  *  1. A member is live from the second renewal that was seen of its Lease until the Lease is
  *     released, deleted or expired by this process's clock. One renewal proves nothing: the record
  *     may be that of a process that died long ago.
- *  2. Each live member's quota is n / members, and the first n % members of them get one more.
- *     First come those that hold more than n / members already, then the others, each in the order
- *     of their keys. While shards move to their targets this order does not change.
+ *  2. Each live member's quota is the number of shards divided by the number of live members. The
+ *     remainder is given out one by one: to members that hold more than that already, in the order
+ *     of their keys, then to the others, in the order of theirs. While shards move to their targets
+ *     this order does not change.
  *  3. A member keeps what it holds, up to its quota, the smallest numbers first. All other shards
  *     go to the members below their quota, in the order of the numbers and the keys. A shard that
  *     was handed over and not yet acquired counts as its successor's.
@@ -43,7 +44,8 @@ struct hf__shards_shard {
         char owner[HF_IDENTITY_MAX + 1]; /* the holder, or else the named successor; "" = none */
         bool held; /* owner holds the Lease; false: owner is "" or a successor */
         /* the decision about this process */
-        bool contends;                          /* acquire it without delay as soon as it is free */
+        bool contends; /* true: acquire it as soon as it is free; false: acquire it only if it
+                          stays free for three retry periods (HOLD_BACK in shards.c) longer */
         char hand_over_to[HF_IDENTITY_MAX + 1]; /* "" = keep it, if it is held */
         size_t target; /* only while deciding: index of a member; SIZE_MAX = none yet */
 };

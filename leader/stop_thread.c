@@ -3,8 +3,9 @@
  * Stops the electors without blocking the caller. hf_electors_stop has a deadline, so the thread
  * ends.
  *
- * Invariants: `done` is called at most once, and not after hf_electors_free has returned. `over` is
- * set before `done` is called or queued, so a caller that polls within `done` sees the result.
+ * Invariants: `done` is called at most once, and not after hf_electors_free has returned. If `done`
+ * runs in a loop, this needs an owner who frees the electors on the loop's thread. `over` is set
+ * before `done` is called or queued, so a caller that polls within `done` sees the result.
  */
 #include "leader/stop_thread.h"
 

@@ -8,7 +8,8 @@
 
 #include "base/loop.h"
 
-/* A member of struct hf_electors; zero at first. electors->mu guards `begun` and `over`. The thread
+/* A member of struct hf_electors; zero at first. electors->mu guards `begun` and `over`; only
+ * hf__stop_thread_join reads them without it, because no other call may run meanwhile. The thread
  * sets result and status before it sets `over`, so a caller that has seen `over` may read both. */
 struct hf__stop_thread {
         bool begun, over;
@@ -24,5 +25,6 @@ struct hf__stop_thread {
 };
 
 /* Joins the thread if there is one, and removes the call of `done` from the loop if it is still
- * queued there. Blocks until the stop has ended. Thread: the one that frees the electors. */
+ * queued there. Blocks until the stop has ended. Thread: the one that frees the electors; if `done`
+ * runs in a loop, the loop's. */
 void hf__stop_thread_join(struct hf_electors *electors);

@@ -27,8 +27,8 @@ enum hfd_body_format { HFD_BODY_JSON, HFD_BODY_YAML, HFD_BODY_PROTOBUF };
  */
 bool hfd_negotiate_body(const struct hfd_resource *resource, const char *content_type,
                         enum hfd_body_format *ret_format, struct hfd_response *response);
-/* The kind of a patch: sets request->patch. False: it is unknown or absent, and response is a 415.
- */
+/* The kind of a patch: sets request->patch. False: it is absent, unknown, or a strategic merge
+ * patch of a resource that has none. Then response is a 415. */
 bool hfd_negotiate_patch(struct hfd_request *request, const char *content_type,
                          struct hfd_response *response);
 /*

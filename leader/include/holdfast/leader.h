@@ -301,8 +301,9 @@ HF_MUST_CHECK int hf_electors_stop(struct hf_electors *electors, struct hf_statu
  * The same for an event loop, which must not block. Begins the stop and returns at once. A thread
  * ("hf-stop") runs hf_electors_stop; when it has ended, done (NULL = none) is called with its
  * result: in `loop`, or on that thread if loop is NULL. On that thread it must not call
- * hf_electors_free, which joins the thread. status is borrowed for the call. 0; HF_E_CLOSED: a stop
- * was begun already; -errno: there is no thread, so nothing has begun.
+ * hf_electors_free, which joins the thread. With a loop, hf_electors_free must be called on the
+ * loop's thread, because done could still be running there otherwise. status is borrowed for the
+ * call. 0; HF_E_CLOSED: a stop was begun already; -errno: there is no thread, so nothing has begun.
  */
 HF_MUST_CHECK int hf_electors_stop_begin(struct hf_electors *electors, struct hf_loop *loop,
                                          void (*done)(void *ctx, int result,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks whether the cache has missed an event. etcd 3.4 is known to lose watch events around a
- * compaction. So every few minutes all keys are listed at the cache's own revision, without values,
- * and compared with a snapshot of the cache at that revision. If a version differs, it is logged
- * and counted, and the cache is filled again.
+ * Checks whether the cache has missed an event. Versions of etcd 3.4 and 3.5 are known to lose
+ * watch events around a compaction (etcd issue 18089). So every few minutes all keys are listed at
+ * the cache's own revision, without values, and compared with a snapshot of the cache at that
+ * revision. If a version differs, it is logged and counted, and the cache is filled again.
  *
  * Invariant: the list and the snapshot are of one revision of one history. So an event that is
  * still on its way is no difference, and an audit that spans a replacement of the store ends
@@ -25,8 +25,10 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
 
-#define AUDIT_DEADLINE  (30 * HF_NSEC_PER_SEC)
-#define AUDIT_PAGE_SIZE 20000 /* keys; for each page etcd counts the rest of the range */
+#define AUDIT_DEADLINE (30 * HF_NSEC_PER_SEC)
+/* Keys. For each page etcd counts the rest of the range, so the cost grows with the number of
+ * pages: small ones would make it quadratic. */
+#define AUDIT_PAGE_SIZE 20000
 
 /* A running audit. The thread that runs the callback of its request owns it. */
 struct audit {

@@ -71,7 +71,7 @@ static struct hf__json *find_or_make(struct hf__json *schema, const char *key,
         return hf__json_get(schema, key);
 }
 
-/* The definition's own words for the three properties are replaced, as in Kubernetes. */
+/* Replaces the definition's own schemas of the three properties, as Kubernetes does. */
 static int publish_schema(struct hf__json *schema, bool v2) {
         static const char *const names[] = {"kind", "apiVersion"};
         struct hf__json *properties = find_or_make(schema, "properties", hf__json_object),

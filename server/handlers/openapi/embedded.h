@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Embedded resources in OpenAPI: the schema of a definition need not name the apiVersion, the kind
- * and the metadata that they have. Pure. Thread: owner only.
+ * Schemas marked x-kubernetes-embedded-resource: adds apiVersion, kind and metadata to their
+ * published form, because a CustomResourceDefinition may leave them out. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 

@@ -10,6 +10,7 @@ struct hfd_checked_header {
         size_t n_name, n_value;
 };
 
-/* name: in lower case. False: the header would break the framing. It contains a line break, for
- * example, or is the Content-Length, which the server itself writes. */
+/* name: in lower case, which is not checked: Content-Length with capitals would pass. False: the
+ * header would break the framing. It contains a line break, for example, or is the Content-Length,
+ * which the server itself writes. */
 bool hfd_header_check(const char *name, const char *value, struct hfd_checked_header *ret_header);

@@ -20,10 +20,10 @@
  * send it ahead of events of older revisions (etcd issue 15220), so it must not become
  * HFD_WATCH_PROGRESS. The notifications that etcd sends by itself keep the order.
  *
- * etcd 3.4.23 loses a deletion if its revision is the compacted one and a watch begins there (etcd
- * issue 18089): it has removed the deletion, but says nothing. So each watch asks etcd for one
- * revision more, and drops the events before its own first revision. After such a compaction etcd
- * says that the additional revision is compacted.
+ * Versions of etcd 3.4 (3.4.23, for example) and 3.5 lose a deletion if its revision is the
+ * compacted one and a watch begins there (etcd issue 18089): they have removed the deletion, but
+ * say nothing. So each watch asks etcd for one revision more, and drops the events before its own
+ * first revision. After such a compaction etcd says that the additional revision is compacted.
  */
 #include "server/storage/etcd/watch.h"
 
@@ -138,6 +138,8 @@ static void free_watch(struct hfd_etcd_watch *watch) {
 static void on_watch_done(void *ctx, const struct hfd_grpc_result *result) {
         struct hfd_etcd_watch *watch = ctx;
 
+        /* If an error is set already, a message of etcd was the reason: the endpoint responds, and
+         * stays in use. */
         if (watch->end.error == 0) {
                 int r = hfd_grpc_status_error(result, false,
                                               watch->etcd->endpoints[watch->endpoint].url,
