@@ -320,10 +320,10 @@ class Run:
                     self.integration(build, suits)
                     # The programs of the growth suite take minutes under a sanitizer.
                     corpus = ["--suite", "fuzz"] if build == "build-address" else []
-                    self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", *corpus, "--no-suite", "growth", "--timeout-multiplier", "5")
+                    self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", *corpus, "--no-suite", "growth",)
                     # The build with the thread sanitizer contains neither the simulator nor the unit tests that have one thread only.
                     if build != "build-thread":
-                        self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim", "--timeout-multiplier", "5")
+                        self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim",)
             setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
             if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
                 self.meson_tests("build-fuzz: fuzz targets, three seconds each", "build-fuzz", "--suite", "fuzz")
@@ -336,7 +336,7 @@ class Run:
                       ["meson", "test", "-C", "build-without-libsystemd", "--no-rebuild", *tests])
         if self.wants("valgrind") and (ROOT / "build" / "build.ninja").exists():
             self.meson_tests("build: unit tests of one thread under valgrind", "build", "--suite", "one-thread", "--no-suite", "growth", "--no-suite", "costly",
-                             "--timeout-multiplier", "10", "--wrapper", VALGRIND)
+                             "--timeout-multiplier", "2", "--wrapper", VALGRIND)
 
     def all(self):
         lane = concurrent.futures.ThreadPoolExecutor(1)
