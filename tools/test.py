@@ -320,10 +320,10 @@ class Run:
                     self.integration(build, suits)
                     # The programs of the growth suite take minutes under a sanitizer.
                     corpus = ["--suite", "fuzz"] if build == "build-address" else []
-                    self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", *corpus, "--no-suite", "growth",)
+                    self.meson_tests(f"{build}: unit tests", build, "--suite", "unit", *corpus, "--no-suite", "growth")
                     # The build with the thread sanitizer contains neither the simulator nor the unit tests that have one thread only.
                     if build != "build-thread":
-                        self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim",)
+                        self.meson_tests(f"{build}: simulator tests", build, "--suite", "sim")
             setup = ["env", f"CC={BUILDS['build-fuzz'][0]}", "meson", "setup", "build-fuzz", *BUILDS["build-fuzz"][1]]
             if self.step("build-fuzz: the fuzz targets built by clang", setup, ["ninja", "-C", "build-fuzz", "fuzzers"]):
                 self.meson_tests("build-fuzz: fuzz targets, three seconds each", "build-fuzz", "--suite", "fuzz")
