@@ -4,9 +4,10 @@
  * whether admission is asked at all.
  *
  * Invariants: a client's request always has a requester, so it is never taken for one of the
- * server's own. Until the configuration of admission is known, no write of a client is accepted: a
- * policy that is not known yet might refuse it. The server's own writes go on, because the election
- * and the bootstrap must not wait for clients' configuration.
+ * server's own. Until the configuration of admission is known, no write of a client is accepted,
+ * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
+ * go on, and so do those of Leases, because the election and the bootstrap must not wait for
+ * clients' configuration.
  */
 #include "server/registry/base/admit.h"
 

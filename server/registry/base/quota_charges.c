@@ -2,8 +2,9 @@
 /*
  * The decisions of a namespace's quotas about a write, and the versions on which they are based.
  *
- * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
- * new version to be stored. Other quotas have neither.
+ * Invariant: after a decision, a quota that counts the write, or will count it, has a key and,
+ * unless it refuses, a new version to be stored. Other quotas have neither, and those after a
+ * refusing one were not asked.
  */
 #include "server/registry/base/quota_charges.h"
 
