@@ -24,6 +24,8 @@ enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
 
         if (!chain || request->skips_admission)
                 return HFD_ADMIT_SKIP;
+        /* Acquire: then this thread also sees the configuration that was read before
+         * (admission_feed.c). */
         if (atomic_load_explicit(&chain->ready, memory_order_acquire))
                 return HFD_ADMIT_ASK;
         if (request->in_process || request->resource->term_record)

@@ -7,8 +7,8 @@
  * themselves are kept by the transaction, which compares the versions of the quotas.
  *
  * There is one queue for each namespace. A turn waits only behind turns whose deadline is not later
- * than its own; otherwise it is not queued, and its write competes with the others. The write that
- * holds a turn ends at its deadline at the latest, so no turn waits beyond its own deadline.
+ * than its own; otherwise it is not queued, and its write competes with the others. Each wait of
+ * the write that holds a turn ends at the write's deadline, so no turn waits much beyond its own.
  *
  * Thread: any; a turn belongs to its write. Nothing blocks, except shortly for `mu`, which is held
  * for a search of the list only, never in a callback or together with another lock.

@@ -94,11 +94,12 @@ struct hfd_request {
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;
-        hf_nsec deadline;             /* boot time */
-        hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
-        uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
-        const atomic_bool *abandoned; /* borrowed until done; true = the client has left; NULL = it
-                                       * never leaves */
+        hf_nsec deadline;         /* boot time */
+        hf_nsec longest_deadline; /* the deadline if webhooks are called; 0 = `deadline` */
+        uint64_t owner;           /* for turns in the pool of threads; hfd_work_owner */
+        /* Borrowed until done; true = the client has left; NULL = it never leaves. It is read
+         * relaxed, because it only saves work: a thread that sees it late does one step more. */
+        const atomic_bool *abandoned;
         /* For waits that must end when the client leaves. Borrowed until done; NULL = it never
          * leaves. */
         struct hf__departure *departure;

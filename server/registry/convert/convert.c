@@ -232,7 +232,8 @@ static void on_response(void *ctx, const struct hfd_outbound_result *result) {
 
 /* ---- the call ---- */
 
-/* Counts a call. False: too many calls are under way. A watch is not counted here, because it has a
+/* Counts a call. False: too many calls are under way. It counts first, so several threads never
+ * exceed a limit together; at worst they all refuse. A watch is not counted here, because it has a
  * turn. */
 static bool enter_call(struct job *job) {
         if (job->convert.turn)
