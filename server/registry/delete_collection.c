@@ -21,8 +21,8 @@
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
  * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
  * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
- * the list is long. This thread ends the sweep when no delete is running and none will start:
- * either no object remains, or the sweep has failed.
+ * the list is long. The thread that leaves the loop ends the sweep if no delete is running then and
+ * none will start: either no object remains, or the sweep has failed.
  */
 #include "server/registry/delete_collection.h"
 

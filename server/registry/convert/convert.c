@@ -31,7 +31,7 @@
 #include "server/resources/meta.h"
 #include "server/resources/objects/custom_object.h"
 
-/* The limits of one request to the webhook. */
+/* The limits of one request to the webhook. It ends with the object that reaches BATCH_BYTES. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
 

@@ -9,8 +9,8 @@
  * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. The
  * results belong to the request; nothing is cached here (watches share, shared_conversions.h). The
  * number of calls under way is limited, for each kind and in total. Requests beyond the limit are
- * refused at once, so that a webhook that hangs cannot occupy all places for requests; watches take
- * turns (convert_turns.h).
+ * refused at once, so that a webhook that hangs does not hold as many requests as the server may
+ * have in flight; watches take turns (convert_turns.h).
  *
  * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the response is
  * large or a watch has waited for its turn. Without a call it runs on the thread that starts or

@@ -93,7 +93,7 @@ struct hfd_write {
         unsigned n_name_conflicts; /* generated names that existed already */
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
-        bool fresh; /* current came from the store; false: from the cacher */
+        bool fresh; /* current came from the store, or is the NULL that a create begins with */
         /* Only for a kind that a webhook converts (convert.c). */
         struct hfd_object *converted; /* owned; current in the version of the request */
         struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
@@ -144,7 +144,7 @@ struct hfd_write {
          */
         uint64_t definition_revision;
         bool definition_gone, definition_terminating;
-        /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
+        /* owned; the quotas of its namespace (quota.h); NULL = none, or not looked up yet */
         struct hfd_write_quota *quota;
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */

@@ -240,7 +240,7 @@ static int prepare_create(struct hfd_write *w) {
         return r;
 }
 
-/* The quotas come last: while they are taken, other creates wait. */
+/* The quotas come last: while they are taken, other writes wait. */
 static void commit_create(struct hfd_write *w) {
         if (!hfd_write_quota_admit(w, hfd_write_commit) ||
             (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
