@@ -11,7 +11,7 @@
 
 /*
  * Applies config to live; live NULL = there is no object yet. Both are objects in which no key
- * occurs twice; neither is changed. config has the kind's normal form (hfd_schema_decode), and no
+ * occurs twice; neither is changed. config has the form of hfd_schema_decode_config, and no
  * metadata.managedFields. *ret_object: the new object with its managers; if nothing changes, it is
  * equal to live. The caller owns it.
  *

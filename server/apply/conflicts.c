@@ -136,7 +136,7 @@ static void report_path(struct report *report, const struct place *place) {
         put_path(place, &path);
         if (path.error == HF_E_TOO_LARGE) { /* keep the beginning, which fits */
                 path.error = 0;
-                path.max = 0;
+                path.max = 0; /* no limit, for the dots */
                 hf__strbuf_puts(&path, "...");
         }
         report->error = path.error != 0 ? -ENOMEM : list_path(report, path.data);

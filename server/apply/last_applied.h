@@ -15,9 +15,10 @@ struct hfd_schema;
 #define HFD_LAST_APPLIED_MANAGER "kubectl"
 
 /*
- * The fields in live that still have the values in the annotation. NULL: there are none, or the
- * annotation is malformed or of another api_version. The set borrows texts from *ret_parsed, which
- * the caller frees after the set's last use. When memory is exhausted, scratch->failed is set.
+ * The fields in live that still have the values in the annotation. NULL: there are none, the
+ * annotation is malformed or of another api_version, or there was no memory to parse it. The set
+ * borrows texts from *ret_parsed, which the caller frees after the set's last use. When memory is
+ * exhausted, scratch->failed is set.
  */
 const struct hfd_fields *hfd_last_applied_fields(struct hf__arena *scratch,
                                                  const struct hfd_schema *schema,

@@ -30,7 +30,8 @@ void hfd_manager_set_fields(struct hfd_manager *manager, const struct hfd_fields
 /* The manager in the list that is the same as `like`; NULL = there is none. */
 struct hfd_manager *hfd_managers_find(const struct hfd_managers *managers,
                                       const struct hfd_manager *like);
-/* Appends a manager. NULL: memory is exhausted. */
+/* Appends a manager. Pointers to the other managers are invalid afterwards. NULL: memory is
+ * exhausted. */
 struct hfd_manager *hfd_managers_add(struct hf__arena *scratch, struct hfd_managers *managers,
                                      const struct hfd_manager *manager);
 /*
@@ -46,7 +47,7 @@ int hfd_manager_decode(struct hf__json *entry, struct hfd_manager *ret_manager);
 /* The union of the sets of n managers. */
 const struct hfd_fields *hfd_managers_union(struct hf__arena *scratch,
                                             const struct hfd_manager *managers, size_t n);
-/* Removes the managers that own nothing. */
+/* Removes the managers that own nothing; the others may move. */
 void hfd_managers_drop_empty(struct hfd_managers *managers);
 /* < 0, 0 or > 0: the order of the times of their last changes. */
 int hfd_managers_order_of_times(const struct hfd_manager *a, const struct hfd_manager *b);

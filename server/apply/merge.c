@@ -58,11 +58,12 @@ struct lists {
         struct hf__json *list; /* the object's; its elements are detached and appended again */
         unsigned depth;
         struct hfd_elements theirs, ours;
-        size_t *our_index;   /* for each of theirs: the position of ours with its step, or NONE */
-        bool *placed;        /* for each of theirs: it is in the list again */
-        bool *done;          /* for each of ours: it is in the list */
-        size_t *next_shared; /* for each of ours: the first position from it on whose element of
-                                ours is among theirs, too, or NONE */
+        size_t *our_index; /* for each of theirs: the position of ours with its step, or NONE */
+        bool *placed;      /* for each of theirs: it is in the list again */
+        bool *done;        /* for each of ours: it is in the list */
+        /* For each position in ours, and for the end: the first one from there on whose element is
+         * among theirs, too, or NONE. */
+        size_t *next_shared;
 };
 
 static int index_lists(struct lists *l) {

@@ -13,5 +13,6 @@ struct hfd_schema;
  */
 const struct hfd_fields *hfd_reconcile(struct hf__arena *scratch, const struct hfd_schema *schema,
                                        const struct hfd_fields *fields);
-/* Whether the schema says that the value is never divided. */
+/* Whether the schema makes a list, a map or a struct atomic, so that it is not divided. False for
+ * scalars. */
 bool hfd_reconcile_is_whole(const struct hfd_schema *schema);

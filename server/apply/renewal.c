@@ -111,6 +111,7 @@ static bool compare_objects(struct walk *w, const struct hfd_schema *schema,
 /* Whether the renewed entry keeps its position, which depends on the times. */
 static bool keeps_position(struct walk *w, const struct hfd_manager *self) {
         w->settled.managers[w->self].time = self->time;
+        /* With the time of this write, only the last entry is sure not to move behind others. */
         return hfd_settled_follows(&w->settled, w->self) && w->self + 1 == w->settled.n;
 }
 

@@ -154,6 +154,7 @@ bool hfd_settled_read(struct hf__arena *scratch, const struct hfd_schema *schema
                       size_t n, struct hfd_settled *ret_settled) {
         char *copy = hf__arena_text(scratch, text, n);
         struct reader r = {.at = copy,
+                           /* + 1: a name is added before its closing brace is read. */
                            .names = hf__arena_alloc(scratch,
                                                     (n / NAME_BYTES + 1) * sizeof *r.names)};
 

@@ -17,7 +17,7 @@ const char *hfd_directive_get(const struct hf__json *object);
 /* Returns the rest of text after prefix; NULL = text does not begin with prefix. */
 const char *hfd_directive_skip(const char *text, const char *prefix);
 /*
- * Copies a value of the patch for which the document has no value yet. Omits all directives,
+ * Copies a value of the patch that is not merged into one of the document. Omits all directives,
  * elements of arrays that have the directive $patch, and nulls in objects. NULL = out of memory.
  * The caller frees the copy.
  */

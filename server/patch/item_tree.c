@@ -110,8 +110,9 @@ int hfd_item_tree_init(struct hfd_item_tree *tree, const struct hf__json *contai
         size_t n = hf__json_count(container);
         int r = 0;
 
-        if (n > UINT32_MAX / 4)
+        if (n > UINT32_MAX / 4) /* so that the space can be doubled */
                 return HF_E_TOO_LARGE;
+        /* Node 0, and some for the first inserts. */
         *tree = (struct hfd_item_tree){.n_used = 1, .n_space = (uint32_t)n + 1 + 8};
         tree->nodes = malloc(tree->n_space * sizeof *tree->nodes);
         if (!tree->nodes)

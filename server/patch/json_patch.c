@@ -87,6 +87,7 @@ static void measure_value(const struct hf__json *json, size_t level, struct meas
         const char *key = hf__json_key(json), *text = hf__json_text(json);
 
         m->nodes++;
+        /* 64: about the memory of a value without its texts. */
         m->bytes += 64 + (key ? strlen(key) : 0) + (text ? strlen(text) : 0);
         if (hf__json_is_object(json) || hf__json_is_array(json))
                 level++;

@@ -244,6 +244,7 @@ static void split_elements(struct merging *m, const struct hf__json_index *by_or
 /* Sorts target by the order list, or by the patch. 0 or -ENOMEM. */
 static int order_elements(struct merging *m) {
         size_t n = hf__json_count(m->target), n_named = 0, n_rest = 0;
+        /* Each half has room for all elements. + 1: calloc(0) may return NULL. */
         struct ordered *both = calloc(2 * n + 1, sizeof *both);
         struct hf__json_index by_order;
         int r = hf__json_index_init(&by_order, m->order ? m->order : m->patch, m->merge->key);
@@ -270,6 +271,7 @@ static int begin_merge(struct merging *m) {
         int r;
 
         m->previous = hf__json_dup(m->target);
+        /* + 1: calloc(0) may return NULL. */
         m->current = calloc(n + 1, sizeof *m->current);
         m->made = calloc(hf__json_count(m->patch) + 1, sizeof *m->made);
         r = hf__json_index_init(&m->by_previous, m->previous, key);

@@ -36,7 +36,7 @@ enum hfd_patch {
 /* Begins as {0}. */
 struct hfd_patch_outcome {
         size_t steps;            /* values that were visited, compared or copied so far */
-        bool malformed;          /* with HF_E_INVALID: the patch is invalid for every document */
+        bool malformed;          /* with HF_E_INVALID: do not try a newer document */
         char why[HFD_PATCH_WHY]; /* the reason of a refusal; mostly in Kubernetes' words */
 };
 

@@ -21,8 +21,8 @@
  * one of the same name, the new object has another uid and is kept. (An object without a uid, which
  * another program has stored, is deleted by its name.) Only one thread at a time starts deletes, in
  * a loop: a delete may end before hfd_write_start returns, and a recursion would then be as deep as
- * the list is long. This thread ends the sweep when no delete is running and none will start:
- * either no object remains, or the sweep has failed.
+ * the list is long. The thread that leaves the loop ends the sweep if no delete is running then and
+ * none will start: either no object remains, or the sweep has failed.
  */
 #include "server/registry/delete_collection.h"
 
@@ -63,7 +63,7 @@ struct slot {
 struct sweep {
         struct hfd_request list; /* first member: on_selected casts it back to the sweep */
 
-        /* Immutable after on_selected. */
+        /* Immutable after on_selected, until the sweep ends. */
         struct hfd_registry *registry;
         struct hfd_request *request; /* borrowed until done */
         struct hfd_fence_compares fence;
@@ -73,7 +73,7 @@ struct sweep {
 
         pthread_mutex_t mu;
 
-        /* Guarded by mu. */
+        /* Guarded by mu, as are the notes of `request`, until the sweep ends. */
         struct hfd_object **objects; /* owned, with their references; NULL = not in the response */
         size_t next;                 /* the first object whose delete has not begun */
         size_t n_running;            /* running deletes */
@@ -95,7 +95,7 @@ static void respond_and_free(struct sweep *sweep, struct hfd_response *response)
         free(sweep->objects);
         hfd_response_done(&sweep->failure);
         pthread_mutex_destroy(&sweep->mu);
-        free(sweep);
+        free(sweep); /* before done, which may free the request that the sweep borrows */
         request->done(request, response);
         hfd_response_done(response);
 }
@@ -151,7 +151,7 @@ static void on_fence_compared(void *ctx, const struct hfd_store_reply *reply) {
 
 static void compare_fence(struct sweep *sweep) {
         const struct hfd_txn txn = {.compares = sweep->fence.compares,
-                                    .n_compares = 2 * sweep->fence.n_leases};
+                                    .n_compares = 2 * sweep->fence.n_leases}; /* revision, value */
         int r;
 
         assert(sweep->fence.n_leases > 0);
@@ -296,6 +296,7 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
         size_t n_bytes = 0;
 
         for (size_t i = 0; i < n && n_bytes <= LIST_MAX_BYTES; i++)
+                /* + 1: a comma. A packed object counts with its packed bytes. */
                 n_bytes += objects[i]->bytes->n + 1;
         pthread_mutex_lock(&sweep->mu);
         sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES;
@@ -333,7 +334,7 @@ static bool check_request(struct hfd_request *request, struct hfd_response *resp
         return good;
 }
 
-/* NULL: out of memory. */
+/* NULL: out of memory, or the mutex cannot be initialised. */
 static struct sweep *sweep_new(struct hfd_registry *registry, struct hfd_request *request) {
         struct sweep *sweep = calloc(1, sizeof *sweep);
 

@@ -77,8 +77,8 @@ static bool metadata_equal(struct hf__span old, struct hf__span new) {
 
 /* ---- texts that differ in times only ---- */
 
-/* Whether the n bytes differ in digits only. Then they are the same JSON but for digits, so the
- * value that begins in front of them has the same end in both texts. */
+/* Whether the n bytes differ in digits only. Then their brackets and quotes are the same, so if
+ * they are a whole value in the new text, they are one in the old text, too. */
 static bool differ_in_digits(const char *old, const char *new, size_t n) {
         for (size_t i = 0; i < n; i++) {
                 while (n - i >= 8 && memcmp(old + i, new + i, 8) == 0)

@@ -27,7 +27,8 @@
 
 /* ---- requests ---- */
 
-/* Runs the last callback of a request, unless another thread has run it. */
+/* Runs the last callback of a request, unless another thread has removed the request from the list,
+ * and so runs it. */
 static void finish_request(struct hfd_operation *op, const struct hf_response *response) {
         if (!hfd_operation_unlist(op))
                 return;
@@ -120,8 +121,9 @@ static struct hfd_loopback_request *new_request(struct hfd_loopback *client,
 }
 
 /*
- * Makes most of the checks of rest.c for a path, with the same errors; only a name without a
- * namespace gets 400 here, and 405 over HTTP. False: response is filled.
+ * Makes most of the checks of rest.c for a path, with the same errors, apart from these: a name
+ * without a namespace gets 400 here, and 404 over HTTP; a create at a subresource gets 405, and an
+ * apply 400. False: response is filled.
  */
 static bool check_request(struct hfd_request *own, const struct hf_request *request,
                           struct hfd_response *response) {
@@ -202,6 +204,7 @@ static void cancel_first_locked(struct hfd_loopback *client) {
         struct hfd_watcher *watcher = op->watcher;
 
         hf__mutex_assert_held(&client->mu);
+        /* The operation is listed, so the list's reference exists. */
         atomic_fetch_add(&op->refs, 1);
         pthread_mutex_unlock(&client->mu);
         if (watcher)

@@ -123,6 +123,7 @@ struct hfd_operation *hfd_operation_find_locked(struct hfd_loopback *client, uin
         hf__mutex_assert_held(&client->mu);
         while (op && op->id != id)
                 op = op->next;
+        /* While op is listed, the list's reference exists. */
         assert(!op || atomic_load_explicit(&op->refs, memory_order_relaxed) > 0);
         if (op)
                 atomic_fetch_add(&op->refs, 1);

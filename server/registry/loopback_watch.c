@@ -25,6 +25,7 @@
 
 static void send_bookmark(struct hfd_operation *op, struct hf_event *event) {
         const struct hfd_resource *resource = op->resource;
+        /* Room for a kind, which has 63 bytes at most, and a resourceVersion. */
         char bookmark[320 + HFD_API_VERSION_MAX], version[HFD_API_VERSION_MAX];
 
         hfd_resource_api_version(resource, version);
@@ -82,7 +83,8 @@ static bool on_watch_events(void *ctx, struct hfd_watch_item *items, size_t n) {
 
 /* ---- the end ---- */
 
-/* Runs the last callback of a watch, unless another thread has run it. */
+/* Runs the last callback of a watch. Only one thread comes here: the watcher calls its sink's end
+ * once, and a watch that could not begin has no watcher. */
 static void finish_watch(struct hfd_operation *op, int error, const struct hf_status *status) {
         if (!hfd_operation_unlist(op))
                 return;
@@ -202,6 +204,7 @@ void hfd_loopback_watch_cancel(struct hf_client *self, uint64_t id) {
 
         pthread_mutex_lock(&client->mu);
         struct hfd_operation *op = hfd_operation_find_locked(client, id);
+        /* The caller may know the id only after the watch has begun, so a watch has its watcher. */
         if (op)
                 watcher = op->watcher;
         pthread_mutex_unlock(&client->mu);

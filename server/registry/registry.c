@@ -2,7 +2,8 @@
 /*
  * Dispatches each request to the file that implements its verb: get (read.c), list (list.c),
  * create, update, patch and delete (write/), deletecollection (delete_collection.c), watch (the
- * cacher's watchers).
+ * cacher's watchers). A request to a subresource whose bodies are of another kind goes to parts/,
+ * whatever its verb.
  *
  * Invariant: request->done is called exactly once for every verb except watch.
  */
@@ -27,7 +28,7 @@
 /*
  * Two threads: one large step does not stop all lists. Because of their nice value, the threads
  * that serve connections, and those of the elector, get more processor time when it is scarce. With
- * 5 a small request beside large patches still waited twice as long as at rest.
+ * a nice value of 5, a small request beside large patches still waited twice as long as at rest.
  */
 #define WORK_THREADS 2
 #define WORK_NICE    15
@@ -84,6 +85,7 @@ void hfd_registry_use_webhooks(struct hfd_registry *registry, struct hfd_outboun
 struct hfd_registry *hfd_registry_free(struct hfd_registry *registry) {
         if (!registry)
                 return NULL;
+        /* Joins the threads of the pool first: their steps use the other parts. */
         hfd_work_pool_free(registry->work);
         hfd_renderings_free(registry->renderings);
         hfd_quota_turns_done(&registry->turns);

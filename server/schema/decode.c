@@ -195,6 +195,8 @@ static int decode_bytes(struct decoder *d, struct hf__json *value) {
 /* Parses a quantity from a text or, as Go does, from the JSON text of another value. Returns NULL
  * or the message. */
 static const char *parse_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
+        /* One byte more than is allowed, here and in trimmed, so that a text that is too long stays
+         * so. */
         struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
         const char *text = hf__json_text(value);
         char trimmed[HFD_QUANTITY_INPUT_MAX + 2];
@@ -247,8 +249,8 @@ static bool is_int32(const struct hf__json *value) {
         return hf__json_integer(value, &number) && number >= INT32_MIN && number <= INT32_MAX;
 }
 
-/* Whether the value has the JSON type that the schema's type needs. True for ANY, and for
- * times and quantities, which are checked elsewhere. */
+/* Whether the value has the JSON type that the schema's type needs. True for ANY, and for times,
+ * quantities and EITHER, which are checked elsewhere. */
 static bool has_type(enum hfd_schema_type type, const struct hf__json *value) {
         int64_t number;
 

@@ -9,9 +9,10 @@
  *  - a field without HFD_FIELD_POINTER that is absent, and one with the zero of its type;
  *  - two quantities of the same amount.
  *
- * Members of a STRUCT that the schema does not have do not count. NULL and null are absent values.
- * Takes time in proportion to the size of both values; the members of a map are sorted if their
- * order differs. Pure. Thread: owner of the values.
+ * Members of a STRUCT that the schema does not have do not count, unless it has preserve_unknown:
+ * then it is compared as JSON, like an ANY or EITHER. NULL and null are absent values. Takes time
+ * in proportion to the size of both values; the members of a map are sorted if their order differs.
+ * Pure. Thread: owner of the values.
  */
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
  *  - Fields are in the order of their numbers, and the entries of a map in the order of their keys.
  *  - A field that is not a pointer in Go is always written, even if it is 0, "" or an empty
  *    message. A pointer (HFD_FIELD_POINTER) is written if the object has the member. Nothing is
- *    written for an absent list, map or []byte.
+ *    written for an absent list, map or []byte, nor for an absent ANY (schema.h).
  *  - A time is a message with seconds and nanoseconds. Go's zero time is an empty message. Only a
  *    MicroTime has a fraction, of whole microseconds.
  *

@@ -21,7 +21,7 @@
 #define NANO_DIGITS  9
 #define SUFFIX_CHARS "eEinumkKMGTP"
 #define DIGITS       "0123456789"
-/* Room for the input, for the 18 digits more that doubling 60 times makes, and for a carry. */
+/* Room for the input and for the digits, 19 at most, that doubling 60 times adds. */
 #define DIGITS_MAX (HFD_QUANTITY_INPUT_MAX + 40)
 /* A larger exponent makes every value but zero the maximum, a smaller negative one 10^-9. So both
  * are replaced by these bounds. */

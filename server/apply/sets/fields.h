@@ -5,14 +5,14 @@
  * FieldsV1. If a path is in the set, this says nothing about the paths above and below it.
  *
  * Sets are immutable, and their memory is that of an arena (base/arena.h), here called scratch.
- * Operations share parts of their arguments; if nothing changes, the result is the first argument
- * itself. NULL is the empty set. When memory is exhausted, operations return any set, and
- * scratch->failed is set.
+ * Operations share parts of their arguments; a union or a difference that changes nothing is the
+ * first argument itself. NULL is the empty set. When memory is exhausted, operations return any
+ * set, and scratch->failed is set.
  *
- * All operations take at most n log n time for sets of n paths, and recurse as deep as the sets
- * are: at most HFD_FIELDS_DEPTH steps. A value that is deeper counts as one field. Without this
- * limit a set could be deeper than its object, and an object that has the set in managedFields
- * could be too deep for the JSON parser. Thread: owner only.
+ * All operations take at most n log n time for each level of sets of n paths, and recurse as deep
+ * as the sets are: at most HFD_FIELDS_DEPTH steps. A value that is deeper counts as one field.
+ * Without this limit a set could be deeper than its object, and an object that has the set in
+ * managedFields could be too deep for the JSON parser. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ const struct hfd_fields *hfd_fields_intersect(struct hf__arena *scratch, const s
 /* The paths of a that are not in b. */
 const struct hfd_fields *hfd_fields_subtract(struct hf__arena *scratch, const struct hfd_fields *a,
                                              const struct hfd_fields *b);
-/* Whether every path of b is in a. Takes time in proportion to b. */
+/* Whether every path of b is in a. Takes time in proportion to b, times the logarithm of a. */
 bool hfd_fields_contain(const struct hfd_fields *a, const struct hfd_fields *b);
 bool hfd_fields_equal(const struct hfd_fields *a, const struct hfd_fields *b);
 /* The field with this step; NULL = there is none. */

@@ -9,8 +9,8 @@
  *      v:"text"                      the element of a list (type set) with this value
  *      i:0                           the element at this index; only other programs write it
  *
- * Texts in a step are borrowed from the JSON value from which it was made, or are in memory of
- * scratch. Pure. Thread: owner only.
+ * Texts in a step are borrowed from the JSON value from which it was made, or from its schema, or
+ * are in memory of scratch. Pure. Thread: owner only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ struct hf__json;
 struct hf__strbuf;
 struct hf__arena;
 
-/* The order of the enumerators is the order of the steps in FieldsV1. */
+/* The order of these enumerators, and of those of hfd_step_kind, is the order of the steps in
+ * FieldsV1. */
 enum hfd_scalar_type {
         HFD_SCALAR_INTEGER,
         HFD_SCALAR_DOUBLE, /* a number that is no int64_t; sorted by value among the integers */

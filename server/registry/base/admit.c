@@ -4,9 +4,10 @@
  * whether admission is asked at all.
  *
  * Invariants: a client's request always has a requester, so it is never taken for one of the
- * server's own. Until the configuration of admission is known, no write of a client is accepted: a
- * policy that is not known yet might refuse it. The server's own writes go on, because the election
- * and the bootstrap must not wait for clients' configuration.
+ * server's own. Until the configuration of admission is known, no write of a client is accepted,
+ * except writes of Leases: a policy that is not known yet might refuse it. The server's own writes
+ * go on, and so do those of Leases, because the election and the bootstrap must not wait for
+ * clients' configuration.
  */
 #include "server/registry/base/admit.h"
 
@@ -23,6 +24,8 @@ enum hfd_admit hfd_admit_request(const struct hfd_registry *registry,
 
         if (!chain || request->skips_admission)
                 return HFD_ADMIT_SKIP;
+        /* Acquire: then this thread also sees the configuration that was read before
+         * (admission_feed.c). */
         if (atomic_load_explicit(&chain->ready, memory_order_acquire))
                 return HFD_ADMIT_ASK;
         if (request->in_process || request->resource->term_record)

@@ -3,7 +3,8 @@
 /*
  * Turns: which watches may call conversion webhooks at the moment. One event of a kind may concern
  * hundreds of watches, so a watch beyond the limits waits instead of being refused. The limits
- * count the calls for each kind and for all kinds. The others wait in the order in which they came.
+ * count the calls for each kind and for all kinds. The watches beyond them wait in the order in
+ * which they came.
  *
  * A watch that waits costs one entry in the list, and accepts no further events
  * (watch_conversion.h). When it ends, it leaves the list. Otherwise a client that begins and ends
@@ -20,7 +21,7 @@ struct hfd_custom_kind;
 #define HFD_CONVERT_TURNS_OF_KIND 16
 #define HFD_CONVERT_TURNS         64
 
-/* A member of the caller's struct, which must live while the turn waits. */
+/* A member of the caller's struct, zero at first, which must live while the turn waits. */
 struct hfd_convert_turn {
         /* set by the caller, which keeps a reference to the kind while it uses the turn */
         struct hfd_custom_kind *kind;
@@ -35,12 +36,13 @@ enum hfd_convert_enter { HFD_CONVERT_BEGINS, HFD_CONVERT_WAITS, HFD_CONVERT_CANC
 
 struct hfd_convert_turns {
         pthread_mutex_t mu;
-        /* calls under way; guarded by mu, like the number of each kind */
+        /* calls under way; guarded by mu, as is n_watch_conversions of each kind (custom_kind.h) */
         size_t n;
         struct hfd_convert_turn *first, **end; /* the list of turns that wait */
 };
 
 int hfd_convert_turns_init(struct hfd_convert_turns *turns); /* 0 or -errno */
+/* No turn waits any more. */
 void hfd_convert_turns_done(struct hfd_convert_turns *turns);
 
 /* BEGINS: the caller has the turn, and ends it with hfd_convert_turns_leave. WAITS: a later

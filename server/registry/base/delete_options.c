@@ -3,7 +3,8 @@
  * Reads DeleteOptions from a body.
  *
  * Invariant: an option of DeleteOptions that cannot be read is refused and never ignored, because a
- * delete must not delete more than the client intended.
+ * delete must not delete more than the client intended. (This server does not know one of them,
+ * ignoreStoreReadErrorWithClusterBreakingPotential; without it less is deleted.)
  */
 #include "server/registry/base/delete_options.h"
 

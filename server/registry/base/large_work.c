@@ -3,8 +3,8 @@
  * Submits large writes to the pool, and bounds those that wait for it.
  *
  * Invariant: the number of new writes that wait is bounded, also for clients that send a write and
- * leave at once, whose requests no longer count as in flight. Retries are not refused: each belongs
- * to a write that was accepted before.
+ * leave at once, whose requests no longer count as in flight. A write that has begun, for example
+ * one that is tried again after a conflict, is not refused: it was accepted before.
  */
 #include "server/registry/base/large_work.h"
 

@@ -46,7 +46,7 @@ static bool parse_u64(const char *text, uint64_t *ret_value) {
         return *end == '\0' && errno == 0;
 }
 
-/* As in Kubernetes, every other value is true. */
+/* As in Kubernetes, every value but these two is true, also "". */
 static bool parse_bool(const char *text) {
         return strcmp(text, "0") != 0 && strcasecmp(text, "false") != 0;
 }
@@ -119,7 +119,7 @@ static bool set_field_selector(struct hfd_request *request, const char *value,
         return set_selector(request, true, value, response);
 }
 
-/* Responds 400 to a list, 422 to a watch, and 400 to a get, for which Kubernetes fails with 500. */
+/* Responds 422 to a watch, and 400 to all other verbs; for a get Kubernetes fails with 500. */
 static bool refuse_revision(const struct hfd_request *request, const char *value,
                             struct hfd_response *response) {
         struct hfd_resource by_plural = *request->resource;

@@ -40,7 +40,7 @@ struct hfd_options {
         int64_t timeout_s; /* for a watch or a deletecollection; 0 = not given */
         hf_nsec timeout;   /* for every verb but a watch; 0 = not given */
         bool dry_run, pretty;
-        enum hfd_propagation propagation; /* for a delete, from the query or the body */
+        enum hfd_propagation propagation; /* for deletes, from the query or the body */
         bool has_orphan, orphan; /* orphanDependents, the older form of propagationPolicy */
         enum hfd_field_validation field_validation;
         struct hfd_strict strict; /* owned; what a strict decoder would refuse in the body */
@@ -51,9 +51,9 @@ struct hfd_options {
 
 /*
  * Reads a query ("a=b&c=d", percent-encoded; NULL = none) into request->options, which are empty.
- * The request's verb and resource must be set; the caller has already distinguished a list from a
- * watch. False: response contains the failure (400, 422, 500). The caller calls hfd_options_done in
- * any case.
+ * The request's verb and resource must be set, and of a patch its kind; the caller has already
+ * distinguished a list from a watch. False: response contains the failure (400, 422, 500). The
+ * caller calls hfd_options_done in any case.
  *
  * Unknown parameters are ignored, as in Kubernetes. If a parameter other than dryRun is repeated,
  * its first value is used. The filters authorize the first value, so the registry must use the

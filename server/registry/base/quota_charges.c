@@ -2,8 +2,9 @@
 /*
  * The decisions of a namespace's quotas about a write, and the versions on which they are based.
  *
- * Invariant: a quota that counts the write, or will count it, has a key and, unless it refuses, a
- * new version to be stored. Other quotas have neither.
+ * Invariant: after a decision, a quota that counts the write, or will count it, has a key and,
+ * unless it refuses, a new version to be stored. Other quotas have neither, and those after a
+ * refusing one were not asked.
  */
 #include "server/registry/base/quota_charges.h"
 
@@ -69,7 +70,7 @@ static bool update_charge(struct hfd_quota_charge *charge, struct hfd_cacher *ca
                                         kv->mod_revision, kv->value);
                 if (!object)
                         return false;
-                /* The next creates of this instance begin with this version. */
+                /* The next writes of this instance begin with this version. */
                 hfd_cacher_record_write(cacher, object);
         }
         hfd_object_unref(charge->object);
@@ -103,7 +104,7 @@ void hfd_quota_charges_committed(const struct hfd_quota_charges *charges, struct
                 if (charge->stored)
                         object = hfd_object_new(hfd_quota_resource(), charge->object->path,
                                                 revision, charge->stored);
-                /* If memory is short, the cacher does not learn the version, and the next create
+                /* If memory is short, the cacher does not learn the version, and the next write
                  * has one conflict more. */
                 if (object)
                         hfd_cacher_record_write(cacher, object);

@@ -9,12 +9,14 @@
 #include "server/quota/quota.h"
 #include "server/storage/store.h"
 
-/* If a namespace has more quotas than this, nothing can be created in it. */
+/* If a namespace has more quotas than this, it refuses every create, and every update that quotas
+ * may count. */
 #define HFD_QUOTAS_IN_NAMESPACE_MAX 64
 
 struct hfd_quota_charge {
         struct hfd_object *object; /* owned; NULL = it was deleted */
-        char *key; /* owned; the store's key; NULL = the quota does not count the write */
+        /* owned; the store's key; NULL = the quota does not count the write, or was not asked */
+        char *key;
         struct hf__buf *stored; /* owned; what the transaction writes; NULL = nothing */
         bool fresh;             /* the version came from the store, or the store confirmed it */
 };
@@ -39,9 +41,9 @@ void hfd_quota_charges_clear(struct hfd_quota_charges *charges);
 void hfd_quota_charges_set(struct hfd_quota_charges *charges, struct hfd_object *const *objects,
                            size_t n);
 /*
- * Decides about the change for all quotas, and stops at the first one that refuses. path: of the
- * new object if it is a quota itself, otherwise "". A quota with this path is left out: it exists
- * already, so the create will fail. 0, -ENOMEM or HF_E_TOO_LARGE.
+ * Decides about the change for all quotas, and stops at the first one that refuses. The caller has
+ * zeroed *decision. path: of the new object if it is a quota itself, otherwise "". A quota with
+ * this path is left out: it exists already, so the create will fail. 0, -ENOMEM or HF_E_TOO_LARGE.
  */
 int hfd_quota_charges_decide(struct hfd_quota_charges *charges,
                              const struct hfd_quota_change *change, const char *prefix,

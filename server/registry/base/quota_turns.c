@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues of turns (quota_turns.h). The list of holders has one entry for each namespace in
- * which a create is being charged. These are few, so a linear search is fast enough.
+ * which a write is being charged. These are few, so a linear search is fast enough.
  *
  * Invariants: the deadlines of a queue never decrease from its holder to its end, so no turn waits
- * beyond its own deadline. Only the holder of a queue is in the list, and only its `last` and
- * `other` are valid; a holder that leaves hands both on to the next turn.
+ * much beyond its own deadline (quota_turns.h). Only the holder of a queue is in the list, and only
+ * its `last` and `other` are valid; a holder that leaves hands both on to the next turn.
  */
 #include "server/registry/base/quota_turns.h"
 

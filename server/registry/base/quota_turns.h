@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Turns: of the creates of one instance that change the same quotas, one commits at a time. All of
- * them write the same keys, so without turns each commit would be a conflict for all others, and n
- * creates would need n * n transactions. Turns only save work: the limits themselves are kept by
- * the transaction, which compares the versions of the quotas.
+ * Turns: of the writes of one instance that change the quotas of a namespace, one commits at a
+ * time. All of them write the same keys, so without turns each commit would be a conflict for all
+ * others, and n writes would need about n * n / 2 transactions. Turns only save work: the limits
+ * themselves are kept by the transaction, which compares the versions of the quotas.
  *
  * There is one queue for each namespace. A turn waits only behind turns whose deadline is not later
- * than its own; otherwise it is not queued, and its write competes with the others. A turn ends at
- * its deadline at the latest, so no turn waits beyond its own deadline.
+ * than its own; otherwise it is not queued, and its write competes with the others. Each wait of
+ * the write that holds a turn ends at the write's deadline, so no turn waits much beyond its own.
  *
  * Thread: any; a turn belongs to its write. Nothing blocks, except shortly for `mu`, which is held
- * for a search of the list only, never during a callback or another lock.
+ * for a search of the list only, never in a callback or together with another lock.
  */
 #include <pthread.h>
 

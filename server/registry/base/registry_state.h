@@ -4,7 +4,8 @@
  * The state of a registry, which all verbs use. registry.c makes and frees it.
  *
  * Thread: immutable once requests are served, apart from n_conversions, which is atomic, and from
- * members whose types have a lock of their own: pool, renderings, turns, shared conversions.
+ * members whose types have a lock of their own: cacher, pool, renderings, both kinds of turns,
+ * shared conversions.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +34,7 @@ struct hfd_registry {
         struct hfd_cacher *cacher;         /* borrowed */
         struct hfd_work_pool *work;        /* owned; for lists, initial events and large writes */
         struct hfd_renderings *renderings; /* owned; lists and initial events that are being read */
-        struct hfd_quota_turns turns;      /* of creates that the same quotas count */
+        struct hfd_quota_turns turns;      /* of writes that the same quotas count */
         const char *prefix;                /* of all keys: "/registry"; borrowed from the cacher */
         /* Borrowed; set before requests are served; NULL = there is no admission. */
         struct hfd_admission_chain *admission;

@@ -2,11 +2,11 @@
 #pragma once
 /*
  * One request to the registry: from HTTP (handlers/rest/rest.c), from inside the process
- * (loopback.c), or one step of another request (delete_collection.c).
+ * (loopback.c), or one step of another request (delete_collection.c, parts/part.c).
  *
- * The caller allocates the request as the first member of its own struct, fills it, and passes it
- * to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps before
- * hfd_registry_serve returns. done may free the request. The response is borrowed until done
+ * The caller allocates the request as a member of its own struct, which done finds by it, fills it,
+ * and passes it to hfd_registry_serve. The registry calls done exactly once, on any thread, perhaps
+ * before hfd_registry_serve returns. done may free the request. The response is borrowed until done
  * returns. For a watch, the caller calls hfd_registry_watch instead.
  */
 #include <stdatomic.h>
@@ -58,8 +58,8 @@ struct hfd_request {
         struct hfd_options options;
         enum hfd_format format;
         char table_version[HFD_TABLE_VERSION_MAX]; /* of meta.k8s.io: "v1", "v1beta1" */
-        /* The client gets protobuf. The registry makes only the pieces of a list in it, everything
-         * else in JSON, which the caller converts. */
+        /* The client gets protobuf. The registry makes only the pieces of a list and the initial
+         * events of a watch in it, everything else in JSON, which the caller converts. */
         bool protobuf;
         const void *body; /* borrowed until done; NULL = none */
         size_t n_body;
@@ -74,8 +74,9 @@ struct hfd_request {
         bool (*pass_reads)(struct hfd_consistent_read *reads);
         const void *thread;
         const struct hf_fence *fence; /* borrowed until done; NULL = not fenced */
-        /* For writes and watches. requester NULL = the server itself or an administrator: all
-         * rights. Both are borrowed until done. */
+        /* For writes and watches. requester NULL = the server itself, or a watch of an
+         * administrator: all rights. A write of a client always has one. Both are borrowed until
+         * done. */
         struct hfd_authorizer *authorizer;
         const struct hfd_requester *requester;
         bool in_process; /* it is from the loopback client */
@@ -93,11 +94,12 @@ struct hfd_request {
         /* A get without a resourceVersion reads the store, not the cache: an elector must not wait
          * for the watch that brings everybody's objects. */
         bool from_store;
-        hf_nsec deadline;             /* boot time */
-        hf_nsec longest_deadline;     /* the deadline if webhooks are called; 0 = `deadline` */
-        uint64_t owner;               /* for turns in the pool of threads; hfd_work_owner */
-        const atomic_bool *abandoned; /* borrowed until done; true = the client has left; NULL = it
-                                       * never leaves */
+        hf_nsec deadline;         /* boot time */
+        hf_nsec longest_deadline; /* the deadline if webhooks are called; 0 = `deadline` */
+        uint64_t owner;           /* for turns in the pool of threads; hfd_work_owner */
+        /* Borrowed until done; true = the client has left; NULL = it never leaves. It is read
+         * relaxed, because it only saves work: a thread that sees it late does one step more. */
+        const atomic_bool *abandoned;
         /* For waits that must end when the client leaves. Borrowed until done; NULL = it never
          * leaves. */
         struct hf__departure *departure;

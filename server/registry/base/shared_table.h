@@ -6,8 +6,8 @@
  * hfd_resource) of the API version to which it is converted. Watches share them
  * (shared_conversions.h), and so do requests that read the params of policies (convert_params.h).
  *
- * Memory: a conversion stays in the table until it is done. If it has succeeded, it stays longer:
- * the table keeps the newest of these, at most HFD_SHARED_OBJECTS conversions and HFD_SHARED_BYTES
+ * Memory: a conversion stays in the table until it is done. One that has succeeded stays longer:
+ * the table keeps the newest of those, at most HFD_SHARED_OBJECTS conversions and HFD_SHARED_BYTES
  * bytes. It drops them all when the last watch with conversions ends. Without any watch it keeps
  * what hfd_shared_remember adds, within the same bounds.
  *
@@ -66,8 +66,9 @@ void hfd_shared_table_leave(struct hfd_shared_table *table);
 
 /*
  * Two functions for a user that does not wait for the conversions of others. recall returns a new
- * reference to the result of a conversion; NULL = there is none. remember adds a result, with new
- * references, unless the conversion is there already or memory is short. Both take the lock.
+ * reference to the result of a conversion; NULL = there is none, or none yet. remember adds a
+ * result, with new references, unless the conversion is there already or memory is short. Both take
+ * the lock.
  */
 struct hfd_object *hfd_shared_recall(struct hfd_shared_table *table,
                                      const struct hfd_object *source,

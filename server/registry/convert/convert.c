@@ -7,8 +7,9 @@
  *                  +---------------------------------------------------------------+-> done
  *
  * A job has a list of the objects that need a conversion, by their index. Invariants: a job belongs
- * to one thread at a time, and is freed before done is called. The objects of the caller change
- * only when all conversions have succeeded.
+ * to one thread at a time, and is freed before done is called. The objects of the caller get
+ * another version only when all conversions have succeeded; before that, list_sources may replace
+ * one by the same version in the form of the current definition.
  */
 #include "server/registry/convert/convert.h"
 
@@ -30,7 +31,7 @@
 #include "server/resources/meta.h"
 #include "server/resources/objects/custom_object.h"
 
-/* The limits of one request to the webhook. */
+/* The limits of one request to the webhook. It ends with the object that reaches BATCH_BYTES. */
 #define BATCH_OBJECTS 500
 #define BATCH_BYTES   ((size_t)2 << 20)
 
@@ -152,8 +153,9 @@ static void read_response(struct job *job, const void *body, size_t n_response) 
         hf__strbuf_done(&why);
 }
 
-/* The task that reads a large response on the pool. It has memory of its own, because the job may
- * be freed while the task is running. */
+/* The task that reads a large response on the pool. It has memory of its own: while its step is
+ * running, the job may go on to its next batch, where the job's own task is submitted, or be freed.
+ */
 struct turn {
         struct hfd_work_task task; /* first member */
         struct job *job;
@@ -230,7 +232,8 @@ static void on_response(void *ctx, const struct hfd_outbound_result *result) {
 
 /* ---- the call ---- */
 
-/* Counts a call. False: too many calls are under way. A watch is not counted here, because it has a
+/* Counts a call. False: too many calls are under way. It counts first, so several threads never
+ * exceed a limit together; at worst they all refuse. A watch is not counted here, because it has a
  * turn. */
 static bool enter_call(struct job *job) {
         if (job->convert.turn)
@@ -259,7 +262,8 @@ static void put_url(struct hf__strbuf *s, const char *url) {
                           (int)(HFD_CONVERT_TIMEOUT / HF_NSEC_PER_SEC));
 }
 
-/* Calls the webhook for the batch. 0, or an error of hfd_outbound_send: then there is no call. */
+/* Calls the webhook for the batch. 0; otherwise there is no call: -ENOMEM, or an error of
+ * hfd_outbound_send. */
 static int call_webhook(struct job *job, const struct hfd_webhook_config *config,
                         const struct hf__strbuf *body) {
         struct hfd_service_address address = {0};
@@ -352,7 +356,7 @@ static enum hfd_work_result run_waited(struct hfd_work_task *task) {
 }
 
 /* Passes the turn of a job to the next job that waits, and continues that job on the pool. NULL:
- * done, or no job waits. If the pool has stopped, returns the next job, which has the turn. */
+ * done, or no job waits. If the pool is stopping, returns the next job, which has the turn. */
 static struct job *pass_turn(struct job *job) {
         struct hfd_registry *registry = job->registry;
         struct hfd_convert_turn *turn =
@@ -365,7 +369,7 @@ static struct job *pass_turn(struct job *job) {
         return hfd_work_submit(registry->work, &next->task) ? NULL : next;
 }
 
-/* Ends the turn of a job, and lets another job continue. If the pool has stopped, all jobs that
+/* Ends the turn of a job, and lets another job continue. If the pool is stopping, all jobs that
  * wait end here, in a loop: there may be as many as watches, too many for a recursion. */
 static void leave_turn(struct job *job) {
         struct job *next = pass_turn(job);

@@ -9,11 +9,12 @@
  * Nothing waits: the caller continues in a callback. A batch is one call of the webhook. The
  * results belong to the request; nothing is cached here (watches share, shared_conversions.h). The
  * number of calls under way is limited, for each kind and in total. Requests beyond the limit are
- * refused at once, so that a webhook that hangs cannot occupy all places for requests; watches take
- * turns (convert_turns.h).
+ * refused at once, so that a webhook that hangs does not hold as many requests as the server may
+ * have in flight; watches take turns (convert_turns.h).
  *
  * Thread: any. The callback runs on the thread of outbound calls, or on the pool if the response is
- * large.
+ * large or a watch has waited for its turn. Without a call it runs on the thread that starts or
+ * cancels the conversion, or, if the pool is stopping, on the one that ends the turn before it.
  */
 #include "server/registry/base/registry_state.h"
 #include "server/resources/objects/object.h"
@@ -54,7 +55,7 @@ bool hfd_convert_fail_no_memory(const struct hfd_convert *convert);
  * called once, perhaps before this returns.
  */
 bool hfd_convert_start(struct hfd_registry *registry, const struct hfd_convert *convert);
-/* The watch has ended. If its conversion waits for its turn now, or would wait later, done is
+/* The watch has ended. If its conversion waits for its turn now, or asks for one later, done is
  * called with a failure that is empty (its code is 0). A call that is under way is not stopped. The
  * turn must live until this returns. */
 void hfd_convert_cancel(struct hfd_registry *registry, struct hfd_convert_turn *turn);

@@ -63,7 +63,8 @@ static void free_job(struct hfd_shared_job *job) {
         free(job);
 }
 
-/* failure is copied. */
+/* failure is copied. next_step has seen all results under the lock; a result does not change, and
+ * the job has a reference to each conversion, so no lock is needed here. */
 static void end_job(struct hfd_shared_job *job, const struct hfd_response *failure) {
         const struct hfd_convert convert = job->convert;
         struct hfd_response copy = failure ? *failure : (struct hfd_response){0};
@@ -275,7 +276,8 @@ static enum outcome next_step_locked(struct hfd_shared_job *job, struct place *p
                 *ret_failure = copy_failure(c->failure);
                 return FAILED;
         }
-        /* There was no attempt: the watch that claimed it ended before it got its turn. */
+        /* There was no attempt, because the watch that claimed it ended before it got its turn; or
+         * there was no memory to keep its failure. */
         place->conversion = NULL;
         hfd_shared_unref_locked(c, garbage);
         return AGAIN;

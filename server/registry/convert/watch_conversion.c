@@ -228,7 +228,7 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
         bool takes = !c->ended && !c->failed, good = !takes || grow_locked(c, n), starts = false;
         for (size_t i = 0; takes && good && i < n; i++) {
                 c->items[c->n] = items[i];
-                c->items[c->n].before = NULL; /* borrowed */
+                c->items[c->n].before = NULL; /* it was borrowed for the call only */
                 hfd_object_ref(c->items[c->n++].object);
         }
         if (takes && good && c->state == IDLE) {

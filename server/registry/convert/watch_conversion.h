@@ -19,8 +19,8 @@ struct hfd_watch_conversion;
 struct hfd_watch_conversion_sink {
         /* One event, whose object has the version of the request. False: the watch must end. */
         bool (*event)(void *ctx, struct hfd_watch_item *item);
-        /* The watch must end. failure: for the client, borrowed; NULL = memory ran out, or event
-         * has returned false. Nothing is delivered any more. */
+        /* The watch must end. failure: for the client, borrowed; NULL = event has returned false.
+         * Nothing is delivered any more. */
         void (*failed)(void *ctx, const struct hfd_response *failure);
         /* All events were delivered, so the watch accepts events again. Called only if
          * hfd_watch_conversion_is_idle has returned false since the last call. */
@@ -30,7 +30,7 @@ struct hfd_watch_conversion_sink {
 };
 
 /* Of request only resource and owner are used, during the call. sink and ctx are borrowed until the
- * last call of the sink. The caller owns one reference. NULL = out of memory. */
+ * last call of the sink. The caller owns one reference. NULL = out of memory, or no mutex. */
 struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *registry,
                                                       const struct hfd_request *request,
                                                       const struct hfd_watch_conversion_sink *sink,
@@ -38,8 +38,8 @@ struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *regis
 /* Accepts NULL; returns NULL. */
 struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_conversion *c);
 
-/* Queues n events, and takes references to their objects. May deliver them before it returns.
- * False: out of memory; nothing was queued. */
+/* Queues n events, and takes references to their objects; after `failed` or the end it drops them.
+ * May deliver them before it returns. False: out of memory; nothing was queued. */
 bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_watch_item *items,
                               size_t n);
 /* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the

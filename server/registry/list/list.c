@@ -230,7 +230,7 @@ static void finish_page(struct hfd_read *read, struct hfd_list_page *page) {
         if (page->sealed) {
                 finish_sealed(read, page);
         } else if (on_objects && !page->failed) {
-                free(read);
+                free(read); /* the read of a list is never borrowed (hfd_read_new) */
                 on_objects(request, page->objects, page->n, page->revision);
         } else if (page->failed || page->n == 0 || !hfd_read_needs_version(request)) {
                 respond_with_page(read, page);

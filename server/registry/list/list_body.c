@@ -12,9 +12,9 @@
  *      MEASURE -> HEAD -> ITEMS -> TAIL -> ENDED
  *
  * So the items are made twice: MEASURE counts their bytes. It keeps the first chunks, up to
- * KEPT_BYTES, and smaller lists are made once. A larger one costs twice the work, but no more
- * memory, which is the scarce resource here: a list can have any size. Both passes use the chunks
- * that other readers of the same rendering have made.
+ * KEPT_CHUNKS and KEPT_BYTES, so smaller lists are made once. A larger one costs twice the work,
+ * but no more memory, which is the scarce resource here: a list can have any size. Both passes use
+ * the chunks that other readers of the same rendering have made.
  *
  * Invariant: both passes see the same bytes, because a rendering never changes.
  */

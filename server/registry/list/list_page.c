@@ -3,9 +3,9 @@
  * Collects the objects of a page. Selectors may have to parse an object, so this never runs under a
  * lock.
  *
- * Invariant: `last` is the last path that was examined, even if its object was not selected or is
- * not valid. So the next page begins exactly where this one ended, and a page without any object
- * can be followed by others.
+ * Invariant: when a page is complete and more objects follow, `last` is the last path that was
+ * examined, even if its object was not selected or is not valid. So the next page begins exactly
+ * where this one ended, and a page without any object can be followed by others.
  */
 #include "server/registry/list/list_page.h"
 

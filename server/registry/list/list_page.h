@@ -16,7 +16,7 @@ struct hfd_list_page {
         size_t n, space;
         uint64_t revision; /* of the list */
         bool more;         /* the list may continue on a next page (which can be empty) */
-        /* Valid if more: the next page begins after this path. */
+        /* Valid if more: the next page begins after this path (HFD_PATH_MAX bytes would do). */
         char last[2 * HF_NAME_MAX + 4];
         bool has_remaining; /* n_remaining is known: the number of objects that follow */
         size_t n_remaining;

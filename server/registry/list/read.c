@@ -164,7 +164,8 @@ void hfd_read_continue(struct hfd_read *read, void (*from_cacher)(struct hfd_rea
 
 /* ---- get ---- */
 
-/* The bytes of the object in the version of the resource. NULL = out of memory. */
+/* The bytes of the object in the version of the resource. NULL = out of memory, or the bytes are
+ * malformed. */
 static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd_object *object) {
         struct hfd_object *converted = hfd_conversion_object(resource, object);
         struct hf__buf *bytes = converted ? hf__buf_ref(converted->bytes) : NULL;

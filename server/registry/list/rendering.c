@@ -5,9 +5,9 @@
  * same chunks, and find those that another reader has made and that are still kept.
  *
  * A snapshot is a version of a tree, and equal versions have the same root (object_tree.h): a
- * change copies the root while a snapshot holds it. So two requests share a rendering if no object
- * of their resource has changed between them, even if the store's revision has. The revision
- * itself is in the head of the list, which is not shared.
+ * change copies the root while a snapshot holds it, and each rendering holds one. So two requests
+ * share a rendering if no object of their resource has changed between them, even if the store's
+ * revision has. The revision itself is in the head of the list, which is not shared.
  *
  * Invariants: a rendering is in its bucket as long as it has references, unless it is of an array.
  * A chunk never changes. The kept chunks of all renderings together have KEPT_BYTES at most.
@@ -184,7 +184,8 @@ static bool put_protobuf(const struct hfd_rendering *rendering, struct hf__strbu
         return json && s->error == 0;
 }
 
-/* Appends one object as an item or as an event. False: out of memory. */
+/* Appends one object as an item or as an event. False: out of memory, or its bytes are malformed.
+ */
 static bool put_object(const struct hfd_rendering *rendering, struct hf__strbuf *s,
                        struct hfd_object *object) {
         const struct hfd_request *form = &rendering->form;
@@ -218,7 +219,8 @@ static int select_object(const struct hfd_rendering *rendering, struct hfd_objec
         return r;
 }
 
-/* Makes the chunk at the cursor. chunk->bytes is NULL if nothing was selected. 0 or -ENOMEM. */
+/* Makes the chunk at the cursor. chunk->bytes is NULL if nothing was selected. 0, or -ENOMEM, also
+ * if the bytes of an object are malformed. */
 static int make_chunk(const struct hfd_rendering *rendering,
                       const struct hfd_rendering_cursor *cursor, struct chunk *chunk) {
         struct hfd_object_iter iter;
@@ -281,8 +283,9 @@ static struct hf__buf *drop_kept_locked(struct hfd_rendering *rendering) {
         return bytes;
 }
 
-/* Keeps the chunk for other readers. If the memory for kept chunks is used up, the rendering's own
- * oldest chunk is dropped; if that does not make enough room, the new chunk is not kept. */
+/* Keeps the chunk for other readers. If the memory for kept chunks is used up, or the ring is full,
+ * the rendering's own oldest chunk is dropped; if that does not make enough room, the new chunk is
+ * not kept. */
 static void keep_chunk(struct hfd_rendering *rendering, const struct chunk *chunk) {
         struct hfd_renderings *all = rendering->all;
         struct hf__buf *dropped = NULL;
@@ -359,8 +362,8 @@ static struct hfd_rendering **bucket_of(struct hfd_renderings *all,
         return &all->buckets[(root * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
 }
 
-/* The last reference is dropped under the lock, so that hfd_rendering_get finds no rendering that
- * is being freed. */
+/* References are dropped under the lock. So a rendering that hfd_rendering_get finds in a bucket,
+ * under the same lock, has one, and another may be taken. */
 struct hfd_rendering *hfd_rendering_unref(struct hfd_rendering *rendering) {
         if (!rendering)
                 return NULL;
@@ -430,7 +433,8 @@ static int rendering_new(struct hfd_renderings *all, const struct hfd_rendering_
 }
 
 /* Whether both have the same bytes: they differ neither in their objects nor in anything that
- * rendering depends on. The time of ages may differ by as long as the older one is kept. */
+ * rendering depends on. Only the ages in a Table may lag, by the time for which the older one has
+ * existed. */
 static bool is_same(const struct hfd_rendering *a, const struct hfd_rendering *b) {
         return a->snapshot.objects.root == b->snapshot.objects.root &&
                a->form.resource == b->form.resource && a->frames == b->frames &&

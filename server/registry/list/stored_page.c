@@ -79,6 +79,7 @@ static struct stored_page *copy_reply(const struct hfd_store_reply *reply) {
                 return NULL;
         for (size_t i = 0; i < reply->n_kvs; i++)
                 n_keys += strlen(reply->kvs[i].key) + 1;
+        /* + 1: malloc(0) may return NULL. */
         stored->keys = malloc(n_keys + 1);
         if (!stored->keys) {
                 free(stored);

@@ -9,7 +9,7 @@
 /*
  * Copies what it needs from reply, and calls finish later, on a thread of the pool. finish owns
  * read and the page's contents; its page is NULL if the client has left or the server stops. 0,
- * -ENOMEM, or HF_E_CANCELED (the pool has stopped). After an error finish is not called. Thread:
+ * -ENOMEM, or HF_E_CANCELED (the pool is stopping). After an error finish is not called. Thread:
  * any; does not block.
  */
 int hfd_stored_page_start(struct hfd_read *read, const struct hfd_store_reply *reply,

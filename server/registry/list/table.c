@@ -3,9 +3,10 @@
  * Renders Tables for kubectl, and PartialObjectMetadata. The columns of a kind are in its row of
  * the resource table.
  *
- * Invariant: only these formats parse objects in order to render them. All other reads send the
- * bytes of the object as they are, so that a plain get or list costs no parsing (only indenting
- * does, in handlers/rest/).
+ * Invariant: of the formats in JSON, only these parse objects in order to render them. All other
+ * reads send the bytes of an object in the stored version as they are, so that a plain get or list
+ * costs no parsing. (Selectors, another version (forms/conversion.c), indenting and protobuf do
+ * cost it.)
  */
 #include "server/registry/list/table.h"
 

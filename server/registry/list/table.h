@@ -4,8 +4,9 @@
  * Renders Table and PartialObjectMetadata, the response formats that kubectl and metadata clients
  * request. Pure, except that ages depend on the clock. Thread: any.
  *
- * A function that returns a buffer returns a new reference, or NULL if memory runs out or a Table
- * would exceed 512 MiB.
+ * A function that returns a buffer returns a new reference, or NULL if memory runs out, a Table
+ * would exceed 512 MiB, or the bytes of an object are malformed. A function that returns a bool
+ * returns false if memory runs out or the bytes are malformed.
  */
 #include "base/strbuf.h"
 #include "server/registry/base/registry_state.h"
@@ -26,7 +27,6 @@ struct hf__buf *hfd_table_render_json(struct hfd_registry *registry,
  * The parts of a Table, for one that is made piece by piece: everything up to `"rows":[`, and one
  * row. now_s is the time for ages. hfd_table_put_event appends a whole Table with one row, as in
  * the events of a watch: without columns, which only the first event has (hfd_table_with_columns).
- * False: out of memory.
  */
 void hfd_table_put_head(struct hf__strbuf *s, const struct hfd_request *request,
                         const char *list_meta, bool with_columns);
@@ -44,7 +44,7 @@ void hfd_table_put_bookmark(struct hf__strbuf *s, const struct hfd_request *requ
  * NULL = out of memory. */
 struct hf__buf *hfd_table_with_columns(const struct hfd_request *request,
                                        const struct hf__buf *frames);
-/* Appends the PartialObjectMetadata of one object. False: out of memory. */
+/* Appends the PartialObjectMetadata of one object. */
 bool hfd_table_put_partial(struct hf__strbuf *s, const struct hfd_object *object);
 /* The PartialObjectMetadata of one object. */
 struct hf__buf *hfd_table_render_partial(const struct hfd_object *object);

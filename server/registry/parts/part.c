@@ -110,8 +110,8 @@ static void finish_refused(struct hfd_part *part, int r) {
         hfd_response_done(&response);
 }
 
-/* Runs the next step on a thread of the pool. A request that was canceled ends, unless a write of
- * it may have been committed: then its client must get the result. */
+/* Runs the next step on a thread of the pool. A request that was canceled ends, unless its write
+ * was committed: then its client must get the result. */
 static enum hfd_work_result run_turn(struct hfd_work_task *task) {
         struct hfd_part *part = part_of_task(task);
         const atomic_bool *abandoned = part->outer->abandoned;

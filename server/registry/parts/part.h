@@ -26,7 +26,7 @@ struct hf__json;
 
 /* A request to a part, and the one to the object that it makes at the moment. */
 struct hfd_part {
-        struct hfd_request inner; /* must be the first member */
+        struct hfd_request inner; /* first member: its done casts it back to the part */
         struct hfd_registry *registry;
         hfd_part_serve_fn serve;    /* of inner */
         struct hfd_request *outer;  /* borrowed until its done is called */
@@ -39,7 +39,7 @@ struct hfd_part {
         /* For the pool of threads. */
         struct hfd_work_task task;
         void (*step)(struct hfd_part *part); /* what the task does */
-        unsigned n_turns;                    /* how often the task was submitted */
+        unsigned n_turns;                    /* in the pool, that of the request included */
         bool on_pool;                        /* the current thread belongs to the pool */
         bool is_committed; /* the inner write has succeeded, so the part must succeed too */
         /* For the subresource scale. */

@@ -6,9 +6,10 @@
  *
  * Invariant: a write of a Scale changes the number of replicas and nothing else. It gets the
  * object, makes the new Scale from it, and patches the object's number of replicas, unless the
- * object has changed meanwhile. An apply becomes an apply of an object that has this one field. If
- * admission must be asked, a dry run of that apply comes first, so that a conflict with another
- * manager of the field is reported before admission is asked, as in Kubernetes.
+ * object has changed meanwhile; then it begins anew, a few times. An apply becomes an apply of an
+ * object that has this one field. If admission must be asked, a dry run of that apply comes first,
+ * so that a conflict with another manager of the field is reported before admission is asked, as in
+ * Kubernetes.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -282,7 +282,7 @@ static bool make_admission(struct hfd_write *w, struct hfd_admission_attributes 
         admission->w = w;
         admission->resume = resume;
         (void)snprintf(admission->name, sizeof admission->name, "%s", of->name);
-        if (of->ns == of->name) /* of a Namespace */
+        if (of->ns == of->name) /* of a Namespace: hfd_admit_attributes uses the name for both */
                 of->ns = admission->name;
         of->name = admission->name;
         admission->a.of = *of;

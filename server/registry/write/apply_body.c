@@ -2,7 +2,8 @@
 /*
  * The configuration of a server-side apply, as the client has sent it.
  *
- * Invariant: its manager will own every field that hfd_write_apply_body_accept has left in it.
+ * Invariant: its manager will own every field that hfd_write_apply_body_accept has left in it,
+ * apart from those that no manager owns (server/apply/sets/unowned.c).
  */
 #include "server/registry/write/apply_body.h"
 
@@ -64,6 +65,8 @@ static bool refuse_unknown(struct hfd_write *w, struct hfd_response *response) {
         hf__strbuf_puts(&message, n > 1 ? "errors:" : "");
         for (const char *at = strict->lines.data + w->strict_of_body.n_bytes; *at;) {
                 size_t n_line = strcspn(at, "\n");
+                /* sizeof counts the NUL, so the path has sizeof unknown bytes fewer than the line:
+                 * its closing quote is left out too. */
                 if (n_line > sizeof unknown && memcmp(at, unknown, sizeof unknown - 1) == 0)
                         hf__strbuf_printf(&message, "%s.%.*s: field not declared in schema",
                                           n > 1 ? "\n  " : "", (int)(n_line - sizeof unknown),

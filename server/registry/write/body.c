@@ -346,8 +346,9 @@ bool hfd_write_body_parse(const struct hfd_request *request, const char *type,
         return true;
 }
 
-/* The schema that decides which fields of the body a strict decoder reports in their order; NULL:
- * it reports duplicate fields first, because it decodes a custom resource without a type. */
+/* The schema with which a strict decoder reports duplicate and unknown fields together, in the
+ * order of the body. NULL: the duplicate fields come first, because Kubernetes decodes a custom
+ * resource without a type, and finds those of YAML before it decodes the object. */
 static const struct hfd_schema *body_schema(const struct hfd_request *request) {
         return request->resource->custom || request->yaml ? NULL : request->resource->schema;
 }

@@ -113,7 +113,7 @@ int hfd_write_fence_compare(struct hfd_write *w, char epoch_key[HFD_KEY_MAX],
 
 /*
  * Whether the store still has the term record that the compares (revision, value) of one Lease
- * require.
+ * require. The value is the beginning of the record, up to the end of the holder.
  */
 static bool term_holds(const struct hfd_compare compares[2], const struct hfd_store_reply *reply) {
         const struct hfd_compare *value = &compares[1];

@@ -13,7 +13,8 @@
 #include "server/registry/write/write.h"
 #include "server/storage/term_record.h"
 
-/* The most compares and reads that a fence adds to a transaction. */
+/* The most compares and reads that a fence adds to a transaction: revision and value of each term
+ * record, and the epoch. */
 #define HFD_WRITE_FENCE_COMPARES (2 * HFD_FENCE_LEASES + 1)
 #define HFD_WRITE_FENCE_READS    (HFD_FENCE_LEASES + 1)
 

@@ -37,7 +37,8 @@ struct hfd_write_quota {
 bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_write *w));
 /*
  * Ends the turn of w, if it has one, and frees w->quota. Returns the write whose turn it is now,
- * for hfd_write_quota_turn_resume; NULL = none. The registry exists until it is resumed.
+ * for hfd_write_quota_turn_resume; NULL = none. The registry exists at least until that write is
+ * resumed.
  */
 struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w);
 /* Continues w, whose turn has come, or responds 409 after its deadline. Never recurses: writes that

@@ -2,13 +2,14 @@
 /*
  * The loop of a write. write.h describes the model.
  *
- * Invariants: A write is refused only because of a version that the store has returned, not
- * because of the cacher's version, which may be old (a create in a dry run is the exception). The
- * loop stops at the request's deadline, because on a busy object other writes may win every time.
+ * Invariants: A write is refused only because of a version that the store has returned, not because
+ * of the cacher's version, which may be old (in a dry run, the name of a create and the quotas are
+ * exceptions). The loop stops at the request's deadline, because on a busy object other writes may
+ * win every time.
  *
- * An update that changes nothing still sends a transaction, with compares only, unless it is a dry
- * run: it writes nothing, and its success proves that the version in the response is the current
- * one.
+ * An update that changes nothing, and is no dry run, still sends a transaction, with compares only.
+ * The transaction writes nothing, and its success proves that the version in the response is the
+ * current one.
  */
 #include "server/registry/write/write.h"
 

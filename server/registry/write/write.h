@@ -53,11 +53,13 @@
  * The first attempt uses the newest version that the cacher knows as `current` (a create: none).
  * This costs nothing, but the version may be old. So an attempt must not refuse the request because
  * of it. Instead it reads the object from the store (hfd_write_refetch), and another attempt uses
- * that version. `fresh` is true if `current` came from the store. A commit needs no fresh version,
- * because its transaction compares the version.
+ * that version. `fresh` is true if `current` came from the store, or if the write is a create,
+ * which assumes that there is no object. A commit needs no fresh version, because its transaction
+ * compares the version.
  *
- * Thread: a write belongs to one thread at a time: the caller's, and later the thread of the store
- * that runs its current callback, or a thread of the pool. There is no lock, and nothing blocks.
+ * Thread: a write belongs to one thread at a time: the caller's, and later the thread that runs its
+ * current callback (of the store, of the cacher, of outbound calls, or that of the write which held
+ * the turn of its quotas before it), or a thread of the pool. There is no lock, and nothing blocks.
  *
  * Invariant: after a function that may send the response or a request to the store, the caller must
  * not touch the write: it may have been freed, or another thread may be using it.
@@ -91,7 +93,7 @@ struct hfd_write {
         unsigned n_name_conflicts; /* generated names that existed already */
         /* owned; the version that this attempt is based on; NULL = there is no such object */
         struct hfd_object *current;
-        bool fresh; /* current came from the store; false: from the cacher */
+        bool fresh; /* current came from the store, or is the NULL that a create begins with */
         /* Only for a kind that a webhook converts (convert.c). */
         struct hfd_object *converted; /* owned; current in the version of the request */
         struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
@@ -101,7 +103,7 @@ struct hfd_write {
 
         /* The mistakes that a strict decoder finds in the body, before a patch is applied. */
         struct hfd_strict_mark strict_of_body;
-        bool unknown_reported; /* its unknown fields, together with its duplicate ones */
+        bool unknown_reported; /* its unknown fields are among them already (strict.h) */
         bool accepts_config;   /* the body that is read is the configuration of an apply */
         bool names_revision;   /* the object to create has a resourceVersion */
 
@@ -122,8 +124,9 @@ struct hfd_write {
         bool changed;          /* of an update: object differs from current for certain (apply.h) */
         uint64_t committed_at; /* the revision of the commit, if its reply is deferred; else 0 */
         bool created;          /* the object is new */
-        /* checks/priority_default.c: the cache is known to contain all writes of classes that were
-         * acknowledged before this one began, so a class that it lacks does not exist. */
+        /* checks/priority_default.c: the cache contains all writes of classes that were
+         * acknowledged before this one began, so a class that it lacks does not exist; or, where
+         * that is good enough, it has had time to learn them. */
         bool knows_classes;
         /* checks/pod_account.c: the cache has had time to learn the account of the new pod. */
         bool knows_account;
@@ -141,7 +144,7 @@ struct hfd_write {
          */
         uint64_t definition_revision;
         bool definition_gone, definition_terminating;
-        /* owned; for a create: the quotas of its namespace (quota.h); NULL = none */
+        /* owned; the quotas of its namespace (quota.h); NULL = none, or not looked up yet */
         struct hfd_write_quota *quota;
 
         /* owned; the admission of this attempt; NULL = it is not asked (admit.h) */
@@ -154,7 +157,8 @@ struct hfd_write {
         /* Used only if the write is fenced. */
         struct hf__buf *epoch; /* owned; the epoch known at the first commit; NULL = none yet */
         bool epoch_exists;     /* the store had an epoch key then */
-        /* A transaction has compared the fence, with either result, or the store was replaced. */
+        /* The last transaction has compared the fence, with either result, or the store was
+         * replaced. */
         bool fence_compared;
 };
 

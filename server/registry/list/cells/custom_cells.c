@@ -38,6 +38,7 @@ static bool put_integer(struct hf__strbuf *s, const struct hf__json *value) {
                 hf__strbuf_printf(s, "%" PRId64, integer);
                 return true;
         }
+        /* 9e18: a round number below 2^63, which a double has exactly. */
         if (!hf__json_is_number(value) || fabs(hf__json_number(value)) >= 9e18)
                 return false;
         hf__strbuf_printf(s, "%" PRId64, (int64_t)hf__json_number(value));

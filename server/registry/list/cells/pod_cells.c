@@ -55,7 +55,7 @@ static bool describe_container(const struct hf__json *status, char *text, size_t
         return true;
 }
 
-/* How often containers were restarted, and when one of them last ended before that. */
+/* How often containers were restarted, and when one of them last ended before a restart. */
 struct restarts {
         int64_t n;
         int64_t last_s; /* seconds since 1970; 0: unknown */

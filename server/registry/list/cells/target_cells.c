@@ -52,6 +52,8 @@ static void put_metric(struct hf__strbuf *out, const struct hf__json *metric,
         const struct hf__json *wanted = hf__json_get(metric, sources[i][1]),
                               *now = hf__json_get(status, sources[i][1]);
         bool has_average = hf__json_path(wanted, "target.averageValue") != NULL;
+        /* The first two have the name of a resource. Pods has averages only, so they need no
+         * "(avg)". */
         if (i < 2) {
                 const char *name = hf__json_string(wanted, "name");
                 hf__strbuf_printf(out, "%s: ", name ? name : "");

@@ -152,7 +152,7 @@ static void put_sorted(struct hf__strbuf *out, const char **texts, size_t n) {
         free(texts);
 }
 
-/* Room for a text of each child of the container. */
+/* Room for a text of each child of the container. + 1: calloc(0) may return NULL. */
 static const char **new_texts(const struct hf__json *container) {
         return calloc(hf__json_count(container) + 1, sizeof(const char *));
 }

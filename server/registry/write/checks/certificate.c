@@ -12,8 +12,8 @@
  * signer that this server serves itself: any user who may approve could otherwise give away all
  * rights.
  *
- * Requests from inside the process have no requester, and may do everything: that is how the
- * controllers sign.
+ * Requests from inside the process have no requester, and may approve and sign for every signer:
+ * that is how the controllers do it.
  */
 #include "server/registry/write/checks/certificate.h"
 
@@ -33,7 +33,7 @@
 #define GROUP         "certificates.k8s.io"
 #define PLURAL        "certificatesigningrequests"
 #define CLIENT_SIGNER "kubernetes.io/kube-apiserver-client"
-#define SIGNER_MAX    571 /* bytes of a signer's name */
+#define SIGNER_MAX    571 /* bytes of a signer's name: 253 + 1 + 63 + 1 + 253, as in Kubernetes */
 /* The user of requests from inside the process, as of those of kube-apiserver's own client. */
 #define SYSTEM_USER "system:apiserver"
 
@@ -201,7 +201,8 @@ static const char *text_at(const struct hf__json *object, const char *path) {
         return text ? text : "";
 }
 
-/* The PEM text of a member, which the caller frees; NULL: there is none. 0 or -ENOMEM. */
+/* The PEM text of a member, which the caller frees; NULL: there is none, or it is not base64. 0 or
+ * -ENOMEM. */
 static int decode_member(const struct hf__json *object, const char *path, char **ret_pem,
                          size_t *ret_n) {
         const char *text = hf__json_string(object, path);
@@ -314,8 +315,8 @@ static int changes_result(const struct hf__json *object, const struct hf__json *
         return r != 0 ? r : !equal;
 }
 
-/* Whether the request asks the signer of this server for a certificate of system:masters: 0, 1 or
- * -ENOMEM. */
+/* Whether the request asks the signer of this server for a certificate of system:masters: 0, 1
+ * (also if it cannot be read) or -ENOMEM. */
 static int asks_for_masters(const struct hf__json *object, const char *signer) {
         size_t n;
         char *pem;

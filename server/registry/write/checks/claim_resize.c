@@ -6,8 +6,8 @@
  *
  * Invariants: a refusal is about the newest version of the claim. A class that the cache does not
  * know, or that forbids it there, may have been created or changed on another instance a moment
- * ago, so before a refusal the write waits until the cache has all earlier writes. The messages are
- * those of kube-apiserver.
+ * ago, so before a refusal the write waits until the cache has all earlier writes. If the cache
+ * stays behind, its classes decide. The messages are those of kube-apiserver.
  */
 #include "server/registry/write/checks/claim_resize.h"
 
@@ -45,8 +45,8 @@ static const char *class_of(const struct hf__json *claim) {
         return hf__json_is_string(annotation) ? hf__json_text(annotation) : "";
 }
 
-/* 0: the class lets volumes grow. HF_E_FORBIDDEN, HF_E_NOT_FOUND, HF_E_UNAVAILABLE: the cache is
- * not filled, or -ENOMEM. */
+/* 0: the class lets volumes grow. HF_E_FORBIDDEN: it does not. HF_E_NOT_FOUND: the cache does not
+ * have it. HF_E_UNAVAILABLE: the cache is not filled. Or -ENOMEM. */
 static int ask_class(struct hfd_write *w, const char *name) {
         const struct hfd_resource *classes =
                 hfd_resource_find("storage.k8s.io", "v1", "storageclasses");

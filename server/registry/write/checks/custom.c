@@ -6,8 +6,9 @@
  *    members that the schema requires.
  *  - After a definition is marked as deleted, none of its objects is created any more, not even by
  *    an instance that does not know of the mark yet. The transaction that creates an object
- * compares the revision of the definition, which had no mark at that revision. So the controller
- * that deletes the objects of a definition misses none, as namespace.c describes it for namespaces.
+ *    compares the revision of the definition, which had no mark at that revision. So the
+ *    controller that deletes the objects of a definition misses none, as namespace.c describes it
+ *    for namespaces.
  */
 #include "server/registry/write/checks/custom.h"
 

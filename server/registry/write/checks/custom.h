@@ -24,9 +24,9 @@ bool hfd_write_custom_refuse_create(struct hfd_write *w);
 bool hfd_write_custom_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                               struct hfd_compare *ret_compare);
 /*
- * Updates w's state of the definition from the keys that a failed transaction has read. Returns
- * NULL on success. If memory runs out, or if a value is not a valid object, returns the key of that
- * value.
+ * Updates w's state of the definition from the keys that a failed transaction has read. NULL:
+ * success. Otherwise returns the key-value from which no definition can be read, because memory ran
+ * out or the value is not valid.
  */
 const struct hfd_kv *hfd_write_custom_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                              size_t n);

@@ -86,7 +86,8 @@ static int consider_class(const struct hfd_object *object, const struct classed 
                           struct found *found) {
         static const char word[] = "is-default-class";
 
-        /* Most classes do not contain the word, and need no parsing. */
+        /* Most classes do not contain the word, and need no parsing. These kinds are never packed.
+         */
         if (!memmem(object->bytes->data, object->bytes->n, word, sizeof word - 1))
                 return 0;
         struct hf__json *json = hfd_object_parse(object);

@@ -17,7 +17,8 @@
 #include "server/authorization/escalation.h"
 #include "server/registry/write/reply.h"
 
-#define MESSAGE_MAX ((size_t)32 << 10) /* bytes of the message of a 403 */
+/* Bytes of the message of a 403. The reason in it has 1024 fewer, for the words around it. */
+#define MESSAGE_MAX ((size_t)32 << 10)
 
 static void reply_forbidden(struct hfd_write *w, const char *why) {
         const struct hfd_resource *resource = w->request->resource;

@@ -80,7 +80,7 @@ struct params {
         char group[HF_NAME_MAX + 1];
         const char *version, *resource; /* "*" = unknown; borrowed */
         const struct hfd_resource *row; /* owned reference; NULL = unknown */
-        bool is_malformed;              /* the apiVersion has more than one slash */
+        bool is_malformed; /* the apiVersion has more than one slash, or too long a group */
 };
 
 static void find_params(const struct hfd_write *w, const struct hf__json *param_kind,
@@ -173,7 +173,8 @@ static bool check_policy(struct hfd_write *w, const struct hf__json *old) {
 
 /* ---- bindings ---- */
 
-/* The policy of the binding, parsed. NULL: there is none, or memory ran out. */
+/* The policy of the binding, parsed. NULL: the cacher does not have it, it cannot be read, or
+ * memory ran out. */
 static struct hf__json *policy_of(const struct hfd_write *w, const char *name) {
         bool is_mutating = strncmp(w->request->resource->kind, "Mutating", 8) == 0, synced;
         const struct hfd_resource *row =

@@ -109,7 +109,7 @@ static void on_ready(struct hfd_consistent_read *read) {
         if (outcome == 0 && wait->until == 0) {
                 end_wait(wait);
         } else if (outcome == 0) {
-                read->outcome = HF_E_TIMEOUT;
+                read->outcome = HF_E_TIMEOUT; /* as after a pause */
                 on_pause_end(read);
         } else { /* nothing was written, so the client may repeat the write */
                 free(wait);

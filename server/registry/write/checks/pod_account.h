@@ -10,6 +10,7 @@
 /* Sets the members that the pod leaves out. False: the response was sent, or another attempt was
  * started. */
 bool hfd_write_account_assign(struct hfd_write *w);
-/* Whether the pod, as admission has left it, may have its account. False: the response was sent, or
- * another attempt was started. */
+/* Whether the pod, as admission has left it, may have its account. Also for ephemeral containers
+ * that are added to a pod: whether the account allows their Secrets. False: the response was sent,
+ * or another attempt was started. */
 bool hfd_write_account_allows(struct hfd_write *w);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Refuses a second PriorityClass that is the default. There are few classes, and only a write of a
- * default looks at them.
+ * Refuses a second PriorityClass that is the default, and finds classes for the other checks. There
+ * are few classes, and only a write of a default, and a new pod that names no class, look at all of
+ * them.
  *
  * Invariant: of several writes one after another, only the first makes a default. So a write first
  * waits until the cache has every write that was acknowledged before. (Two writes at the same time
@@ -136,7 +137,7 @@ bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old) {
                 hfd_write_reply_no_memory(w);
                 return false;
         }
-        if (!*name || (old && strcmp(name, hfd_write_name(w)) == 0))
+        if (!*name || (old && strcmp(name, hfd_write_name(w)) == 0)) /* it is the default itself */
                 return true;
         (void)snprintf(why, sizeof why,
                        "PriorityClass %s is already marked as default. Only one default can exist",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A write of a PriorityClass: whether it may be the default. Thread: that of the write (write.h).
- * Nothing blocks. */
+/* A write of a PriorityClass: whether it may be the default; and the look-ups of classes, and the
+ * wait for them, of all checks. Thread: that of the write (write.h). Nothing blocks. */
 #include "server/registry/write/write.h"
 
 struct hf__json;
@@ -19,8 +19,8 @@ int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *clas
                             char name[HF_NAME_MAX + 1]);
 /*
  * Finds a class (of priority, runtime or storage) by its name in the cache; classes is the row of
- * its kind. 0: the caller frees *ret_class. HF_E_NOT_FOUND, HF_E_UNAVAILABLE: the cache is not
- * filled, or -ENOMEM: *ret_class is NULL.
+ * its kind. 0: the caller frees *ret_class. Otherwise it is NULL: HF_E_NOT_FOUND; HF_E_UNAVAILABLE
+ * (the cache is not filled); or -ENOMEM.
  */
 int hfd_write_find_class(struct hfd_write *w, const struct hfd_resource *classes, const char *name,
                          struct hf__json **ret_class);

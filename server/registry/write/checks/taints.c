@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gives new nodes the taint of a node that is not ready, and pods the tolerations that all pods
- * have, both when they are created and when they are updated.
+ * Gives a new node the taint of a node that is not ready; and a pod, when it is created and when it
+ * is updated, the tolerations that all pods have.
  *
  * Invariants, as in Kubernetes: taints and tolerations that are added here have no owner in
  * managedFields, and a pod that gets a toleration in an update gets a new generation.

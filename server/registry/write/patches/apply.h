@@ -11,7 +11,8 @@
  */
 bool hfd_write_apply(struct hfd_write *w, const struct hf__json *old);
 /*
- * For a write that is no apply: sets in w->object, the new version of old, who owns its fields. old
- * NULL = a create; it may lose its managers to w->object. Sets w->changed. 0 or -ENOMEM.
+ * Sets in w->object, the new version of old, who owns its fields. old NULL = a create; an existing
+ * old may lose its managers to w->object. hfd_write_apply has done this for an apply: then this
+ * only keeps the times of the managers if nothing else has changed. Sets w->changed. 0 or -ENOMEM.
  */
 int hfd_write_apply_track(struct hfd_write *w, struct hf__json *old);

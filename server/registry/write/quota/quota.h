@@ -6,8 +6,8 @@
  * instances that write at the same time cannot exceed a limit, and a write that fails is not
  * charged. Updates count if they raise what a pod, a claim or a service uses.
  *
- * In a namespace without a quota this costs one look into the cache. In others a write is still
- * one request to the store, unless it conflicts with a write of another instance.
+ * In a namespace without a quota this costs one look into the cache. In others a write is still one
+ * request to the store, unless it conflicts with another write, or a quota refuses it.
  *
  * Thread: that of the write (write.h). Nothing blocks: a write that waits for its turn
  * (quota_turn.h) goes on later, on another thread.
@@ -36,7 +36,8 @@ void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *comp
                              const char **reads, size_t *n_reads);
 /* The transaction has committed: records the new versions of the quotas. */
 void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision);
-/* Takes over the quotas that a failed transaction has read. Returns NULL on success. If memory runs
- * out, or if a value is not a valid object, returns the key of that value. */
+/* Takes over the quotas that a failed transaction has read. Returns NULL on success. Otherwise
+ * returns the key-value from which no object can be made, because memory ran out or the value is
+ * not a valid object. */
 const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                             size_t n);

@@ -11,9 +11,9 @@
  *              commit
  *
  * Invariants: an update or patch changes status and spec.finalizers only through their
- * subresources, if the kind has these. A subresource never changes the other's part. If the client
- * names a uid, or a resourceVersion other than "0", it must be that of the object that the update
- * replaces.
+ * subresources, if the kind has these. A request to one of the subresources never changes the part
+ * of another. If the client names a uid, or a resourceVersion other than "0", it must be that of
+ * the object that the update replaces.
  */
 #include "server/registry/write/steps/update.h"
 
@@ -240,7 +240,7 @@ static int prepare_create(struct hfd_write *w) {
         return r;
 }
 
-/* The quotas come last: while they are taken, other creates wait. */
+/* The quotas come last: while they are taken, other writes wait. */
 static void commit_create(struct hfd_write *w) {
         if (!hfd_write_quota_admit(w, hfd_write_commit) ||
             (w->request->options.dry_run && refuse_existing_in_dry_run(w)))
@@ -414,7 +414,8 @@ static bool check_revision(struct hfd_write *w, const char *revision) {
 
 /* ---- update ---- */
 
-/* An update that deletes the object, or changes nothing, needs no quota. */
+/* An update that deletes the object, or changes nothing, needs no quota. Nor does one of a kind of
+ * which quotas count the number only. */
 static void commit_update(struct hfd_write *w) {
         const struct hfd_resource *resource = w->request->resource;
 
@@ -465,7 +466,7 @@ static void finish_update(struct hfd_write *w) {
                 w->stored = NULL;
         } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
                    is_stored(w)) {
-                /* A stale object is written again, which is how a key is replaced. */
+                /* Not if it is stale: to write it again is how a key is replaced. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
