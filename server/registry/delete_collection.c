@@ -296,8 +296,8 @@ static void on_selected(struct hfd_request *list, struct hfd_object **objects, s
         size_t n_bytes = 0;
 
         for (size_t i = 0; i < n && n_bytes <= LIST_MAX_BYTES; i++)
-                /* + 1: a comma. A packed object counts with its packed bytes. */
-                n_bytes += objects[i]->bytes->n + 1;
+                /* + 1: a comma. The bytes are those of the response, not the packed ones. */
+                n_bytes += hfd_object_size(objects[i]) + 1;
         pthread_mutex_lock(&sweep->mu);
         sweep->keeps_objects = n_bytes <= LIST_MAX_BYTES;
         sweep->objects = objects;

@@ -3,7 +3,7 @@
  * Reads DeleteOptions from a body.
  *
  * Invariant: an option of DeleteOptions that cannot be read is refused and never ignored, because a
- * delete must not delete more than the client intended. (This server does not know one of them,
+ * delete must not delete more than the client intended. (This server has no effect for one of them,
  * ignoreStoreReadErrorWithClusterBreakingPotential; without it less is deleted.)
  */
 #include "server/registry/base/delete_options.h"
@@ -25,7 +25,8 @@ static const char *mistyped_member(const struct hf__json *body) {
                                               "preconditions.resourceVersion", "propagationPolicy"};
         const struct hf__json *dry_run = hf__json_get(body, "dryRun");
         const struct hf__json *preconditions = hf__json_get(body, "preconditions");
-        const struct hf__json *orphan = hf__json_get(body, "orphanDependents");
+        static const char *const booleans[] = {"orphanDependents",
+                                               "ignoreStoreReadErrorWithClusterBreakingPotential"};
         int64_t seconds;
 
         if (is_given(dry_run) && !hf__json_is_array(dry_run))
@@ -40,8 +41,11 @@ static const char *mistyped_member(const struct hf__json *body) {
                 if (is_given(value) && !hf__json_is_string(value))
                         return strings[i];
         }
-        if (is_given(orphan) && !hf__json_is_bool(orphan))
-                return "orphanDependents";
+        for (size_t i = 0; i < sizeof booleans / sizeof booleans[0]; i++) {
+                const struct hf__json *value = hf__json_get(body, booleans[i]);
+                if (is_given(value) && !hf__json_is_bool(value))
+                        return booleans[i];
+        }
         if (is_given(hf__json_get(body, "gracePeriodSeconds")) &&
             !hf__json_i64(body, "gracePeriodSeconds", &seconds))
                 return "gracePeriodSeconds";
