@@ -92,7 +92,7 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
 static struct hf__exchange *allocate_exchange(const struct hf__http_request *request,
                                               const char **extra, size_t n_extra,
                                               size_t n_headers) {
-        size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
+        size_t n_strings = strlen(request->method) + strlen(request->url) + 2; /* with their NULs */
 
         for (size_t i = 0; i < n_extra; i++)
                 n_strings += strlen(extra[i]) + 1;
@@ -348,8 +348,9 @@ static bool has_local_port(int fd, int port) {
 
 /*
  * Whether the socket may be that of x, and has received nothing since x was sent. A request that
- * was not sent may use any connection whose handshake has not begun. But one that was opened late,
- * for example because another address used up the time, says nothing about its peer.
+ * was not sent may wait for any connection that has received nothing yet. But one that was opened
+ * late, in the second half of the time that x has waited, says nothing about its peer: another
+ * address may have used up the time.
  */
 static bool is_silent_socket(const struct hf__exchange *x, size_t fd) {
         const struct hf__socket *sock = &x->engine->lanes.sockets[fd];
