@@ -34,8 +34,8 @@ struct encrypted {
         struct hfd_store *inner; /* owned */
         hfd_random_fn random;
         char prefix[PREFIX_MAX];
-        pthread_mutex_t mu;                /* guards the pointer */
-        struct hfd_encryption *encryption; /* owned reference */
+        pthread_mutex_t mu;                /* guards only the next pointer */
+        struct hfd_encryption *encryption; /* owned reference; immutable itself */
 };
 
 static struct encrypted *encrypted_of(struct hfd_store *store) { return (struct encrypted *)store; }
