@@ -131,9 +131,10 @@ struct hfd_server {
         struct hf_elector *elector;          /* borrowed from electors */
         struct hf_hooks *hooks;
 
-        /* ---- the certificates as last read (certificates.h): written before the sequence thread
-         * starts and, by main, after its end; read by the boot, and used by the reload's thread
-         * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
+        /* ---- the certificates as last read (certificates.h): written by hfd_assembly_make, read
+         * by the boot, which also writes kubeconfig_peers, and once the boot is done read and
+         * replaced by the reload's thread only. hfd_assembly_free frees them, when no reload runs
+         * any more. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
         /* The peers in the kubeconfig that was written last. */

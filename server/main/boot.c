@@ -42,7 +42,7 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
 
 /* Waits until the cache is filled, or until `until` (CLOCK_BOOTTIME). HF_E_CANCELED: `until` has
  * passed, or the stop token has fired; *ret_why is then the store's latest failure, or how far the
- * cache is filled. */
+ * cache is filled. -EBADMSG: the file of the store is damaged; *ret_why says how. */
 static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);

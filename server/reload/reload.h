@@ -52,7 +52,8 @@ void hfd_reload_request(struct hfd_reload *reload);
 void hfd_reload_request_minor(struct hfd_reload *reload);
 /*
  * Ends the reload or minor work that has returned, and begins the next one if it was requested. The
- * requests of a server that has not started yet are kept: may_begin is false. Does not block.
+ * requests of a server that has not started yet are kept: may_begin is false. Blocks only if the
+ * service manager does not read (sdnotify.h).
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*
