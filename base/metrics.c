@@ -312,7 +312,9 @@ static void call_collectors(struct hf_metrics *metrics) {
              collector = collector->next) {
                 if (collector->removed)
                         continue;
-                collector->n_running++; /* keeps it in the list while the lock is released */
+                /* Keeps it in the list while the lock is released. After that a removal waits for
+                 * the lock, so the loop can still read `next`. */
+                collector->n_running++;
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);
                 pthread_mutex_lock(&metrics->mu);
