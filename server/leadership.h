@@ -7,5 +7,5 @@
 /* hf_elector_config.on_change; ctx is the struct hfd_server. Thread: the elector's loop. */
 void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info);
 /* Ends the term, if there is one, because the store's history was replaced. ctx is the struct
- * hfd_server. Thread: any, once the elector exists. Never blocks. */
+ * hfd_server. Thread: any, while the elector exists. Never blocks. */
 void hfd_leadership_end_term(void *ctx);

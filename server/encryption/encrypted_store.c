@@ -47,7 +47,8 @@ int hfd_random_bytes(uint8_t *ret_bytes, size_t n) {
         return ok == 1 ? 0 : -EIO;
 }
 
-/* The current rules, with a reference that drop_covered drops. */
+/* The current rules, with a reference that drop_covered drops. Until it is taken, the lock keeps
+ * hfd_encrypted_store_set from dropping the store's own. */
 static struct hfd_covered take_covered(struct encrypted *e) {
         pthread_mutex_lock(&e->mu);
         struct hfd_encryption *encryption = hfd_encryption_ref(e->encryption);

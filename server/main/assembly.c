@@ -188,7 +188,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
         return observers;
 }
 
-/* Called when an object that requests depend on may have changed. Thread: any. */
+/* Called when an object that requests depend on may have changed. Thread: any, from
+ * hfd_cacher_start to hfd_cacher_free; all observers exist in that time. */
 static void on_observed(void *ctx, unsigned observers) {
         struct hfd_server *server = ctx;
 

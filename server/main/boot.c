@@ -24,9 +24,9 @@
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often to check whether the reason for the wait has changed, or to repeat a read. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
-/* How often to ask the feed of kinds whether it has finished. It is polled, because a thread cannot
- * wait for the feed and for the stop token at the same time. Its first run takes a few
- * milliseconds, so a longer interval would delay every start. */
+/* How often to ask the feed of kinds whether it has finished. It is polled, because it offers no
+ * wait that the stop token ends. Its first run takes a few milliseconds, so a longer interval would
+ * delay every start. */
 #define KINDS_INTERVAL (2 * HF_NSEC_PER_MSEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
