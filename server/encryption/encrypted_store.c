@@ -8,9 +8,10 @@
  * An object that no rule covers is neither copied nor delayed.
  *
  * Invariant: if a rule covers a key, a callback gets the key's value decrypted or marked as sealed.
- * If memory runs out, a reply becomes the error -ENOMEM. Of a batch of events only one is delivered
- * then, without its value; this tells the receiver that memory ran out (hfd_kv.value in
- * storage/store.h).
+ * (If the rule is newer than the get or the transaction, an encrypted value comes without the mark.
+ * hfd_kv_sealed recognizes it too.) If memory runs out, a reply becomes the error -ENOMEM. Of a
+ * batch of events only one is delivered then, without its value; this tells the receiver that
+ * memory ran out (hfd_kv.value in storage/store.h).
  */
 #include "server/encryption/encrypted_store.h"
 
