@@ -34,6 +34,7 @@
  * threads run are atomic, or their comment says which thread writes them.
  */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -128,7 +129,7 @@ struct hfd_server {
         struct hfd_http *http;
         struct hf_electors *electors;
         struct hfd_controllers *controllers; /* the shutdown frees it and sets NULL */
-        struct hf_elector *elector;          /* borrowed from electors */
+        struct hf_elector *elector;          /* borrowed from electors; see elector_mu */
         struct hf_hooks *hooks;
 
         /* ---- the certificates as last read (certificates.h): written by hfd_assembly_make, read
@@ -141,6 +142,10 @@ struct hfd_server {
         struct hfd_peer_list kubeconfig_peers;
 
         /* ---- shared: any thread ---- */
+        /* Guards `elector` while hfd_leadership_end_term uses it, which may still run on a thread
+         * of the store when hfd_assembly_free frees the electors. Before that everybody else reads
+         * the pointer without the lock. */
+        pthread_mutex_t elector_mu;
         struct hfd_lifecycle lifecycle;
         struct hfd_log_sink log_sink;
         _Atomic int64_t renew_certificates_at; /* seconds since 1970; see certificate_expiry.c */
