@@ -13,6 +13,7 @@
 
 struct hf__arena_chunk;
 
+/* Must not be copied or moved: blocks, and `free`, point into `first`. */
 struct hf__arena {
         struct hf__arena_chunk *chunks; /* owned */
         char *free;                     /* start of the n_free unused bytes of the current chunk */

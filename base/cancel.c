@@ -45,8 +45,8 @@ struct hf_cancel {
         atomic_int refs;
         atomic_int reason;        /* enum hf_cancel_reason; changes once */
         _Atomic hf_nsec deadline; /* only ever becomes earlier, under root->mu */
-        /* Used with root->mu. Signalled when the token is fired, a deadline changes, or a waker
-         * returns. */
+        /* Used with root->mu. Signalled when the token is fired, when its deadline or that of an
+         * ancestor changes, and when a waker returns. */
         pthread_cond_t cond;
         pthread_mutex_t mu; /* initialised in a root only */
         /* guarded by root->mu */
@@ -147,6 +147,8 @@ struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
         return token;
 }
 
+/* Until it is unlinked, a fire of the parent may mark the token, although the last reference to it
+ * is gone. So the token is freed only afterwards, and then the reference to the parent dropped. */
 static void unlink_from_parent(struct hf_cancel *token) {
         pthread_mutex_lock(&token->root->mu);
         if (token->prev_sibling)

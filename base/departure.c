@@ -3,7 +3,8 @@
  * Records whether a client still waits, without a lock (departure.h). Invariant: leave writes
  * `gone` before it reads the token, and a thread that creates a token reads `gone` after it has
  * published the token. So at least one of these two threads sees the other's write and fires the
- * token.
+ * token. Each of them stores before it loads, so all these accesses must be sequentially
+ * consistent.
  */
 #include "base/departure.h"
 

@@ -21,5 +21,6 @@ struct hf__departure {
 void hf__departure_done(struct hf__departure *departure);
 /* Call it when the client has left or has got its response. Fires the token. */
 void hf__departure_leave(struct hf__departure *departure);
-/* The token, which lives as long as the departure. NULL: out of memory. */
+/* The token, which lives as long as the departure. If the client has left, the token has fired, or
+ * another thread is about to fire it. NULL: out of memory. */
 struct hf_cancel *hf__departure_token(struct hf__departure *departure);

@@ -149,8 +149,9 @@ int hf__json_find_or_append(struct hf__json *object, const char *path, const cha
 /* Inserts value before the item `before`; NULL = at the end. */
 int hf__json_insert(struct hf__json *array, struct hf__json *before, struct hf__json *value);
 
-/* Appends the string `text` to the array at `path` unless the array has it. Creates the array if
- * the path leads to none. 0 or -ENOMEM. */
+/* Appends the string `text` to the array at `path` unless the array has it. If the path leads to no
+ * array, creates one there, in place of any other value. 0, -ENOMEM, or -EINVAL: the path leads
+ * through a value that is not an object. */
 int hf__json_add_element(struct hf__json *object, const char *path, const char *text);
 
 /* The next three functions change a member of an object or an array without a search by key. */
@@ -170,6 +171,5 @@ int hf__json_replace(struct hf__json *container, struct hf__json *member, struct
 int hf__json_set_raw(struct hf__json *json, const char *text, size_t n);
 /* The text of a raw value, borrowed from the tree; NULL: json is not a raw value. */
 const char *hf__json_raw(const struct hf__json *json);
-/* If the path leads to a raw value, parses it in its place. 0, -ENOMEM, or HF_E_INVALID: it is no
- * JSON. */
+/* If the path leads to a raw value, parses it in its place. 0, or an error of hf__json_parse. */
 int hf__json_expand(struct hf__json *object, const char *path);

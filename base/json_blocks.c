@@ -80,7 +80,8 @@ static void merge_freed_blocks(void) {
 
 static void release_block(void *memory) {
         /* Keep only blocks whose usable size is exactly one of the sizes, so that the lists are
-         * also correct with another malloc than glibc's. 1 is not such a size. */
+         * also correct with another malloc than glibc's. n is what the size has beyond the
+         * smallest; 1 is in no case kept. */
         size_t n = mine.is_active && memory ? malloc_usable_size(memory) - SIZE_MIN : 1;
 
         if (n % SIZE_STEP != 0 || n > SIZE_LIMIT - SIZE_MIN ||

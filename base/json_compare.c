@@ -125,8 +125,8 @@ static bool counts_equal(const cJSON *a, const cJSON *b) {
         return !x && !y;
 }
 
-/* A number has digits only if it was written as an integer (json_number.c). One without them is
- * printed as the integer that its double holds, so it equals that integer. */
+/* Only a large integer has digits (json_number.c). A number without them, such as 1e16, is printed
+ * as the integer that its double holds, so it equals that integer. */
 static bool numbers_equal(const cJSON *a, const cJSON *b) {
         char text[32];
 

@@ -3,8 +3,9 @@
  * Finds JSON values by their text, and appends one that is missing. The functions are declared in
  * json.h.
  *
- * Invariant: a list that is missing or null is created, but a value of another type is never
- * replaced, because it is a client's.
+ * Invariant: hf__json_find_or_append creates a list that is missing or null, but never replaces a
+ * value of another type, because the value is a client's. hf__json_add_element does replace it: it
+ * is for objects that were decoded by their schema, or that this process has made.
  */
 #include "base/json.h"
 

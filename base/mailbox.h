@@ -43,11 +43,11 @@ void hf__mailbox_post(struct hf__mailbox *mailbox, struct hf__message *message);
  * wakes of 4 other mailboxes already. A thread that posts without a delay wakes the owner at once,
  * also for the messages of others.
  *
- * Between these two calls a thread must not wait for another one, unless it first makes the wakes
- * that it has delayed so far: hf__mailbox_wake_early wakes the owners of mailboxes, and
- * hf__mailbox_call_early makes the calls of hf__mailbox_delay_call too, so its caller holds no lock
- * that they may take. On a thread that delays no wakes, hf__mailbox_post_lazily is the same as
- * hf__mailbox_post. Thread: any.
+ * The two calls are not nested. Between them a thread must not wait for another one, unless it
+ * first makes the wakes that it has delayed so far: hf__mailbox_wake_early wakes the owners of
+ * mailboxes, and hf__mailbox_call_early makes the calls of hf__mailbox_delay_call too, so its
+ * caller holds no lock that they may take. On a thread that delays no wakes,
+ * hf__mailbox_post_lazily is the same as hf__mailbox_post. Thread: any.
  */
 void hf__mailbox_delay_wakes(void);
 void hf__mailbox_post_lazily(struct hf__mailbox *mailbox, struct hf__message *message);
@@ -60,7 +60,8 @@ void hf__mailbox_wake_delayed(void);
  *  - HF__DELAYED: hf__mailbox_wake_delayed or hf__mailbox_call_early will make the call on this
  *    thread. Nothing else does, because the caller may hold a lock that wake takes. Until then ctx
  *    must exist.
- *  - HF__DELAYED_BEFORE: the same; an earlier call with this ctx has already delayed it.
+ *  - HF__DELAYED_BEFORE: the same; an earlier call with this ctx has already delayed it. Only ctx
+ *    is compared, so each ctx has one function.
  *  - HF__NOT_DELAYED: this thread delays no wakes, or delays 4 calls already. The caller must wake
  *    the owner itself.
  * wake may post lazily: the owners of those messages are woken after all calls. Thread: any.

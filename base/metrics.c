@@ -224,7 +224,7 @@ static uint64_t load_relaxed(_Atomic uint64_t *value) {
         return atomic_load_explicit(value, memory_order_relaxed);
 }
 
-/* Whole numbers are written without a fraction or exponent. */
+/* Whole numbers below 1e15, which a double holds exactly, have no fraction and no exponent. */
 static void put_number(struct hf__strbuf *out, double value) {
         if (isnan(value)) {
                 hf__strbuf_puts(out, "NaN");
@@ -312,7 +312,9 @@ static void call_collectors(struct hf_metrics *metrics) {
              collector = collector->next) {
                 if (collector->removed)
                         continue;
-                collector->n_running++; /* keeps it in the list while the lock is released */
+                /* Keeps it in the list while the lock is released. After that a removal waits for
+                 * the lock, so the loop can still read `next`. */
+                collector->n_running++;
                 pthread_mutex_unlock(&metrics->mu);
                 collector->collect(collector->ctx);
                 pthread_mutex_lock(&metrics->mu);

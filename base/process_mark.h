@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The process mark: a number that differs from every mark in the memory that a process inherited
- * from the processes it was forked from. State that must not be used after a fork records the mark,
- * and compares it at each use.
+ * The process mark: a number of this process. Memory that was inherited in a fork may contain marks
+ * of the ancestors, and all of these differ from it. State that must not be used after a fork
+ * records the mark, and compares it at each use.
  *
  * The process id is not such a number: if a process is the first of its pid namespace, and so is a
  * child that it makes with CLONE_NEWPID, both have the id 1. A child that shares its parent's

@@ -15,7 +15,7 @@ bool hf__program_file_find(const char *name, char path[PATH_MAX]) {
         size_t n_name = strlen(name);
 
         assert(n_name > 0 && n_name < PATH_MAX && !strchr(name, '/'));
-        size_t room = PATH_MAX - n_name - 1;
+        size_t room = PATH_MAX - n_name - 1; /* the name must fit behind the directory */
         ssize_t n = readlink("/proc/self/exe", path, room);
         if (n <= 0 || (size_t)n >= room)
                 return false; /* it may be cut: readlink does not say so */

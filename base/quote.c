@@ -66,7 +66,7 @@ void hf__quote_bytes(const char *text, size_t n, char *out, size_t max_out) {
                         (void)snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)text[i]);
                 }
                 size_t n_put = *escape ? strlen(escape) : length;
-                if (at + n_put + 2 > max_out)
+                if (at + n_put + 2 > max_out) /* 2: the quote at the end, and the NUL */
                         break;
                 memcpy(out + at, *escape ? escape : text + i, n_put);
                 at += n_put;

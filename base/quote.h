@@ -11,6 +11,6 @@
 /* Approximates Go's unicode.IsPrint: false for control, format and private-use characters, and for
  * every space but ' '. */
 bool hf__is_printable(uint32_t character);
-/* Writes text in quotes, with Go's escapes, and the NUL. At most n bytes of text are quoted, and
- * fewer if max_out is too small. max_out >= 3. */
+/* Writes the n bytes of text in quotes, with Go's escapes, and the NUL. If max_out is too small for
+ * all of them, the last characters are left out. max_out >= 3. */
 void hf__quote_bytes(const char *text, size_t n, char *out, size_t max_out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SHA-256 for libholdfast, which does not link OpenSSL: the bootstrap ledger records the hash of
- * each manifest. holdfastd uses this function too for most plain hashes, for example in ETags.
- * For signatures, encryption and the digests of tokens (server/jwt/verified.c) it uses OpenSSL.
+ * each manifest. holdfastd uses this function too for most plain hashes, for example in ETags. For
+ * signatures and encryption it uses OpenSSL, and also for the digest of each token that a request
+ * has (server/jwt/verified.c).
  *
  * Invariant: the result is SHA-256 (FIPS 180-4). The ledger ConfigMap, the names of Events and the
  * key ids of tokens contain digits of the hash, so it cannot be replaced by another hash function.

@@ -71,7 +71,7 @@ static char *grow_and_wipe(struct hf__strbuf *s, size_t space) {
 
 /* The slow path of make_room: looks at the error and the limit, and allocates if it must. */
 static bool grow_text(struct hf__strbuf *s, size_t n) {
-        size_t max = s->max ? s->max : SIZE_MAX / 2;
+        size_t max = s->max ? s->max : SIZE_MAX / 2; /* so that no sum below overflows */
 
         assert(s->data ? s->n < s->space : s->n == 0);
         if (s->error != 0)

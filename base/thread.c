@@ -7,10 +7,10 @@
  * hf__mutex_init sets, so both stay in this file and see the same HF__COSTLY_ASSERTS.
  *
  * Each thread gets a stack of its own, which is unmapped when the thread is joined. glibc would
- * keep the stacks of threads that have ended, each with the pages that it has used: many threads
- * work for a moment only, for example when a term begins. A stack is larger than what was asked
- * for, by what the deepest JSON value needs (base/json.h). Only the pages that are used are memory,
- * so no stack may have huge pages.
+ * keep the stacks of threads that have ended, with all pages that were used, and many threads work
+ * for a moment only, for example when a term begins. A stack is larger than what was asked for, by
+ * what the deepest JSON value needs (base/json.h). Only the pages that are used are memory, so no
+ * stack may have huge pages.
  */
 #include "base/thread.h"
 
@@ -65,7 +65,7 @@ static void *thread_main(void *ctx) {
 }
 
 /* Maps the stack, below it a page that cannot be used, so that an overflow ends the process, and
- * above it the struct. */
+ * above it the struct. The struct, and with it the top of the stack, begins at a cache line. */
 static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_started) {
         const size_t page = (size_t)sysconf(_SC_PAGESIZE), alignment = 64;
         const size_t top = (sizeof(struct started) + alignment - 1) / alignment * alignment;
@@ -76,7 +76,7 @@ static int map_stack(size_t stack, pthread_attr_t *attr, struct started **ret_st
 
         if (mapping == MAP_FAILED)
                 return -errno;
-        (void)madvise(mapping, page + n, MADV_NOHUGEPAGE); /* fails if the kernel has none */
+        (void)madvise(mapping, page + n, MADV_NOHUGEPAGE); /* fails without huge pages */
         if (mprotect(mapping + page, n, PROT_READ | PROT_WRITE) != 0)
                 r = -errno;
         if (r == 0)

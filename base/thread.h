@@ -4,7 +4,8 @@
  * Threads and mutexes of the library.
  *
  * Every thread has a name, blocks all signals and has the stack size that the host has set. No
- * thread is ever detached: the code that starts a thread joins it.
+ * thread is ever detached: the code that starts a thread joins it, unless the thread is stuck when
+ * the process ends.
  *
  * Every mutex of the library is initialised by hf__mutex_init. In builds with costly assertions
  * (base/assert_costly.h) it is error-checking: locking it twice or unlocking another thread's lock

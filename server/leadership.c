@@ -9,10 +9,10 @@
  */
 #include "server/leadership.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "server/server.h"
 
 /* Returns what the run file must name. In a migration this includes the old Lease. */
@@ -59,6 +59,14 @@ void hfd_leadership_changed(void *ctx, const struct hf_leader_info *info) {
 void hfd_leadership_end_term(void *ctx) {
         struct hfd_server *server = ctx;
 
-        assert(server->elector);
-        hf_elector_end_term(server->elector);
+        pthread_mutex_lock(&server->elector_mu);
+        if (server->elector) /* NULL: the server is being freed, and does not lead any more */
+                hf_elector_end_term(server->elector);
+        pthread_mutex_unlock(&server->elector_mu);
+}
+
+void hfd_leadership_forget_elector(struct hfd_server *server) {
+        pthread_mutex_lock(&server->elector_mu);
+        server->elector = NULL;
+        pthread_mutex_unlock(&server->elector_mu);
 }

@@ -66,7 +66,7 @@ void hfd_lifecycle_done(struct hfd_lifecycle *lifecycle);
  * the log sink. */
 void hfd_lifecycle_signal(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
 bool hfd_lifecycle_signalled(struct hfd_lifecycle *lifecycle, enum hfd_signal signal);
-/* Blocks until the signal is set (0), or until boot time deadline (HF_E_TIMEOUT). */
+/* Blocks until the signal is set (0), or until boot time deadline (HF_E_TIMEOUT). Or -errno. */
 int hfd_lifecycle_wait(struct hfd_lifecycle *lifecycle, enum hfd_signal signal, hf_nsec deadline);
 /* The name as in kube-apiserver; static. */
 const char *hfd_signal_name(enum hfd_signal signal);

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/descriptor.h"
+#include "base/thread.h"
 
 HF__CLEANUP_DEFINE(cancel_cleanup, struct hf_cancel *, hf_cancel_unref)
 
@@ -34,9 +35,14 @@ int hfd_server_init(struct hfd_server *server, const struct hfd_config *config,
         int r = hf_cancel_new(NULL, server->host.clock, &stop);
         if (r != 0)
                 return r;
-        r = hfd_lifecycle_init(&server->lifecycle, &server->host);
+        r = hf__mutex_init(&server->elector_mu);
         if (r != 0)
                 return r;
+        r = hfd_lifecycle_init(&server->lifecycle, &server->host);
+        if (r != 0) {
+                (void)pthread_mutex_destroy(&server->elector_mu);
+                return r;
+        }
         server->stop = HF__TAKE(stop);
         server->event_fd = event_fd;
         event_fd = -1; /* it is the server's now */
@@ -49,6 +55,7 @@ void hfd_server_done(struct hfd_server *server) {
         assert(!server->hooks && !server->http && !server->store && !server->host.metrics);
         server->stop = hf_cancel_unref(server->stop);
         hfd_lifecycle_done(&server->lifecycle);
+        (void)pthread_mutex_destroy(&server->elector_mu);
         (void)close(server->event_fd);
 }
 

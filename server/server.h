@@ -34,6 +34,7 @@
  * threads run are atomic, or their comment says which thread writes them.
  */
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -128,18 +129,23 @@ struct hfd_server {
         struct hfd_http *http;
         struct hf_electors *electors;
         struct hfd_controllers *controllers; /* the shutdown frees it and sets NULL */
-        struct hf_elector *elector;          /* borrowed from electors */
+        struct hf_elector *elector;          /* borrowed from electors; see elector_mu */
         struct hf_hooks *hooks;
 
-        /* ---- the certificates as last read (certificates.h): written before the sequence thread
-         * starts and, by main, after its end; read by the boot, and used by the reload's thread
-         * only once the boot is done. The boot also writes kubeconfig_peers. ---- */
+        /* ---- the certificates as last read (certificates.h): written by hfd_assembly_make, read
+         * by the boot, which also writes kubeconfig_peers, and once the boot is done read and
+         * replaced by the reload's thread only. hfd_assembly_free frees them, when no reload runs
+         * any more. ---- */
         struct hfd_pki pki;
         char *server_cert_pem, *server_key_pem, *client_ca_pem; /* owned */
         /* The peers in the kubeconfig that was written last. */
         struct hfd_peer_list kubeconfig_peers;
 
         /* ---- shared: any thread ---- */
+        /* Guards `elector` while hfd_leadership_end_term uses it, which may still run on a thread
+         * of the store when hfd_assembly_free frees the electors. Before that everybody else reads
+         * the pointer without the lock. */
+        pthread_mutex_t elector_mu;
         struct hfd_lifecycle lifecycle;
         struct hfd_log_sink log_sink;
         _Atomic int64_t renew_certificates_at; /* seconds since 1970; see certificate_expiry.c */

@@ -5,7 +5,7 @@
 
 struct hfd_server;
 
-#define HFD_STATUS_LINE_MAX 560
+#define HFD_STATUS_LINE_MAX 560 /* bytes: the message of a struct hf_status, and some words */
 
 /* Formats the current state of the server as one line. Reads snapshots only; never blocks. Thread:
  * any, while the objects exist. */

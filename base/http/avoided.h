@@ -38,8 +38,9 @@ void hf__avoided_add_late(struct hf__exchange *x, CURLcode result);
  * are no longer avoided: they may serve again. True: x may begin again.
  */
 bool hf__avoided_forget_silent(struct hf__exchange *x, CURLcode result);
-/* Call it when no address was left to try. Replaces the result and x->error_text by those of the
- * first connection. */
+/* Call it when x does not begin again. If x has avoided addresses, and no other address accepted a
+ * connection, returns the result of the first connection and replaces x->error_text by its text.
+ * Otherwise returns `result`. */
 CURLcode hf__avoided_first_result(struct hf__exchange *x, CURLcode result);
 /* Accepts NULL. */
 void hf__avoided_free(struct hf__avoided *avoided);

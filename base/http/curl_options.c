@@ -119,6 +119,8 @@ static CURLcode set_method(struct hf__exchange *x, CURL *easy) {
                 return curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
         if (strcmp(method, "HEAD") == 0)
                 return curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+        /* Also sets an empty body, so that curl sends "Content-Length: 0", which a server may
+         * require of a POST, a PUT or a PATCH. */
         if (x->request.n_body > 0 || strcmp(method, "DELETE") != 0) {
                 SET(CURLOPT_POSTFIELDS, x->request.n_body > 0 ? (const char *)x->request.body : "");
                 SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->request.n_body);

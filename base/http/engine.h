@@ -60,7 +60,7 @@ struct hf__http_result {
         /* The outcome is HF_E_UNAUTHORIZED, because no CA that the request trusts has issued the
          * server's certificate. */
         bool other_ca;
-        bool no_such_host; /* the host's name was looked up, and has no address */
+        bool no_such_host; /* the look-up of the host's name failed, or found no address */
         int os_error;      /* errno of the connection that failed; 0 = unknown */
         int verify_error;  /* why the server's certificate was refused: OpenSSL's X509_V_ERR_*; 0 =
                               it was not, or only its name does not match */
@@ -76,9 +76,10 @@ struct hf__http_request {
         size_t n_body;
         bool keeps_body; /* the caller keeps the body until on_done has been called */
         enum hf__http_version version;
-        /* Removes the lane's limit of connections to an origin for this and all later requests. By
-         * default a lane opens only a few connections until a response shows that the origin speaks
-         * HTTP/1.1. If these connections hang, further requests wait for nothing. */
+        /* Removes the limit of connections to an origin for this and all later requests of the same
+         * pool (lane.h). By default a pool opens only a few connections to an https origin until a
+         * response shows that the origin speaks HTTP/1.1. If these connections hang, further
+         * requests wait in vain. */
         bool no_connection_limit;
         struct hf__http_tls *tls; /* the engine takes a reference; NULL = the system's CAs */
         unsigned lane;            /* 0 .. HF__HTTP_N_LANES - 1 */

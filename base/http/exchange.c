@@ -14,9 +14,10 @@
  * When a reused connection breaks before the response, curl itself would send the request again. If
  * the peer acted on the first copy, its response to the second copy ("conflict") would mislead the
  * caller. So the second call of hf__exchange_on_prereq ends a request with HF_E_TIMEOUT unless it
- * is a read. This also affects a stream that the peer has refused with GOAWAY and has therefore not
- * processed, because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown
- * outcome there is harmless.
+ * is a read. A second connection whose certificate is refused ends it in the same way. The rule
+ * also affects a stream that the peer has refused with GOAWAY and has therefore not processed,
+ * because libcurl 7.88 reports it exactly like a broken connection. Reporting an unknown outcome
+ * there is harmless.
  */
 #include "base/http/exchange.h"
 
@@ -92,7 +93,7 @@ static size_t list_extra_headers(const struct hf__http_request *request, const c
 static struct hf__exchange *allocate_exchange(const struct hf__http_request *request,
                                               const char **extra, size_t n_extra,
                                               size_t n_headers) {
-        size_t n_strings = strlen(request->method) + strlen(request->url) + 2;
+        size_t n_strings = strlen(request->method) + strlen(request->url) + 2; /* with their NULs */
 
         for (size_t i = 0; i < n_extra; i++)
                 n_strings += strlen(extra[i]) + 1;
@@ -258,6 +259,14 @@ static bool is_tls_refusal(CURLcode result, const char *text) {
         }
 }
 
+/* Whether the peer may have acted on a write although a certificate was refused: the request was
+ * sent on a kept connection, which broke, and the refusal belongs to the handshake of the next one.
+ * A refusal after the handshake (CURLE_RECV_ERROR, see above) belongs to the first one, because
+ * hf__exchange_on_prereq ends a write before it is sent on a second. */
+static bool may_have_acted(const struct hf__exchange *x, CURLcode result) {
+        return x->may_have_sent && !x->is_read && result != CURLE_RECV_ERROR;
+}
+
 /* Maps the result of a transfer to an outcome. The order matters: once curl may have sent the
  * request, a failure must not be reported as one where nothing was sent. */
 static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
@@ -267,7 +276,7 @@ static int determine_outcome(const struct hf__exchange *x, CURLcode result) {
                 return x->forced_outcome;
         if (result == CURLE_OK)
                 return x->head_done ? 0 : HF_E_TIMEOUT;
-        if (is_tls_refusal(result, x->error_text))
+        if (is_tls_refusal(result, x->error_text) && !may_have_acted(x, result))
                 return HF_E_UNAUTHORIZED;
         if (x->may_have_sent)
                 return HF_E_TIMEOUT;
@@ -348,8 +357,9 @@ static bool has_local_port(int fd, int port) {
 
 /*
  * Whether the socket may be that of x, and has received nothing since x was sent. A request that
- * was not sent may use any connection whose handshake has not begun. But one that was opened late,
- * for example because another address used up the time, says nothing about its peer.
+ * was not sent may wait for any connection that has received nothing yet. But one that was opened
+ * late, in the second half of the time that x has waited, says nothing about its peer: another
+ * address may have used up the time.
  */
 static bool is_silent_socket(const struct hf__exchange *x, size_t fd) {
         const struct hf__socket *sock = &x->engine->lanes.sockets[fd];

@@ -27,8 +27,8 @@ struct hf__exchange {
         /* immutable after submission */
         struct hf__http_engine *engine;
         struct hf__http_tls *tls; /* owned reference; NULL = the system's CAs */
-        /* Its strings and body are stored in the same memory block, after this struct. Its
-         * `headers` member is not used; the next member replaces it. */
+        /* Its strings, and its body unless keeps_body is set, are stored in the same memory block,
+         * after this struct. Its `headers` member is not used; the next member replaces it. */
         struct hf__http_request request;
         struct curl_slist *headers; /* in the same memory block; curl must never free it */
         uint64_t id;
@@ -43,8 +43,9 @@ struct hf__exchange {
         struct hf__http_command submit_command, cancel_command;
 
         /* the engine's thread only, from here on */
-        /* Due at the earliest of deadline, head_deadline (until head_done), connect_deadline and
-         * not_before (while is_delayed). */
+        /* Due no later than the earliest of deadline, head_deadline (until head_done),
+         * connect_deadline and not_before (while is_delayed). It stays as it is when curl gets a
+         * connection, which ends connect_deadline. */
         struct hf__timer timer;
         hf_nsec connect_deadline;          /* HF_NSEC_NEVER = none, or curl has a connection */
         struct hf__exchange *next, **link; /* in engine->exchanges; *link points to this exchange */
@@ -90,7 +91,8 @@ void hf__exchange_free(struct hf__exchange *x);
 void hf__exchange_start(struct hf__exchange *x);
 /* Passes x to curl, or ends it on failure. */
 void hf__exchange_activate(struct hf__exchange *x);
-/* Removes x from curl and activates it again. Call it only if nothing of x was sent. */
+/* Removes x from curl and activates it again, which may end x. Call it only if nothing of x was
+ * sent. */
 void hf__exchange_restart(struct hf__exchange *x);
 /* Recomputes the timer. Call it after head_done or is_delayed has changed. */
 void hf__exchange_set_timer(struct hf__exchange *x);

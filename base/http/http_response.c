@@ -47,7 +47,8 @@ static bool match_header(const char *line, size_t n, const char *name, const cha
         return true;
 }
 
-/* Parses a number of seconds. Returns 0 for anything else, such as a date. */
+/* Parses a number of seconds. Returns 0 for anything else, such as a date, and for a number that
+ * might not fit. */
 static uint32_t parse_seconds(const char *value, size_t n) {
         uint32_t seconds = 0;
 

@@ -16,14 +16,14 @@
  * - libcurl can keep received bytes of one stream in a buffer without asking to be called again. If
  *   nothing more arrives on the connection, the stream makes no progress until its deadline. So
  *   reread_sockets makes curl read from all sockets of the pool that have received data. It runs in
- *   the next iteration after a piece that may have filled curl's buffer, otherwise REREAD_DELAY
- *   after input, and again as long as it delivers more data.
+ *   the same iteration as a piece that may have filled curl's buffer, otherwise REREAD_DELAY after
+ *   input, and in each further iteration as long as it delivers more data.
  *
  * - libcurl opens more connections than it needs: of a thousand concurrent requests, most get a
  *   connection of their own. So a pool limits the connections to each origin. The limit grows with
  *   the number of requests, by one connection for each STREAMS_PER_CONNECTION. It is removed for
- * the rest of the pool's life when a request cannot share a connection, or when a response arrives
- * in HTTP/1.x. restart_waiting then restarts the requests that wait for a connection.
+ *   the rest of the pool's life when a request cannot share a connection, or when a response
+ *   arrives in HTTP/1.x. restart_waiting then restarts the requests that wait for a connection.
  *
  * - libcurl writes each HTTP/2 frame separately: a request's headers, its body, a window update.
  *   Each write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked. With
@@ -264,7 +264,7 @@ static void restart_waiting(struct hf__pool *pool) {
         pool->must_restart_waiting = false;
         hf__lanes_limit_connections(pool, false);
         for (struct hf__exchange *x = pool->engine->exchanges, *next; x; x = next) {
-                next = x->next;
+                next = x->next; /* a restart may end x, but no other exchange */
                 if (x->pool == pool && !x->may_have_sent)
                         hf__exchange_restart(x);
         }

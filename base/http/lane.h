@@ -43,7 +43,7 @@ struct hf__pool {
 struct hf__socket {
         struct hf__pool *pool; /* NULL = curl does not want events of this socket */
         hf_nsec opened_at;     /* when curl created it, if is_connection */
-        hf_nsec last_in;       /* when bytes were last received; 0 = never */
+        hf_nsec last_in;       /* when it was last readable; 0 = never */
         uint32_t watched;      /* events that epoll watches; 0 = the socket is not in the set */
         bool is_connection;    /* curl closes it through hf__lanes_close_socket */
 };
@@ -102,7 +102,7 @@ void hf__lanes_replace_pool(struct hf__pool *pool);
 /* Notes that curl has opened the socket of a connection, which hf__lanes_close_socket will close.
  */
 void hf__lanes_socket_opened(struct hf__http_engine *engine, curl_socket_t fd);
-/* Corks the socket of a new connection that requests will share, unless HF__HTTP_N_CORKED sockets
+/* Corks the socket of a new connection that requests may share, unless HF__HTTP_N_CORKED sockets
  * are corked already. */
 void hf__lanes_cork_socket(struct hf__pool *pool, curl_socket_t fd);
 /* Closes the socket of a connection. For CURLOPT_CLOSESOCKETFUNCTION; ctx is the engine. */

@@ -62,7 +62,7 @@ static int set_default_instance(char **text) {
                 if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-",
                             *c))
                         *c = '-';
-        if (strchr("._-", name[0])) /* hfd_config_check would refuse such a beginning */
+        if (strchr("._-", name[0])) /* hfd_config_check refuses '.' and '-' at the beginning */
                 name[0] = 'h';
         return set_text(text, name);
 }
@@ -100,7 +100,8 @@ static int complete_list(const char *flag, const char *text, const char *what, c
                        hf__redact(text, shown, sizeof shown), max, what);
 }
 
-/* Parses the value of --runtime-config. Only one name is known; its last value counts. */
+/* Parses the value of --runtime-config. Only one name is known; its last value counts. The sizes
+ * below are those of the name, less its NUL, with "true" or "false". */
 static int complete_runtime_config(struct hfd_config *config, struct hf_status *reterr_status) {
         static const char name[] = "api/workloads=";
         char shown[201];

@@ -45,7 +45,7 @@ static int set_number(const struct hfd_flag *flag, const char *value, void *memb
         char *end = NULL;
         int64_t number = 0;
         errno = 0;
-        if (flag->kind == HFD_FLAG_NUMBER)
+        if (flag->kind == HFD_FLAG_NUMBER) /* -1 is below each min */
                 number = value[0] >= '0' && value[0] <= '9' ? strtoll(value, &end, 10) : -1;
         else if (hf__duration_parse(value, &number) != 0)
                 return refuse_value(flag, value, reterr_status);

@@ -85,7 +85,7 @@ static bool add_text(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const
 /* ---- encrypting ---- */
 
 /* Encrypts plain into out, which must have room for BLOCK more bytes than plain has. Returns the
- * number of bytes written; -1 = out of memory. */
+ * number of bytes written; -1 = OpenSSL has failed. */
 static int encrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
                          const char *additional, const struct hf__buf *plain, uint8_t *out) {
         int n = 0, n_last = 0;
@@ -138,8 +138,8 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
 
 /*
  * Decrypts the n_in bytes of in; GCM's tag follows them. Returns the number of bytes in out. -1:
- * the bytes, the key or the additional data is wrong; out may then have bytes that must not be
- * used.
+ * the bytes, the key or the additional data is wrong, or OpenSSL has no memory; out may then have
+ * bytes that must not be used.
  */
 static int decrypt_value(const struct hfd_cipher *cipher, EVP_CIPHER_CTX *ctx, const uint8_t *nonce,
                          const char *additional, const uint8_t *in, size_t n_in, uint8_t *out) {

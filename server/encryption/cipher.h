@@ -22,7 +22,8 @@ enum hfd_cipher_kind { HFD_AES_GCM, HFD_AES_CBC };
 
 struct hfd_cipher;
 
-/* Copies the key. n_key: 16, 24 or 32. 0, -EINVAL (another length) or -ENOMEM. */
+/* Copies the key. n_key: 16, 24 or 32. 0, -EINVAL (another length) or -ENOMEM, also if OpenSSL
+ * does not provide the cipher. */
 int hfd_cipher_new(enum hfd_cipher_kind kind, const void *key, size_t n_key,
                    struct hfd_cipher **ret_cipher);
 /* Overwrites the key. Accepts NULL, returns NULL. */
@@ -31,7 +32,7 @@ struct hfd_cipher *hfd_cipher_free(struct hfd_cipher *cipher);
 /*
  * Encrypts plain. *ret_sealed is the n_prefix bytes of prefix and then the bytes that are described
  * above; the caller owns the reference. additional: the additional data, NUL-terminated; AES-CBC
- * ignores it. 0, or -ENOMEM, also if plain has 2 GiB or more.
+ * ignores it. 0, or -ENOMEM, also if OpenSSL fails, or plain has 2 GiB or nearly as much.
  */
 int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NONCE_MAX],
                     const char *additional, const struct hf__buf *plain, const char *prefix,
@@ -39,8 +40,9 @@ int hfd_cipher_seal(const struct hfd_cipher *cipher, const uint8_t nonce[HFD_NON
 /*
  * Decrypts the n bytes that follow the prefix. 0: the caller owns the reference *ret_plain.
  * -ENOMEM. HF_E_INVALID: the bytes are damaged, or were encrypted with another key or with other
- * additional data; *ret_why is the reason, a static text. (It has no meaning after other results.)
- * AES-CBC authenticates nothing, so it may also return wrong bytes.
+ * additional data, or OpenSSL itself has no memory; *ret_why is the reason, a static text. (It has
+ * no meaning after other results.) AES-CBC authenticates nothing, so it may also return wrong
+ * bytes.
  */
 int hfd_cipher_open(const struct hfd_cipher *cipher, const char *additional, const char *data,
                     size_t n, struct hf__buf **ret_plain, const char **ret_why);

@@ -8,9 +8,10 @@
  * An object that no rule covers is neither copied nor delayed.
  *
  * Invariant: if a rule covers a key, a callback gets the key's value decrypted or marked as sealed.
- * If memory runs out, a reply becomes the error -ENOMEM. Of a batch of events only one is delivered
- * then, without its value; this tells the receiver that memory ran out (hfd_kv.value in
- * storage/store.h).
+ * (If the rule is newer than the get or the transaction, an encrypted value comes without the mark.
+ * hfd_kv_sealed recognizes it too.) If memory runs out, a reply becomes the error -ENOMEM. Of a
+ * batch of events only one is delivered then, without its value; this tells the receiver that
+ * memory ran out (hfd_kv.value in storage/store.h).
  */
 #include "server/encryption/encrypted_store.h"
 
@@ -34,8 +35,8 @@ struct encrypted {
         struct hfd_store *inner; /* owned */
         hfd_random_fn random;
         char prefix[PREFIX_MAX];
-        pthread_mutex_t mu;                /* guards the pointer */
-        struct hfd_encryption *encryption; /* owned reference */
+        pthread_mutex_t mu;                /* guards only the next pointer */
+        struct hfd_encryption *encryption; /* owned reference; immutable itself */
 };
 
 static struct encrypted *encrypted_of(struct hfd_store *store) { return (struct encrypted *)store; }
@@ -47,7 +48,8 @@ int hfd_random_bytes(uint8_t *ret_bytes, size_t n) {
         return ok == 1 ? 0 : -EIO;
 }
 
-/* The current rules, with a reference that drop_covered drops. */
+/* The current rules, with a reference that drop_covered drops. Until it is taken, the lock keeps
+ * hfd_encrypted_store_set from dropping the store's own. */
 static struct hfd_covered take_covered(struct encrypted *e) {
         pthread_mutex_lock(&e->mu);
         struct hfd_encryption *encryption = hfd_encryption_ref(e->encryption);

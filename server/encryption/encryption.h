@@ -37,7 +37,7 @@ struct hfd_encryption_rule;
 /* text: the n bytes that the rules are parsed from; hfd_encryption_is_same compares their digests.
  * NULL: out of memory. The caller owns the reference. */
 struct hfd_encryption *hfd_encryption_new(const char *text, size_t n);
-/* Appends a rule without resources and keys. *ret_rule is borrowed until the next call. 0, -ENOMEM,
+/* Appends a rule without resources and keys. *ret_rule is borrowed from the encryption. 0, -ENOMEM,
  * or HF_E_TOO_LARGE: there are too many. */
 int hfd_encryption_add_rule(struct hfd_encryption *encryption,
                             struct hfd_encryption_rule **ret_rule);

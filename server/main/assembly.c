@@ -188,7 +188,8 @@ static unsigned char observers_of(const struct hfd_resource *resource) {
         return observers;
 }
 
-/* Called when an object that requests depend on may have changed. Thread: any. */
+/* Called when an object that requests depend on may have changed. Thread: any, from
+ * hfd_cacher_start to hfd_cacher_free; all observers exist in that time. */
 static void on_observed(void *ctx, unsigned observers) {
         struct hfd_server *server = ctx;
 
@@ -494,8 +495,10 @@ void hfd_assembly_free(struct hfd_server *server) {
                 server->store->ops->stop(server->store);
         hfd_outbound_stop(server->outbound);
         server->hooks = hf_hooks_free(server->hooks);
+        /* The store is stopped, but a reply may be in the cacher's hands still, and may show it
+         * that the store was replaced. */
+        hfd_leadership_forget_elector(server);
         server->electors = hf_electors_free(server->electors);
-        server->elector = NULL;
         server->bootstrap = hf_bootstrap_free(server->bootstrap);
         server->controllers = hfd_controllers_free(server->controllers);
         server->cluster_ca = hfd_cluster_ca_free(server->cluster_ca);

@@ -24,9 +24,9 @@
 #define STORE_TIMEOUT (60 * HF_NSEC_PER_SEC)
 /* How often to check whether the reason for the wait has changed, or to repeat a read. */
 #define STORE_LOG_INTERVAL (2 * HF_NSEC_PER_SEC)
-/* How often to ask the feed of kinds whether it has finished. It is polled, because a thread cannot
- * wait for the feed and for the stop token at the same time. Its first run takes a few
- * milliseconds, so a longer interval would delay every start. */
+/* How often to ask the feed of kinds whether it has finished. It is polled, because it offers no
+ * wait that the stop token ends. Its first run takes a few milliseconds, so a longer interval would
+ * delay every start. */
 #define KINDS_INTERVAL (2 * HF_NSEC_PER_MSEC)
 
 static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status) {
@@ -42,7 +42,7 @@ static int write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_
 
 /* Waits until the cache is filled, or until `until` (CLOCK_BOOTTIME). HF_E_CANCELED: `until` has
  * passed, or the stop token has fired; *ret_why is then the store's latest failure, or how far the
- * cache is filled. */
+ * cache is filled. -EBADMSG: the file of the store is damaged; *ret_why says how. */
 static int wait_for_sync(struct hfd_server *server, hf_nsec until, struct hf_status *ret_why) {
         struct hf_cancel *token;
         int r = hf_cancel_new(server->stop, hf_host_clock(&server->host), &token);

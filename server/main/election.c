@@ -188,8 +188,8 @@ static size_t collect_controllers(struct hfd_server *server, struct hf_controlle
                 assert(r == 0); /* the size is ours */
                 (void)r;
         }
-        /* A term wakes the threads of its controllers in this order. Those of the program come
-         * first: mostly the built-in ones find nothing to do in a new term. */
+        /* A term wakes the threads of its controllers in this order. Those of struct hfd_extra come
+         * before the built-in ones, which mostly find nothing to do in a new term. */
         n = append_controllers(all, n, extra->controllers, extra->n_controllers);
         n = append_controllers(all, n, built_in, n_built_in);
         for (size_t i = n_bootstrap; i < n; i++)

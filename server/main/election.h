@@ -10,7 +10,8 @@ struct hfd_server;
 
 /*
  * Locks a file of this instance in the directory of --leader-elect-lock-dir, if that is set.
- * server->electors exists. 0 or an error; the message names the flag. Blocks on the file.
+ * server->electors exists. 0 or an error; if it is a mistake of the user (flag_files.h), the
+ * message names the flag. Blocks on the file.
  */
 int hfd_election_lock(struct hfd_server *server, struct hf_status *reterr_status);
 /*

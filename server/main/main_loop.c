@@ -131,9 +131,9 @@ static void follow_peers(struct main_loop *m, hf_nsec now) {
 }
 
 /*
- * A reload begins only between READY and STOPPING: during the boot the sequence thread reads the
- * data that a reload replaces, and the READY=1 at the end of a reload would be false. A SIGHUP
- * during the boot is kept until the server is ready.
+ * A reload begins only between READY and STOPPING: during the boot hfd_boot_run reads the data that
+ * a reload replaces, and the READY=1 at the end of a reload would be false. A SIGHUP during the
+ * boot is kept until the server is ready.
  */
 static void step_reload(struct main_loop *m) {
         bool stopping = m->stopping_sent || hf_cancel_fired(m->server->stop);
@@ -312,7 +312,7 @@ static void wait_for_events(struct main_loop *m, hf_nsec until, hf_nsec now) {
         (void)n;
 }
 
-/* Whether something runs that main must wait for. While it waits, it feeds the watchdog. */
+/* Whether something runs that main must wait for. While main waits, it feeds the watchdog. */
 static bool must_continue(struct main_loop *m, hf_nsec now) {
         if (!atomic_load(&m->server->sequence_ended))
                 return true;

@@ -14,7 +14,7 @@ struct hfd_https_url {
         const char *rest; /* from the path on; points into it, too; may be "" */
 };
 
-/* False: not an https URL, with a user, or the host or the port is malformed. A host has letters,
+/* False: it is no https URL, it names a user, or its host or port is malformed. A host has letters,
  * digits, ".", "-" and "_", or is an address in brackets, and is shorter than HFD_HTTPS_HOST_MAX.
  */
 bool hfd_https_url_parse(const char *url, struct hfd_https_url *ret_url);

@@ -3,8 +3,9 @@
  * The module that sends calls with the HTTP engine (libcurl), and translates the engine's outcomes
  * into results. It is loaded only when a call needs it, so that libcurl costs no memory before.
  *
- * Invariants: a call has an exchange from its start until its callback has returned. The request
- * belongs to the caller, and lives as long as the exchange. `done` is called exactly once.
+ * Invariants: a call has an exchange from its start until its callback has returned. What the
+ * request points to belongs to the caller, and lives as long as the exchange. `done` is called
+ * exactly once.
  *
  * A kept connection may turn out to be dead: it breaks before a byte of the response arrives. Then
  * a call that may be repeated is sent a second time. Otherwise each restart of a webhook would fail
@@ -78,7 +79,8 @@ static enum hfd_outbound_end end_of(const struct exchange *x, const struct hf__h
         switch (http->outcome) {
         case 0: return HFD_OUTBOUND_ANSWERED;
         case HF_E_UNAVAILABLE:
-                /* If the deadline ends an attempt to connect, curl reports that it has failed. */
+                /* If the deadline ends an attempt to connect, curl reports that it has failed. It
+                 * does so up to a millisecond early, because it counts milliseconds. */
                 if (http->os_error == 0 && !http->no_such_host &&
                     hf_now(x->engine->clock) >= x->request.deadline - HF_NSEC_PER_MSEC)
                         return HFD_OUTBOUND_TIMED_OUT;

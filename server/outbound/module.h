@@ -13,11 +13,11 @@ struct hfd_outbound_engine;
 
 struct hfd_outbound_module {
         const char *version; /* HFD_VERSION of the module */
-        /* Initialises libcurl and starts the thread. host is borrowed. Once for each process. 0 or
-         * -errno. */
+        /* Initialises libcurl and starts the thread. host is borrowed. Not called again after a
+         * success. 0 or -errno. */
         int (*start)(const struct hf_host *host, struct hfd_outbound_engine **ret_engine);
-        /* As hfd_outbound_send, but request and all that it points to are borrowed until done
-         * returns. */
+        /* As hfd_outbound_send, but only the struct is copied: all that it points to is borrowed
+         * until done returns. */
         int (*send)(struct hfd_outbound_engine *engine, const struct hfd_outbound_request *request,
                     uint64_t *ret_id);
         /* As the functions of the engine (base/http/engine.h). */

@@ -9,8 +9,9 @@
  * server that makes no calls never loads it.
  *
  * Connections are kept and shared by calls to one origin: HTTP/2 if the server offers it, else
- * HTTP/1.1. TLS 1.2 or later; http:// is refused. Redirects are not followed, and proxies from the
- * environment are ignored. A server that hangs holds only the calls to itself.
+ * HTTP/1.1. TLS 1.2 or later, as OpenSSL has it by default; http:// is refused. Redirects are not
+ * followed, and proxies from the environment are ignored. A server that hangs holds only the calls
+ * to itself.
  *
  * The object may be used by any thread; its lock guards the list of calls, and is held neither in
  * callbacks nor while a call is handed over.
@@ -32,13 +33,15 @@ struct hfd_outbound;
 enum hfd_outbound_end {
         HFD_OUTBOUND_ANSWERED,    /* a whole response came, whatever its status code */
         HFD_OUTBOUND_UNREACHABLE, /* no connection; nothing was sent */
-        HFD_OUTBOUND_UNTRUSTED,   /* one side refused the other's certificate; nothing was sent */
-        HFD_OUTBOUND_TIMED_OUT,   /* the deadline passed; the server may have acted */
+        /* one side refused the other's certificate, or the CA bundle cannot be used; the server has
+         * not acted */
+        HFD_OUTBOUND_UNTRUSTED,
+        HFD_OUTBOUND_TIMED_OUT, /* the deadline passed; the server may have acted */
         HFD_OUTBOUND_BROKEN,    /* the connection broke after sending; the server may have acted */
         HFD_OUTBOUND_TOO_LARGE, /* the response is longer than max_response */
         HFD_OUTBOUND_CANCELED,  /* by hfd_outbound_cancel or hfd_outbound_stop */
-        HFD_OUTBOUND_INVALID,   /* the URL, the CA bundle or a header cannot be used */
-        HFD_OUTBOUND_LOCAL,     /* out of memory, too many calls, or the module is missing */
+        HFD_OUTBOUND_INVALID,   /* the URL cannot be used */
+        HFD_OUTBOUND_LOCAL,     /* out of memory, or the module cannot be used */
 };
 
 /* All pointers are valid until the callback returns. */
@@ -57,8 +60,9 @@ struct hfd_outbound_result {
         const char *text;
 };
 
-/* Runs on the client's thread, or, if the module cannot be loaded, on the thread that tried. Must
- * not block. It may make further calls and cancel some, but not free the object. */
+/* Runs on the client's thread; for a call that never got to the client, because the module could
+ * not be loaded or the call was canceled before, on the loader's. Must not block. It may make
+ * further calls and cancel some, but not free the object. */
 typedef void hfd_outbound_done(void *ctx, const struct hfd_outbound_result *result);
 
 /* Strings and body are copied before hfd_outbound_send returns. */
@@ -100,14 +104,15 @@ void hfd_outbound_join(struct hfd_outbound *outbound);
 struct hfd_outbound *hfd_outbound_free(struct hfd_outbound *outbound);
 
 /*
- * Begins a call. *ret_id (which may be NULL) is set before the callback and never 0. 0;
- * HF_E_CLOSED: it was stopped; HF_E_TOO_MANY: HFD_OUTBOUND_MAX_CALLS are under way; HF_E_INVALID:
- * not an https URL, or one with a user; -EINVAL: misuse; -ENOMEM. After a failure there is no
- * callback. Never blocks. Thread: any.
+ * Begins a call. On success *ret_id (ret_id may be NULL) is set, and never 0; the callback may come
+ * before that. 0; HF_E_CLOSED: it was stopped; HF_E_TOO_MANY: HFD_OUTBOUND_MAX_CALLS are under way;
+ * HF_E_INVALID: not an https URL, or one with a user; -EINVAL: misuse; -ENOMEM or another -errno.
+ * After a failure there is no callback. Never blocks. Thread: any.
  */
 int hfd_outbound_send(struct hfd_outbound *outbound, const struct hfd_outbound_request *request,
                       uint64_t *ret_id);
-/* send() with the method POST and the header Content-Type: application/json added. */
+/* hfd_outbound_send with the method POST, and the headers Content-Type and Accept for JSON added.
+ * -EINVAL also if there are more than 16 others. */
 int hfd_outbound_post_json(struct hfd_outbound *outbound,
                            const struct hfd_outbound_request *request, uint64_t *ret_id);
 /* Ends the call soon: with HFD_OUTBOUND_CANCELED, unless it ends otherwise first. Does nothing if

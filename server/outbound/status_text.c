@@ -43,7 +43,8 @@ static bool is_text(const char *body, size_t n) {
         return n > 0 && body[0] != '{';
 }
 
-/* Appends the body as Go quotes it; without the white space around it. */
+/* Appends the body in quotes, without the white space around it. The escapes are those of JSON;
+ * client-go's, those of Go, are the same for most texts. */
 static void put_body(struct hf__strbuf *text, const char *body, size_t n) {
         while (n > 0 && is_space(body[n - 1]))
                 n--;

@@ -73,7 +73,7 @@ int hfd_pki_init_main(const struct hfd_config *config) {
 static char *join_texts(const struct hfd_pki_ca *ca) {
         assert(ca->cert_pem && ca->key_pem);
         size_t n_cert = strlen(ca->cert_pem), n_key = strlen(ca->key_pem);
-        char *text = malloc(n_cert + n_key + 2);
+        char *text = malloc(n_cert + n_key + 2); /* with a line break between them, and a NUL */
 
         if (!text)
                 return NULL;
@@ -150,7 +150,8 @@ int hfd_pki_export_main(const struct hfd_config *config) {
 /* ---- join ---- */
 
 /* Reads the standard input to its end. After a failure, too, *n bytes of text are filled, and the
- * caller overwrites them. Uses no FILE, whose buffer would keep a copy of the key. */
+ * caller overwrites them. Uses no FILE, whose buffer would keep a copy of the key. The last byte is
+ * for noticing that there is more; after a success it is free for a NUL. */
 static int fill_text(char text[INPUT_MAX + 1], size_t *n, struct hf_status *reterr_status) {
         while (*n <= INPUT_MAX) {
                 ssize_t got = read(STDIN_FILENO, text + *n, INPUT_MAX + 1 - *n);

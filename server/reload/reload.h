@@ -51,8 +51,9 @@ void hfd_reload_request(struct hfd_reload *reload);
 /* Requests the minor work in the same way. minor_work is set. */
 void hfd_reload_request_minor(struct hfd_reload *reload);
 /*
- * Ends the reload or minor work that has returned, and begins the next one if it was requested. The
- * requests of a server that has not started yet are kept: may_begin is false. Does not block.
+ * Ends the reload or minor work that has returned, and begins the next one if it was requested.
+ * may_begin false: nothing may begin now, because the server is not ready, or stops; requests are
+ * kept. Blocks only if the service manager does not read (sdnotify.h).
  */
 void hfd_reload_step(struct hfd_reload *reload, bool may_begin);
 /*

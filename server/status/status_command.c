@@ -261,7 +261,8 @@ static int run_live_mode(struct live *live, const struct hf_host *host,
                 return 1;
         }
         int exit_status = refresh_until_stopped(live, collector, model);
-        /* If the output failed, no signal has arrived, and the thread still waits for one. */
+        /* If the output failed, the thread may still wait for a signal. If it has returned already,
+         * its id stays valid until the join, and this does nothing. */
         (void)pthread_kill(signals, SIGTERM);
         (void)hf__thread_join(signals);
         return exit_status;

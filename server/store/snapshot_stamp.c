@@ -88,7 +88,8 @@ static int start_command(struct stamping *stamping, const char *log, const char 
         return 0;
 }
 
-/* Waits for a signal: SIGCHLD, or one that ends the command. False: the deadline has passed. */
+/* Waits for a signal: SIGCHLD, or one that ends the command. False: the deadline has passed.
+ * Without a deadline it returns after an hour at the latest, and the caller calls it again. */
 static bool await_signal(struct stamping *stamping, hf_nsec deadline) {
         hf_nsec left = deadline == HF_NSEC_NEVER ? 3600 * HF_NSEC_PER_SEC : deadline - now();
         struct timespec timeout = {.tv_sec = left > 0 ? left / HF_NSEC_PER_SEC : 0,
@@ -101,7 +102,8 @@ static bool await_signal(struct stamping *stamping, hf_nsec deadline) {
 }
 
 /* Waits for a child. Kills it after the deadline, or when a signal has ended the command. Returns
- * its exit status, or 1 if a signal killed it. */
+ * its exit status, or 1 if a signal killed it. SIGCHLD is blocked, so one that comes between the
+ * test and the wait stays pending and ends the wait. */
 static int await_child(struct stamping *stamping, pid_t pid, hf_nsec deadline) {
         bool killed = false, in_time = true;
         int status = 0;

@@ -52,7 +52,7 @@ struct hfd_log_sink {
 struct hfd_log_entry {
         struct iovec fields[HFD_LOG_FIELDS_MAX];
         size_t n;
-        char text[1400];
+        char text[1400]; /* room for the longest message of hf_log, and the other fields */
 };
 
 /* Fills sink, and sets *ret_log to write to it. sink must outlive *ret_log and must not move;

@@ -23,9 +23,9 @@
 
 /* False: this build has no libsystemd. */
 bool hfd_sdnotify_supported(void);
-/* Logs one warning if the environment (NOTIFY_SOCKET, LISTEN_FDS) shows that the service manager
- * expects something which this build cannot do. Call it before hfd_sdnotify_listen_fd, which
- * removes LISTEN_FDS. */
+/* Logs one warning if the environment shows that the service manager expects something which this
+ * build cannot do (NOTIFY_SOCKET, LISTEN_FDS), or cannot do because libsystemd cannot be loaded
+ * (WATCHDOG_USEC). Call it before hfd_sdnotify_listen_fd, which removes LISTEN_FDS. */
 void hfd_sdnotify_warn_unsupported(const struct hf_log *log);
 
 /* READY=1: the start is complete, or a reload is. */
@@ -43,13 +43,13 @@ void hfd_sdnotify_extend_timeout(hf_nsec more);
 void hfd_sdnotify_watchdog(void);
 
 /* How often to call hfd_sdnotify_watchdog: half of the watchdog's timeout. 0 = this process has no
- * watchdog. */
+ * watchdog, or libsystemd cannot be loaded. */
 hf_nsec hfd_sdnotify_watchdog_interval(void);
 
 /*
  * The listening socket that the service manager passed to this process. It is close-on-exec, and
  * the caller owns it. *ret_fd is -1 if there is none. Removes LISTEN_* from the environment.
- * HF_E_INVALID: LISTEN_* is malformed, there is more than one socket, or it is not a listening
- * stream socket.
+ * HF_E_INVALID: LISTEN_* is malformed, there is more than one socket, it is not a listening stream
+ * socket, or libsystemd cannot be loaded.
  */
 int hfd_sdnotify_listen_fd(int *ret_fd, struct hf_status *reterr_status);

@@ -71,7 +71,9 @@ static void *accept_all(void *ctx) {
         while ((fd = accept(relay->fd, NULL, NULL)) >= 0) {
                 unsigned i = atomic_fetch_add(&relay->n_accepted, 1);
                 assert(i < TCP_RELAY_MAX);
+                pthread_mutex_lock(&relay->mu);
                 relay->pair[i].a = fd;
+                pthread_mutex_unlock(&relay->mu);
                 relay->pair[i].b = i < relay->n_hanging ? -1 : tls_client_dial(relay->to, 0);
                 if (relay->pair[i].b < 0)
                         continue;
@@ -123,6 +125,12 @@ void tcp_relay_hold(struct tcp_relay *relay, bool holding) {
         relay->holding = holding;
         relay->n_held = 0;
         pthread_cond_broadcast(&relay->cond);
+        pthread_mutex_unlock(&relay->mu);
+}
+
+void tcp_relay_break(struct tcp_relay *relay, unsigned i) {
+        pthread_mutex_lock(&relay->mu);
+        shutdown(relay->pair[i].a, SHUT_RDWR);
         pthread_mutex_unlock(&relay->mu);
 }
 

@@ -3,7 +3,7 @@
 /*
  * A relay in front of a port of 127.0.0.1. It counts connections, can accept without forwarding,
  * and can hold back what the server sends. Asserts instead of handling errors. Thread: any for the
- * counters and for tcp_relay_hold.
+ * counters, for tcp_relay_hold and for tcp_relay_break.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,7 +25,7 @@ struct tcp_relay {
                 pthread_t there, back;
         } pair[TCP_RELAY_MAX];
 
-        pthread_mutex_t mu;
+        pthread_mutex_t mu; /* guards also pair[i].a, while the relay runs */
         pthread_cond_t cond;
         /* guarded by mu */
         bool holding;
@@ -38,5 +38,7 @@ void tcp_relay_start(struct tcp_relay *relay, uint16_t to);
 void tcp_relay_stop(struct tcp_relay *relay);
 /* While true, nothing that the server sends from now on reaches the client. */
 void tcp_relay_hold(struct tcp_relay *relay, bool holding);
+/* Ends the connection i, which has carried something already, for both sides. */
+void tcp_relay_break(struct tcp_relay *relay, unsigned i);
 /* Waits until something is held back (patience.h). */
 void tcp_relay_await_held(struct tcp_relay *relay);

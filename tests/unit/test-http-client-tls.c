@@ -101,16 +101,17 @@ static void on_done(void *ctx, const struct hf__http_result *result) {
         pthread_mutex_unlock(&f.mu);
 }
 
-static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char *path,
-                       hf_nsec within) {
+static uint64_t submit_as(struct response *a, const char *method, enum hf__http_version version,
+                          struct hf__http_tls *tls, const char *path, hf_nsec within) {
         char url[128];
         uint64_t id = 0;
 
         *a = (struct response){0};
         snprintf(url, sizeof url, "https://127.0.0.1:%u%s", f.relay.port, path);
         struct hf__http_request request = {
-                .method = "GET",
+                .method = method,
                 .url = url,
+                .version = version,
                 .tls = tls,
                 .deadline = hf_now(hf_clock_system()) + within,
                 .on_done = on_done,
@@ -118,6 +119,11 @@ static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char 
         };
         assert_int_equal(hf__http_submit(f.engine, &request, &id), 0);
         return id;
+}
+
+static uint64_t submit(struct response *a, struct hf__http_tls *tls, const char *path,
+                       hf_nsec within) {
+        return submit_as(a, "GET", HF__HTTP_ANY, tls, path, within);
 }
 
 static void wait_done(struct response *a) {
@@ -162,6 +168,38 @@ static void test_only_the_given_ca_is_trusted(void **state) {
         assert_int_equal(f.http.n_handled, 1);
         a = get(&(struct hf__http_tls_config){.insecure = true}, "/hello");
         assert_int_equal(a.outcome, 0);
+        x509_identity_deinit(&other);
+        fixture_stop();
+}
+
+/*
+ * The server has the request when its kept connection breaks, and has another certificate when curl
+ * connects again. The refusal says nothing about the first connection.
+ */
+static void test_a_write_that_was_sent_does_not_end_as_refused(void **state) {
+        struct hf__http_tls *tls = NULL;
+        struct hf_status status = {0};
+        struct response a;
+
+        fixture_start("127.0.0.1", 3600);
+        struct x509_identity other = x509_identity_make("127.0.0.1", NULL, NULL, true, 3600);
+        const struct hf__http_tls_config config = {.ca_pem = f.http.ca.cert_pem};
+        assert_int_equal(hf__http_tls_new(&config, &tls), 0);
+        submit_as(&a, "GET", HF__HTTP_1_1, tls, "/hello", 60 * HF_NSEC_PER_SEC);
+        wait_done(&a);
+        assert_int_equal(a.outcome, 0);
+        submit_as(&a, "POST", HF__HTTP_1_1, tls, "/hold", 60 * HF_NSEC_PER_SEC);
+        struct hfd_http_request *held = http_fixture_take_held(&f.http);
+        assert_int_equal(f.relay.n_accepted, 1);
+        assert_int_equal(hfd_http_reload(f.http.http, other.cert_pem, other.key_pem,
+                                         f.http.ca.cert_pem, &status),
+                         0);
+        tcp_relay_break(&f.relay, 0);
+        wait_done(&a);
+        assert_int_equal(f.relay.n_accepted, 2);
+        assert_int_equal(a.outcome, HF_E_TIMEOUT);
+        hfd_http_request_unref(held);
+        hf__http_tls_unref(tls);
         x509_identity_deinit(&other);
         fixture_stop();
 }
@@ -420,6 +458,7 @@ int main(void) {
         assert(hf__http_global_init() == 0);
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_only_the_given_ca_is_trusted),
+                cmocka_unit_test(test_a_write_that_was_sent_does_not_end_as_refused),
                 cmocka_unit_test(test_an_expired_server_is_refused),
                 cmocka_unit_test(test_the_server_name_replaces_the_urls_host_in_tls_only),
                 cmocka_unit_test(test_the_client_certificate_is_sent),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A boot that fails says why, also where the failing part gives only an error code. It waits for a
  * store as long as objects arrive from it, and a minute longer. No controller starts on an
- * incomplete copy of a store, or before the stored kinds are served. */
+ * incomplete copy of a store, or before the stored kinds are served. The elector is not used after
+ * its end. */
 #undef NDEBUG
 #include <assert.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 
 #include "hand_clock.h"
 #include "server/auth/pki/admin_kubeconfig.h"
+#include "server/leadership.h"
 #include "server/main/boot.h"
 #include "server/server.h"
 
@@ -91,10 +93,20 @@ int __wrap_hfd_controllers_start(struct hfd_controllers *controllers) {
 int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status);
 int __wrap_hf_hooks_start(struct hf_hooks *hooks, struct hf_status *reterr_status) { return 0; }
 
+static struct hfd_server server;
+static int n_ended; /* calls of hf_elector_end_term */
+
+void __wrap_hf_elector_end_term(struct hf_elector *elector);
+void __wrap_hf_elector_end_term(struct hf_elector *elector) {
+        assert_ptr_equal(elector, server.elector);
+        /* So nobody frees the elector meanwhile. */
+        assert_int_equal(pthread_mutex_trylock(&server.elector_mu), EBUSY);
+        n_ended++;
+}
+
 static int boot(struct hf_status *ret_status) {
         static char dir[] = "/tmp", etcd[] = "http://127.0.0.1:2379";
         struct hfd_config config = {.data_dir = dir, .etcd_servers = {etcd}, .n_etcd_servers = 1};
-        static struct hfd_server server;
         char part; /* its address stands for parts that the functions above do not use */
 
         assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
@@ -185,6 +197,21 @@ static void test_controllers_start_when_the_stored_kinds_are_served(void **state
         assert_int_equal(kinds_wait, -1);
 }
 
+/* A thread of the store may learn of the replacement while main frees the electors. */
+static void test_a_replaced_store_ends_no_term_after_the_electors(void **state) {
+        struct hfd_config config = {0};
+        char part;
+
+        assert_int_equal(hfd_server_init(&server, &config, NULL), 0);
+        server.elector = (struct hf_elector *)&part;
+        hfd_leadership_end_term(&server);
+        assert_int_equal(n_ended, 1);
+        hfd_leadership_forget_elector(&server);
+        hfd_leadership_end_term(&server);
+        assert_int_equal(n_ended, 1);
+        hfd_server_done(&server);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_failed_boot_says_why),
@@ -192,6 +219,7 @@ int main(void) {
                 cmocka_unit_test(test_a_store_that_falls_silent_is_given_up_after_a_minute),
                 cmocka_unit_test(test_controllers_start_when_the_stored_kinds_are_served),
                 cmocka_unit_test(test_no_controller_starts_on_an_incomplete_copy),
+                cmocka_unit_test(test_a_replaced_store_ends_no_term_after_the_electors),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

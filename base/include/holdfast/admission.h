@@ -55,7 +55,7 @@ struct hf_admission_request {
 struct hf_admission_response {
         size_t size; /* sizeof(struct hf_admission_response) of the server */
         bool refused;
-        int code;          /* HTTP status of a refusal, 400 to 599; 0 = 403 */
+        int code;          /* HTTP status of a refusal, 400 to 599; any other number = 403 */
         char message[512]; /* the reason of a refusal; NUL-terminated */
         /* A warning for the client, sent whether the request is allowed or refused; "" = none. */
         char warning[256];
@@ -68,7 +68,8 @@ struct hf_admission_response {
         size_t n_object; /* bytes */
 };
 
-/* A plug-in. Each function may be NULL. ctx is passed to all of them. */
+/* A plug-in. Each function may be NULL, but not both mutate and validate. ctx is passed to all of
+ * them. */
 struct hf_admission {
         size_t size;      /* sizeof(struct hf_admission) */
         const char *name; /* for messages: `admission plug-in "x" denied the request: ...` */

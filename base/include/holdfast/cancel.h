@@ -9,9 +9,10 @@
  * work.
  *
  * Firing blocks only on mutexes that are held for a short time. It calls the wakers of the token
- * and of its descendants. A waker only wakes a thread up: it signals a condition variable, for
- * example. When a deadline passes, nothing happens by itself: wakers are not called. Code that
- * tests the token, or waits with it, notices the passed deadline.
+ * and of its descendants. A waker does no more than make others notice: it signals a condition
+ * variable, fires another token or cancels a request. When a deadline passes, nothing happens by
+ * itself: wakers are not called. Code that tests the token, or waits with it, notices the passed
+ * deadline.
  *
  * Tokens are reference counted, and a child holds a reference to its parent.
  *
@@ -38,8 +39,9 @@ enum hf_cancel_reason {
 
 /*
  * Creates a live token, or a fired one if parent has been fired. parent may be NULL: the token is
- * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). 0 or -errno;
- * -EINVAL: clock->size is wrong. The caller owns one reference.
+ * then a root. clock is borrowed for the token's life; NULL = hf_clock_system(). The deadlines of
+ * ancestors are compared with this clock, so it should be the parent's. 0 or -errno; -EINVAL:
+ * clock->size is wrong. The caller owns one reference.
  */
 HF_MUST_CHECK int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
                                 struct hf_cancel **ret_token);
@@ -55,7 +57,7 @@ struct hf_cancel *hf_cancel_never(void);
 
 /* Fires token and its descendants, and calls their wakers. A token that has a reason keeps it. Does
  * nothing for HF_CANCEL_NONE. Idempotent; blocks only on mutexes that are held for a short time;
- * never allocates. */
+ * never allocates. The caller holds no lock that a waker takes. */
 void hf_cancel_fire(struct hf_cancel *token, enum hf_cancel_reason reason);
 /*
  * Sets a deadline (boot time) from which token and its descendants count as fired. If the token or
@@ -92,12 +94,14 @@ struct hf_cancel_waker {
 /*
  * Adds a waker. fn(ctx) is called at most once, on the thread that fires the token, or in this
  * function if the token has fired already. A deadline that passes later does not cause the call. fn
- * must not block. The caller keeps token alive until the waker is removed.
+ * must not block. The caller keeps token alive until the waker is removed, and holds no lock that
+ * fn takes.
  */
 void hf_cancel_add_waker(struct hf_cancel *token, struct hf_cancel_waker *waker,
                          void (*fn)(void *ctx), void *ctx);
-/* Removes a waker. Blocks only while fn runs. Once it has returned, fn is not called again. Must
- * not be called by fn. Does nothing for a zeroed or removed waker. */
+/* Removes a waker. Blocks only while fn runs, so the caller holds no lock that fn takes. Once it
+ * has returned, fn is not called again. Must not be called by fn. Does nothing for a zeroed or
+ * removed waker. */
 void hf_cancel_remove_waker(struct hf_cancel_waker *waker);
 
 #ifdef __cplusplus

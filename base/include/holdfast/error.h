@@ -67,7 +67,8 @@ enum hf_error {
         HF_E_UNFENCED = 14,
         /* A controller or a hook did not stop by its deadline. Its threads still run. */
         HF_E_STUCK = 15,
-        /* A limit on size or count was reached. */
+        /* A limit on size or count was reached. If the response of a write was too long, the write
+         * may have been done. */
         HF_E_TOO_LARGE = 16,
         /* Another process holds the resource (a lock file, a port). */
         HF_E_BUSY = 17,

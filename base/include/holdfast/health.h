@@ -44,8 +44,9 @@ struct hf_health *hf_health_free(struct hf_health *health);
  */
 HF_MUST_CHECK int hf_health_add(struct hf_health *health, const char *name, unsigned endpoints,
                                 hf_health_fn fn, void *ctx);
-/* Removes a check. Blocks while checks run. Once it has returned, fn is not called again. An
- * unknown name is ignored, and health may be NULL. */
+/* Removes a check. Blocks while checks run, so the caller holds no lock that a check takes; the
+ * same applies to hf_health_add. Once it has returned, fn is not called again. An unknown name is
+ * ignored, and health may be NULL. */
 void hf_health_remove(struct hf_health *health, const char *name);
 
 /*

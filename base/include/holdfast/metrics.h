@@ -39,8 +39,8 @@ struct hf_metrics *hf_metrics_free(struct hf_metrics *metrics);
  * Returns the metric with this name and these labels, and creates it if it does not exist. labels:
  * `name="value",...` in Prometheus form, or "". All strings are copied; of several help texts for
  * one name the first is kept. A histogram has buckets for seconds, from 0.001 to 60. Returns NULL
- * when memory is exhausted, when the registry is full, or when a metric of another kind already has
- * this name. The registry owns the metric.
+ * when memory is exhausted, when the registry is full, when a metric of another kind already has
+ * this name, or when there is no registry or no name. The registry owns the metric.
  */
 struct hf_metric *hf_metrics_get(struct hf_metrics *metrics, enum hf_metric_kind kind,
                                  const char *name, const char *help, const char *labels);
@@ -63,8 +63,8 @@ void hf_metrics_write(struct hf_metrics *metrics,
  */
 HF_MUST_CHECK int hf_metrics_add_collector(struct hf_metrics *metrics, void (*collect)(void *ctx),
                                            void *ctx);
-/* Blocks while collect runs, so do not call it from a collector. Once it has returned, collect is
- * not called again. An unknown collector is ignored. */
+/* Blocks while collect runs, so do not call it from a collector, or with a lock that collect takes.
+ * Once it has returned, collect is not called again. An unknown collector is ignored. */
 void hf_metrics_remove_collector(struct hf_metrics *metrics, void (*collect)(void *ctx), void *ctx);
 
 #ifdef __cplusplus
