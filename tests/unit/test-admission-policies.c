@@ -99,8 +99,8 @@ static void test_values_become_json(void **state) {
 }
 
 static void test_values_without_a_form_in_json_are_refused(void **state) {
-        static const char *const cases[] = {"{1: 'a'}", "double('NaN')", "optional.of(1)", "[int]",
-                                            "{'a': [ip('1.2.3.4')]}"};
+        static const char *const cases[] = {"{1: 'a'}", "double('NaN')",          "optional.of(1)",
+                                            "[int]",    "{'a': [ip('1.2.3.4')]}", "['a\\u0000b']"};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
