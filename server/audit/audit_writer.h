@@ -18,9 +18,10 @@ struct hfd_audit_writer;
 int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status);
 /*
- * Writes the queued events, and joins the thread. Blocks meanwhile. If the log is a pipe that
- * nobody reads, gives up after two seconds, and counts the rest as lost. Only queued events may
- * still refer to records of the budget. Accepts NULL, returns NULL.
+ * Writes the queued events, and joins the thread. Blocks meanwhile. After two seconds, the thread
+ * no longer waits for the reader of a pipe, and takes no more events from the queue: those that are
+ * left count as lost. Nothing but the queued events may still refer to a record of the budget.
+ * Accepts NULL, returns NULL.
  */
 struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer);
 
@@ -30,5 +31,6 @@ struct hfd_audit_budget *hfd_audit_writer_budget(struct hfd_audit_writer *writer
 void hfd_audit_writer_put(struct hfd_audit_writer *writer, struct hfd_audit_event *event);
 /* Counts a lost event: one that could not be made, because the budget or the memory is used up. */
 void hfd_audit_writer_lose(struct hfd_audit_writer *writer);
-/* Makes the thread open the file again before its next write. Does not block. */
+/* Makes the thread open the file again, once it has written the events that it has already taken
+ * from the queue. Does not block. */
 void hfd_audit_writer_reopen(struct hfd_audit_writer *writer);
