@@ -3,7 +3,7 @@
 /*
  * Authentication of requests. A user is authenticated by a client certificate (CN = user, O =
  * groups) or by a bearer token. A token is in the token file, or another authenticator knows it
- * (server/service_accounts/). server/authorization/ decides what a user may do.
+ * (server/service_accounts/, server/oidc/). server/authorization/ decides what a user may do.
  *
  * Threads: any; but new, use and free run while no other function does. An internal lock guards the
  * token table, which a reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block;

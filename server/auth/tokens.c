@@ -72,7 +72,7 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 /*
  * Returns the CSV column that begins at *at, as a string in place without its quotes ("" within
  * quotes is one quote). *at moves past the comma, or becomes NULL at the end of the line. Returns
- * NULL if a quote is not closed or is inside an unquoted column.
+ * NULL if a quote is not closed or is inside an unquoted column, or if text follows a quoted one.
  */
 static char *split_column(char **at) {
         char *in = *at, *start = in, *out = in;
