@@ -59,7 +59,7 @@ struct hfd_rbac_index {
         struct hfd_rbac_rule *rules;       /* owned */
         struct hfd_rbac_role *roles;       /* owned; sorted by ns and name */
         struct hfd_rbac_binding *bindings; /* owned */
-        struct hfd_rbac_grant *grants;     /* owned; sorted by subject, ns, role */
+        struct hfd_rbac_grant *grants;     /* owned; sorted by subject, ns, role, binding */
         size_t n_numbers, n_rules, n_roles, n_bindings, n_grants;
 };
 
