@@ -54,5 +54,6 @@ const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, 
 /* The tokens that these keys have verified. They are part of the set, so new keys begin with none.
  * Borrowed. */
 struct hfd_jwt_verified *hfd_jwt_key_set_verified(const struct hfd_jwt_key_set *set);
-/* Appends the JWK Set (RFC 7517) of all public keys. An error is kept in out->error. */
+/* Appends the JWK Set (RFC 7517) with the public key of each key. Only for keys of PEM texts, as
+ * hfd_jwt_key_put_jwk. An error is kept in out->error. */
 void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out);
