@@ -159,7 +159,8 @@ static size_t first_binding(const struct hfd_policy_index *index, const char *po
         return low;
 }
 
-/* Gives each policy its bindings, which are neighbours in the sorted list. */
+/* Gives each policy its bindings, which are neighbours in the sorted list. + 1: calloc of no
+ * elements may return NULL. */
 static int make_hooks(struct builder *b) {
         struct hfd_policy_index *index = b->index;
 

@@ -26,16 +26,18 @@ struct hfd_webhooks {
         struct hfd_webhook_index *index; /* owned reference; guarded by mu; NULL = none yet */
 };
 
-/* A new reference to the current index. NULL: there are no webhooks. */
+/* A new reference to the current index. NULL: there is none yet. */
 struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks);
 void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
 
 enum hfd_webhook_outcome {
         HFD_WEBHOOK_ALLOWED,  /* `review` of the call is set */
-        HFD_WEBHOOK_REJECTED, /* the webhook has refused */
+        HFD_WEBHOOK_REJECTED, /* the webhook has refused, or does not support dry run */
         HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
-        HFD_WEBHOOK_INTERNAL  /* the server has failed */
+        /* The request fails whatever the failurePolicy is: memory ran out, the deadline has
+         * passed, the client has left, or the webhook's patch cannot be applied. */
+        HFD_WEBHOOK_INTERNAL
 };
 
 struct hfd_webhook_call {
