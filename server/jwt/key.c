@@ -2,9 +2,9 @@
 /*
  * The keys that sign and verify tokens (RS256 and ES256), with OpenSSL's EVP interface.
  *
- * Invariants. No function leaves an entry in OpenSSL's error queue, which the TLS code of the same
- * thread would take for its own. And a passphrase is never asked for, because that would block on a
- * terminal: an encrypted key is refused by its PEM header.
+ * Invariants. No function of key.h leaves an entry in OpenSSL's error queue, which the TLS code of
+ * the same thread would take for its own. And a passphrase is never asked for, because that would
+ * block on a terminal: an encrypted key is refused by its PEM header.
  */
 #include "server/jwt/key.h"
 
