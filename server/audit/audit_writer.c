@@ -24,7 +24,7 @@
 #include "base/thread.h"
 #include "server/audit/event_json.h"
 
-#define BUDGET          ((size_t)16 << 20) /* bytes of events that wait, and of their objects */
+#define BUDGET          ((size_t)16 << 20) /* bytes of bodies, annotations and waiting events */
 #define BATCH           ((size_t)64 << 10) /* bytes after which the buffer is written */
 #define REPORT_INTERVAL (60 * HF_NSEC_PER_SEC)
 #define DRAIN_TIME      (2 * HF_NSEC_PER_SEC) /* from the stop; part of the process's shutdown */

@@ -19,8 +19,8 @@ int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status);
 /*
  * Writes the queued events, and joins the thread. Blocks meanwhile. After two seconds, the thread
- * no longer waits for the reader of a pipe, and takes no more events from the queue: those that are
- * left count as lost. Nothing but the queued events may still refer to a record of the budget.
+ * gives up the events that it writes to a pipe, and those that it has not yet taken from the queue;
+ * they count as lost. Nothing but the queued events may still refer to a record of the budget.
  * Accepts NULL, returns NULL.
  */
 struct hfd_audit_writer *hfd_audit_writer_free(struct hfd_audit_writer *writer);

@@ -64,7 +64,8 @@ struct hfd_rbac_index {
 };
 
 /* The most subjects of one user: the name, and those groups that bindings name. Further groups
- * grant nothing. */
+ * grant nothing; but no user of this server has so many, and no SubjectAccessReview may name so
+ * many. */
 #define HFD_RBAC_SUBJECTS_MAX 256
 
 /* Iterates over the grants of a user that count in a namespace. */

@@ -169,6 +169,7 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
         assert(of->resource && input->resource && input->kind);
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
+        /* As in Kubernetes, only a review that is sent to a webhook has a uid. */
         put_field(&fields, "uid", text_value(""));
         put_field(&fields, "kind",
                   group_version_value(arena, input->kind, "kind", input->kind->kind));

@@ -150,9 +150,8 @@ bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admissi
                 const struct hfd_rule *rule = &rules->items[i];
                 if (!(rule->operations & (unsigned)of->operation))
                         continue;
-                /*
-                 * Another version may be in another group, so only the resource is compared here.
-                 */
+                /* Another version may be in another group, but has the same plural, so only the
+                 * resource is compared here. */
                 if (names_resource(rule->resources, of->resource->plural, of->subresource) &&
                     (equivalent || is_among(rule->groups, of->resource->group)))
                         return true;

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Admission plug-ins from shared objects (<holdfast/admission.h>). Once loaded they stay until the
- * process ends. The server loads them before it serves, on its main thread, and frees them after
- * the last request. In between requests use them on any thread, also concurrently.
+ * process ends. The server loads them before it serves, one after the other, and frees the handles
+ * after the last request. In between requests use them on any thread, also concurrently.
  */
 #include <holdfast/error.h>
 

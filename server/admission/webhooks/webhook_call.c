@@ -95,7 +95,7 @@ static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound
         }
 }
 
-/* Thread: that of the client of outbound calls. */
+/* Thread: that of the client of outbound calls, or the one that could not load it (outbound.h). */
 static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_webhook_call *call = ctx;
         char why[700];

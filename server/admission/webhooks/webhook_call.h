@@ -2,7 +2,7 @@
 #pragma once
 /*
  * One call of a webhook, and private parts of the plug-ins of this folder. Thread: owner of the
- * call; its result comes on the thread of the outbound client, or within hfd_webhook_call_begin.
+ * call; its result comes on a thread of server/outbound, or within hfd_webhook_call_begin.
  */
 #include <pthread.h>
 #include <stdatomic.h>
