@@ -111,7 +111,7 @@ static int split_groups(const struct place *place, char *column, struct entry *e
                         continue;
                 if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
                         return fail_line(place, "a group is longer than 127 bytes; shorten it");
-                /* Leave room for system:authenticated, which hfd_auth_authenticate adds. */
+                /* Leave room for system:authenticated, which hfd_auth_authenticate_token adds. */
                 if (++entry->n_groups > HFD_MAX_GROUPS - 1)
                         return fail_line(place, "there are more than 15 groups; remove some");
                 memmove(out, group, n);

@@ -24,7 +24,8 @@
 #include "server/jwt/key_set.h"
 #include "server/jwt/verified.h"
 
-/* Bytes, decoded; a multiple of 3. A header may have the issuer's certificates (x5c). */
+/* Bytes, decoded; a multiple of 3, so that base64url needs a whole number of groups. A header may
+ * have the issuer's certificates (x5c). */
 #define HEADER_MAX 6144
 
 /* One part of a token, still encoded. */

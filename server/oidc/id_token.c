@@ -95,8 +95,8 @@ static int check_required(const struct hfd_id_token_rules *rules, const struct h
         return 0;
 }
 
-/* Sets the name. Without a prefix of its own, a name other than an email gets "ISSUER#", so that no
- * issuer can name a user of another authenticator; "-" stands for no prefix at all. */
+/* Sets the name. If no prefix is configured, a name other than an email gets "ISSUER#", so that no
+ * issuer can name a user of another authenticator. "-" configures that there is no prefix. */
 static int set_name(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                     struct hfd_user *user, struct hf_status *reterr_status) {
         const char *claim = rules->username_claim, *text = claim_text(claims, claim),

@@ -77,7 +77,8 @@ void hfd_webhook_call_done(struct hfd_webhook_call *call);
 /* The cost that the matchConditions of a request may have. All webhooks that are checked in one go
  * share it. */
 struct hfd_webhook_effort {
-        /* On a thread of the pool `spent` ends the turn, between two conditions. */
+        /* On a thread of the pool it limits no condition; `spent` then says that the turn is over
+         * and conditions are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
         uint64_t turn_left;               /* the cost after which the turn ends */
