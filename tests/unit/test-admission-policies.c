@@ -115,7 +115,7 @@ static void test_values_without_a_form_in_json_are_refused(void **state) {
         }
 }
 
-/* Eighteen nested lists: each contains the previous one twice, so together they stand for 2^18
+/* Twenty nested lists: each contains the previous one twice, so together they stand for 2^20
  * parts. */
 static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         struct hf__cel_value items[20][2];
