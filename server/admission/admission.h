@@ -52,7 +52,7 @@ enum hfd_admission_operation {
 };
 
 /* The attributes of a request. Everything is borrowed while a phase runs, and does not change
- * meanwhile. */
+ * meanwhile, except that the chain sets options and new_namespace when they are needed. */
 struct hfd_admission_attributes {
         enum hfd_admission_operation operation;
         /* The row of the resource that the path names, in the version of the request. */
@@ -79,7 +79,7 @@ struct hfd_admission_attributes {
 
 /* The group of the configuration of webhooks and policies. */
 #define HFD_ADMISSION_GROUP       "admissionregistration.k8s.io"
-#define HFD_ADMISSION_PLUGINS_MAX 12
+#define HFD_ADMISSION_PLUGINS_MAX 12 /* HFD_C_PLUGINS_MAX, two of policies and two of webhooks */
 
 /*
  * A plug-in. `wants` decides by operation, resource, kind and subresource alone, and is called on
@@ -118,7 +118,7 @@ struct hfd_admission_state {
 };
 
 /*
- * The admission of one attempt. The write owns it, fills the first part and borrows it to the chain
+ * The admission of one attempt. The write owns it, fills the first part and lends it to the chain
  * for a phase.
  */
 struct hfd_admission {
@@ -165,7 +165,7 @@ bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
  * Run a phase. a->done is called once, perhaps before this returns; nobody else may touch a
- * meanwhile. If a plug-in asks for it, mutate has a second round.
+ * meanwhile. If a plug-in has called hfd_admission_reinvoke, mutate has a second round.
  */
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);

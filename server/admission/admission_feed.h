@@ -3,8 +3,8 @@
 /*
  * Tells the plug-ins of a chain to read their configuration again, on the thread of a feed
  * (server/cacher/feed/feed.h). The cacher wakes it when an object of the group
- * admissionregistration.k8s.io has changed, on every instance, so a change counts everywhere as
- * soon as the store's watch has delivered it.
+ * admissionregistration.k8s.io has changed, on every instance. So a change counts everywhere soon
+ * after the store's watch has delivered it; the feed may wait a little for further changes.
  */
 #include <stdbool.h>
 

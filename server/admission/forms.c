@@ -23,7 +23,9 @@ struct form {
         const struct hfd_resource *from, *to; /* borrowed from the request */
         struct hf__json *source;              /* owned */
         struct hf__json *result;              /* owned; NULL = not known, or it has failed */
-        struct hfd_response *failure;         /* owned; NULL = it has not failed */
+        /* Owned; NULL = it has not failed. If the result is NULL, too, after the call, there was
+         * no webhook, or no memory for the failure. */
+        struct hfd_response *failure;
 };
 
 static const struct hfd_response too_many =

@@ -21,8 +21,9 @@ struct hfd_admission_forms;
 struct hfd_resource;
 struct hfd_response;
 
-/* Conversions by the webhook that one request may need; more are a failure. Two for each version,
- * and one for each change by a plug-in that sees another version. */
+/* Conversions by the webhook that one request may need; more are a failure. Each other version that
+ * rules name needs two, of the new and of the old object, and each change that is made in another
+ * version needs one more, back to the version of the request. */
 #define HFD_FORMS_MAX 64
 
 /* result: the converted object, which the callee owns. NULL: failure is why, borrowed. */
@@ -43,14 +44,15 @@ typedef void hfd_forms_convert(void *ctx, const struct hfd_resource *from,
 int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
                    const struct hfd_resource *to, const struct hf__json *object,
                    struct hf__json **ret_object);
-/* Whether the last hfd_forms_find has returned -EAGAIN. Accepts NULL. */
+/* Whether a conversion is wanted: hfd_forms_find has returned -EAGAIN, and the webhook has not
+ * responded since. Accepts NULL. */
 bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
 /* Calls the webhook for what is wanted, and then resume, perhaps before this returns. convert NULL:
  * there is no webhook. The caller must not touch the request afterwards. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
-/* Why the last hfd_forms_find has returned HF_E_INVALID. Borrowed. NULL: it has not; accepts NULL.
- */
+/* Why hfd_forms_find has returned HF_E_INVALID. Call it right afterwards: a later success does not
+ * clear the reason. Borrowed. NULL: it has never failed so; accepts NULL. */
 const struct hfd_response *hfd_forms_failure(const struct hfd_admission_forms *forms);
 /* Accepts NULL; returns NULL. */
 struct hfd_admission_forms *hfd_forms_free(struct hfd_admission_forms *forms);

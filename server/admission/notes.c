@@ -34,8 +34,8 @@ static size_t hash_text(const struct hfd_note_index *index, const char *text, si
         return (size_t)(h ^ (h >> 32));
 }
 
-/* The place for the text of n bytes that `end` ends: one that names an equal text, or a free one.
- */
+/* The place for a text of n bytes: one that names an equal text, or a free one. end: the byte that
+ * follows each text in base. */
 static uint32_t *find_place(const struct hfd_note_index *index, const char *base, const char *text,
                             size_t n, char end) {
         size_t at = hash_text(index, text, n);

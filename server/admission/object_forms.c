@@ -21,7 +21,8 @@
 
 struct batch {
         const struct hfd_resource *to; /* a reference */
-        /* Owned references; results are NULL while they are not known. */
+        /* Owned arrays of owned references. The elements of results are NULL until they are
+         * known. */
         struct hfd_object **sources, **results;
         size_t n;
         /* Owned; NULL = it has not failed. If the results are NULL, too, after the call, there was

@@ -40,7 +40,8 @@ int hfd_object_forms_find(struct hfd_object_forms **forms, const struct hfd_reso
                           struct hfd_object *const *sources, size_t n,
                           struct hfd_object *const **ret_results,
                           const struct hfd_response **ret_failure);
-/* Whether the last find has returned -EAGAIN. Accepts NULL. */
+/* Whether a conversion is wanted: hfd_object_forms_find has returned -EAGAIN, and the webhook has
+ * not responded since. Accepts NULL. */
 bool hfd_object_forms_is_wanted(const struct hfd_object_forms *forms);
 /* Converts what is wanted and then calls resume, perhaps before this returns. convert NULL: there
  * is no webhook. The caller must not touch the request afterwards. */

@@ -14,7 +14,7 @@
 #include "server/pool/work_pool.h"
 
 struct turn {
-        struct hfd_work_task task; /* first member: run casts it back */
+        struct hfd_work_task task; /* first member: run_turn casts it back */
         hfd_admission_turn_fn *fn;
         void *ctx;
 };

@@ -29,7 +29,7 @@ struct hfd_audit {
         char *policy_file;               /* owned */
         struct hfd_audit_writer *writer; /* owned */
         uint64_t seed[2];                /* random; of the IDs */
-        _Atomic uint64_t n_ids;
+        _Atomic uint64_t n_ids;          /* the IDs made so far; each has a number of its own */
         /* Guarded by mu. */
         pthread_mutex_t mu;
         struct hfd_audit_policy *policy; /* owned reference */

@@ -25,8 +25,8 @@ struct hfd_audit_config {
  */
 int hfd_audit_new(const struct hf_host *host, const struct hfd_audit_config *config,
                   struct hfd_audit **ret_audit, struct hf_status *reterr_status);
-/* Writes the events that are queued (hfd_audit_writer_free), and stops the thread. All other
- * references to records must be gone. Accepts NULL, returns NULL. */
+/* Writes the events that are queued (hfd_audit_writer_free), and stops the thread. Nothing but the
+ * queued events may still refer to a record. Accepts NULL, returns NULL. */
 struct hfd_audit *hfd_audit_free(struct hfd_audit *audit);
 /* Reads the policy again, and makes the thread open the log again. Errors as hfd_audit_read_policy:
  * then the previous policy stays, but the log is opened again all the same. */

@@ -62,7 +62,8 @@ static bool urls_match(const struct hf__json *list, const char *path) {
         return false;
 }
 
-/* pattern: "pods", "pods/log", or a star in the place of the resource, the subresource or both. */
+/* pattern: "pods", "pods/log", "pods/" with a star, a star with "/log", or a star alone, which
+ * stands for all. */
 static bool resource_matches(const char *pattern, const struct hfd_attributes *attributes) {
         const char *slash = strchr(pattern, '/'), *sub = attributes->subresource;
 

@@ -6,7 +6,9 @@
  * buffer when that is large enough, and when all events that it took are printed. So a busy server
  * makes few system calls, and an idle server has each event in the file at once.
  *
- * Invariant: an event is either in the file as a whole, or counted as lost.
+ * Invariant: an event that is not in the log as a whole is counted as lost. If a pipe has taken
+ * only a part of the buffer, all events in the buffer count, because it is not known which of them
+ * the part contains.
  */
 #include "server/audit/audit_writer.h"
 
@@ -22,10 +24,10 @@
 #include "base/thread.h"
 #include "server/audit/event_json.h"
 
-#define BUDGET          ((size_t)16 << 20) /* bytes of events that wait, and of their objects */
+#define BUDGET          ((size_t)16 << 20) /* bytes of bodies, annotations and waiting events */
 #define BATCH           ((size_t)64 << 10) /* bytes after which the buffer is written */
 #define REPORT_INTERVAL (60 * HF_NSEC_PER_SEC)
-#define DRAIN_TIME      (2 * HF_NSEC_PER_SEC)
+#define DRAIN_TIME      (2 * HF_NSEC_PER_SEC) /* from the stop; part of the process's shutdown */
 
 struct hfd_audit_writer {
         /* Immutable after new. */
@@ -113,7 +115,8 @@ static void report_lost(struct hfd_audit_writer *writer, bool is_last) {
         writer->report_at = at + REPORT_INTERVAL;
 }
 
-/* Whether to wait longer for the reader of a pipe: until the time to drain is over. */
+/* Whether to wait longer for the reader of a pipe: until the time to drain is over. Called at least
+ * once a second during a write to a pipe, so that losses are reported meanwhile, too. */
 static bool may_wait_for_reader(void *ctx) {
         struct hfd_audit_writer *writer = ctx;
 
@@ -200,6 +203,7 @@ static void *run_writer(void *ctx) {
                         hf_log(&writer->host->log, HF_LOG_ERROR, "audit",
                                "the audit log cannot be opened again");
                 write_events(writer, events, give_up);
+                /* Nobody adds an event after the stop, so a queue that was empty stays empty. */
                 ended = stopping && !events;
                 report_lost(writer, ended);
         }

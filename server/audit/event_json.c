@@ -4,7 +4,7 @@
  * they are empty, because tools that were made for its log read the lines.
  *
  * Invariant: for RequestReceived only the immutable members of the record are read, because the
- * others may change meanwhile (record.h).
+ * others may change meanwhile. When another event is printed, they change no more (record.h).
  */
 #include "server/audit/event_json.h"
 
@@ -132,8 +132,8 @@ static void drop_managed_fields(struct hf__json *object) {
                 hf__json_remove(e, "object.metadata.managedFields");
 }
 
-/* Removes the token of each member with this key. Either key may occur more than once, because this
- * is the body as the client sent it: the server's own reader uses one of the members. */
+/* Removes each "token" from each member with this key. Both keys may occur more than once, because
+ * this is the body as the client sent it, and any of the tokens may be the one that counted. */
 static void drop_tokens_in(struct hf__json *object, const char *key) {
         for (struct hf__json *m = hf__json_first(object); m; m = hf__json_next(m)) {
                 if (strcmp(hf__json_key(m), key) != 0 || !hf__json_is_object(m))

@@ -146,7 +146,7 @@ static void remove_old(const struct hfd_audit_file *file) {
         (void)snprintf(copy, sizeof copy, "%s", file->path);
         const char *directory = dirname(copy);
         size_t n = list_old(file, directory, &names), keep = n;
-        int64_t *ended = calloc(n + 1, sizeof *ended);
+        int64_t *ended = calloc(n + 1, sizeof *ended); /* + 1: never zero bytes */
         for (size_t i = 0; ended && i < n; i++)
                 (void)hfd_audit_is_backup(file->path, names[i], &ended[i]);
         if (ended)
@@ -190,25 +190,26 @@ static int rotate_file(struct hfd_audit_file *file) {
 /* ---- writing ---- */
 
 /* Writes to a pipe, a socket or a device. A pipe that is ready has room for PIPE_BUF bytes, so a
- * write of that size does not block. Adds the bytes that were written to *ret_n. */
+ * write of that size does not block. Adds the bytes that were written to *ret_n. The caller may
+ * give up after each part, because a reader that is slow, but never stops, could keep it for
+ * long. */
 static int write_stream(const struct hfd_audit_file *file, const char *data, size_t n,
                         bool (*go_on)(void *ctx), void *ctx, size_t *ret_n) {
         while (*ret_n < n) {
                 struct pollfd ready = {.fd = file->fd, .events = POLLOUT};
                 size_t part = n - *ret_n < PIPE_BUF ? n - *ret_n : PIPE_BUF;
 
-                if (poll(&ready, 1, 1000) == 0 || !(ready.revents & (POLLOUT | POLLERR))) {
-                        if (!go_on(ctx))
-                                return -EAGAIN;
-                        continue;
+                if (poll(&ready, 1, 1000) > 0 && ready.revents & (POLLOUT | POLLERR)) {
+                        ssize_t written = file->is_socket ? send(file->fd, data + *ret_n, part,
+                                                                 MSG_DONTWAIT | MSG_NOSIGNAL)
+                                                          : write(file->fd, data + *ret_n, part);
+                        if (written > 0)
+                                *ret_n += (size_t)written;
+                        else if (written < 0 && errno != EAGAIN && errno != EINTR)
+                                return -errno;
                 }
-                ssize_t written = file->is_socket ? send(file->fd, data + *ret_n, part,
-                                                         MSG_DONTWAIT | MSG_NOSIGNAL)
-                                                  : write(file->fd, data + *ret_n, part);
-                if (written > 0)
-                        *ret_n += (size_t)written;
-                else if (written < 0 && errno != EAGAIN && errno != EINTR)
-                        return -errno;
+                if (*ret_n < n && !go_on(ctx))
+                        return -EAGAIN;
         }
         return 0;
 }
@@ -226,11 +227,12 @@ static int write_file(const struct hfd_audit_file *file, const char *data, size_
 }
 
 /* Removes the n bytes that a failed write has left, so that the file has whole lines only. If that
- * is not possible, the last line is torn. */
+ * is not possible, the last line is torn. The file behind the standard output is not truncated:
+ * others may write to it, too, and without O_APPEND the next write would leave a hole of NULs. */
 static void undo_write(struct hfd_audit_file *file, size_t n) {
         if (n == 0)
                 return;
-        if (file->is_stream || ftruncate(file->fd, file->size) != 0) {
+        if (file->is_stream || is_stdout(file) || ftruncate(file->fd, file->size) != 0) {
                 file->is_torn = true;
                 file->size += (int64_t)n;
         }

@@ -6,7 +6,7 @@
  * are not rotated.
  *
  * Threads: one at a time. Every function blocks on the file. If nobody reads the other end of a
- * pipe, a write waits until its caller gives up.
+ * pipe, or reads it slowly, a write waits until its caller gives up.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,8 +35,9 @@ int hfd_audit_file_check(const char *path, struct hf_status *reterr_status);
 
 /*
  * Appends n bytes, which are whole lines. 0: all are in the file. Otherwise none are, except that a
- * part remains in a pipe or if the file cannot be truncated; then the next write begins a new line.
- * go_on is called about once a second while nobody reads the other end of a pipe; false gives up.
+ * part remains in a pipe, in the standard output, or if the file cannot be truncated; then the next
+ * write begins a new line. go_on is called after each part that a pipe has taken, and about once a
+ * second while it takes none; false gives up.
  * -EAGAIN (given up) or another -errno.
  */
 int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n,

@@ -20,8 +20,8 @@
 #include "server/audit/audit_policy.h"
 #include "server/audit/policy_private.h"
 
-#define JSON_MAX  ((size_t)4 << 20) /* bytes that the aliases of a YAML text may make of it */
-#define WHERE_MAX 64 /* bytes of "rules[12].", and twice that of "rules[12].resources[3]." */
+#define JSON_MAX  ((size_t)4 << 20) /* bytes of JSON for a YAML text, which aliases multiply */
+#define WHERE_MAX 64 /* bytes for "rules[12]."; "rules[12].resources[3]." gets twice as many */
 
 /* ---- from text to JSON ---- */
 

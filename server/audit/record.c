@@ -3,8 +3,8 @@
  * Makes the record of a request (what all its audit events have in common), collects the bodies of
  * the request and its response, and makes the events.
  *
- * Invariant: a body or an event gives back all that it has taken from the budget when it is freed.
- * A body that could not be kept holds nothing.
+ * Invariant: a body or an event gives back all that it has taken from the budget when it is freed,
+ * and a record what its annotations have taken. A body that could not be kept holds nothing.
  */
 #include "server/audit/record.h"
 
@@ -148,13 +148,14 @@ static const char *store_agent(char **at, const char *agent) {
         return copy;
 }
 
-/* The bytes that set_texts needs at most, with a NUL for each text. */
+/* The bytes that set_texts needs at most, with a NUL for each text. The "?" between path and query
+ * takes the place of the path's NUL. */
 static size_t text_size(const struct hfd_audit_head *head) {
         const struct hfd_attributes *a = head->attributes;
         const char *const texts[] = {head->id, head->path, head->query,  head->source_ips,
                                      a->verb,  a->group,   a->resource,  a->subresource,
                                      a->ns,    a->name,    head->version};
-        size_t n = AGENT_MAX + sizeof TRUNCATED + 1, n_agent = strlen(head->agent) + 1;
+        size_t n = AGENT_MAX + sizeof TRUNCATED, n_agent = strlen(head->agent) + 1;
 
         if (n_agent <= AGENT_MAX)
                 n = n_agent;

@@ -7,13 +7,15 @@
  * The record is made from the head of a request, if the policy's level for it is not None. The
  * request and the events that wait in the queue share the record. Its texts do not change. The
  * impersonated user and the decision of authorization are added after the event RequestReceived is
- * queued, which does not contain them, and before any other event is queued. So the thread that
- * writes the events needs no lock for a record.
+ * queued, which does not contain them, and before any other event is queued. Annotations are those
+ * of a write, whose only other event is the last one. So the thread that writes the events needs no
+ * lock for a record.
  *
  * The threads that serve the request collect the bodies of request and response under a lock. The
- * last event takes the bodies over. Bodies, and events that wait, count against a budget (struct
- * hfd_audit_budget), so a slow disk cannot exhaust the memory. The record itself does not count
- * while the request is in progress, because it is no larger than the request.
+ * last event takes the bodies over. Bodies, annotations, and events that wait count against a
+ * budget (struct hfd_audit_budget), so a slow disk cannot exhaust the memory. The record itself
+ * does not count while the request is in progress: it has little but texts of the request's head
+ * and of the user, and both have limits of their own.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,7 +25,7 @@
 #include "server/audit/audit_policy.h"
 #include "server/auth/user.h"
 
-/* The bytes that all bodies and events together may hold. Thread: any. */
+/* The bytes that all bodies, annotations and events together may hold. Thread: any. */
 struct hfd_audit_budget {
         size_t max;
         atomic_size_t held;
@@ -33,7 +35,7 @@ bool hfd_audit_budget_take(struct hfd_audit_budget *budget, size_t n);
 void hfd_audit_budget_give(struct hfd_audit_budget *budget, size_t n);
 
 #define HFD_AUDIT_BODY_MAX   ((size_t)3 << 20) /* bytes of a body in an event */
-#define HFD_AUDIT_PIECES_MAX 1024
+#define HFD_AUDIT_PIECES_MAX 1024              /* pieces of a body in an event */
 
 /* A body as it was sent, in one or several pieces. {0} = there is none. */
 struct hfd_audit_body {
@@ -63,7 +65,8 @@ struct hfd_audit_record {
         bool complete; /* the last event has taken the bodies, and later pieces are dropped */
         struct hfd_audit_body request, response;
         /* owned; of admission: keys, each followed by a value, all with their NULs; NULL = none.
-         * Written once, before the record is complete. */
+         * Written once, before the record is complete. The thread that writes the last event reads
+         * them without the lock. */
         struct hf__buf *annotations;
         char text[];
 };
@@ -89,11 +92,11 @@ struct hfd_audit_record *hfd_audit_record_unref(struct hfd_audit_record *record)
 /* Keeps a copy of the body of the request, at the first call. Never fails: a body that cannot be
  * kept is left out of the event, which then says so. Thread: any. */
 void hfd_audit_record_request(struct hfd_audit_record *record, const char *data, size_t n);
-/* Keeps a copy of annotations, at the first call. Never fails: if memory runs out, the annotations
- * are left out. Thread: any. */
+/* Keeps a copy of annotations, at the first call. Never fails: if the memory or the budget is used
+ * up, the annotations are left out. Thread: any. */
 void hfd_audit_record_annotate(struct hfd_audit_record *record, const char *texts, size_t n);
-/* Keeps a reference to the next piece of the response's body. Never fails, as
- * hfd_audit_record_request. Thread: any. */
+/* Keeps a reference to the next piece of the response's body. NULL: the body cannot be kept. Never
+ * fails, as hfd_audit_record_request. Thread: any. */
 void hfd_audit_record_response(struct hfd_audit_record *record, struct hf__buf *piece);
 
 /* A stage of a request. */

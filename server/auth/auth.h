@@ -3,7 +3,7 @@
 /*
  * Authentication of requests. A user is authenticated by a client certificate (CN = user, O =
  * groups) or by a bearer token. A token is in the token file, or another authenticator knows it
- * (server/service_accounts/). server/authorization/ decides what a user may do.
+ * (server/service_accounts/, server/oidc/). server/authorization/ decides what a user may do.
  *
  * Threads: any; but new, use and free run while no other function does. An internal lock guards the
  * token table, which a reload replaces as a whole. Only hfd_auth_new and hfd_auth_reload block;
@@ -70,7 +70,7 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 /*
  * Finds the user of a request by its certificate or, if it has none with a common name, by its
  * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; HF_E_UNAVAILABLE:
- * no authenticator can tell yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad
+ * an authenticator cannot tell yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad
  * certificate, an unknown token, or a name or groups that do not fit into a struct hfd_user.
  * *ret_credential: what the token depends on, which the caller frees with free; NULL = nothing.
  */

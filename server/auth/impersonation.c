@@ -2,10 +2,10 @@
 /*
  * Reads the headers of an impersonation: the user as whom the sender wants to make the request.
  *
- * Invariants: this file only reads; the filter checks that the sender may impersonate the user,
- * each group and each extra value. The HTTP server joins repeated headers by ", ", so a comma in a
- * group or in an extra value separates two of them. That grants nothing, because each is checked.
- * Whatever does not fit is refused, never cut.
+ * Invariants: this file only reads; the filter checks that the sender may impersonate the user, the
+ * uid, each group and each extra value. The HTTP server joins repeated headers by ", ", so a comma
+ * in a group or in an extra value separates two of them. That grants nothing, because each is
+ * checked. Whatever does not fit is refused, never cut.
  */
 #include "server/auth/impersonation.h"
 

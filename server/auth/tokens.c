@@ -72,7 +72,7 @@ static bool equal_in_constant_time(const char *a, const char *b) {
 /*
  * Returns the CSV column that begins at *at, as a string in place without its quotes ("" within
  * quotes is one quote). *at moves past the comma, or becomes NULL at the end of the line. Returns
- * NULL if a quote is not closed or is inside an unquoted column.
+ * NULL if a quote is not closed or is inside an unquoted column, or if text follows a quoted one.
  */
 static char *split_column(char **at) {
         char *in = *at, *start = in, *out = in;
@@ -111,7 +111,7 @@ static int split_groups(const struct place *place, char *column, struct entry *e
                         continue;
                 if (n >= sizeof((struct hfd_user *)NULL)->groups[0])
                         return fail_line(place, "a group is longer than 127 bytes; shorten it");
-                /* Leave room for system:authenticated, which hfd_auth_authenticate adds. */
+                /* Leave room for system:authenticated, which hfd_auth_authenticate_token adds. */
                 if (++entry->n_groups > HFD_MAX_GROUPS - 1)
                         return fail_line(place, "there are more than 15 groups; remove some");
                 memmove(out, group, n);

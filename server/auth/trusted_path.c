@@ -115,6 +115,7 @@ static int join_path(const struct walk *w, const char *name, char path[PATH_MAX]
         return n < 0 || n >= PATH_MAX ? fail_walk(w, ENAMETOOLONG) : 0;
 }
 
+/* The parent needs no check: w->at has no links, so the walk has checked the parent before. */
 static int enter_parent(struct walk *w) {
         char parent[PATH_MAX];
         char *slash;

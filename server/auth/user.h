@@ -7,7 +7,7 @@
 
 #include "server/rbac/attributes.h"
 
-#define HFD_MAX_GROUPS          16
+#define HFD_MAX_GROUPS          16 /* with system:authenticated; a user lives on the stack */
 #define HFD_NAMESPACE_MAX       64 /* bytes of the name of a namespace, with the NUL */
 #define HFD_USER_ANONYMOUS      "system:anonymous" /* a request without credentials */
 #define HFD_GROUP_AUTHENTICATED "system:authenticated"

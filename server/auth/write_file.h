@@ -25,6 +25,6 @@ struct hfd_new_file {
         mode_t mode;
 };
 /* Writes several files of one directory as hfd_write_file does. They are synced together, then
- * renamed in the order of the list, and the directory is synced once. 0, or -errno: the files
- * before one may have been written. */
+ * renamed in the order of the list, and the directory is synced once. 0, or -errno: some files at
+ * the beginning of the list, or all, may have been replaced. */
 int hfd_write_files(const struct hfd_new_file *files, size_t n, struct hf_status *reterr_status);

@@ -95,8 +95,8 @@ bool hfd_authorizer_knows_roles(struct hfd_authorizer *authorizer) {
         return known;
 }
 
-/* Kubernetes refuses anonymous requests if it allows everything, so the mode is for authenticated
- * users only. */
+/* With --authorization-mode=AlwaysAllow Kubernetes accepts no anonymous requests, so here the mode
+ * is for authenticated users only. */
 static bool is_always_allowed(const struct hfd_authorizer *authorizer,
                               const struct hfd_subject *subject) {
         return hfd_authorizer_has_mode(authorizer, HFD_MODE_ALWAYS_ALLOW) &&
@@ -113,7 +113,7 @@ static bool is_allowed(const struct hfd_authorizer *authorizer, const struct hfd
 
 bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
-        /* Most requests are an administrator's, and need no index. */
+        /* A request that these rules allow, such as an administrator's, needs no index. */
         if (is_allowed(authorizer, NULL, subject, attributes, NULL))
                 return true;
         struct hfd_rbac_index *index = hfd_authorizer_index(authorizer);
@@ -154,6 +154,7 @@ bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_ri
         return allowed;
 }
 
+/* check_some may have unlinked the right already, if the user has lost it. */
 void hfd_authorizer_untrack(struct hfd_watch_right *right) {
         struct hfd_authorizer *authorizer = right->authorizer;
 
@@ -167,7 +168,8 @@ void hfd_authorizer_untrack(struct hfd_watch_right *right) {
 }
 
 /* Checks some watches. Moves those that are no longer allowed to revoked, with a reference to their
- * requests. Returns their number; *ret_done: no watch is left to check. */
+ * requests. The requests still exist: the owner of a linked right holds its request until untrack,
+ * which needs the lock. Returns their number; *ret_done: no watch is left to check. */
 static size_t check_some(struct hfd_authorizer *authorizer, struct hfd_watch_right *revoked[CHECKS],
                          bool *ret_done) {
         size_t n = 0;

@@ -3,8 +3,8 @@
 /*
  * Decides whether a user may make a request: by the fixed rules (fixed_rules.h), and by the modes
  * of --authorization-mode. For RBAC it keeps an index (server/rbac/) of the roles and bindings in
- * the cacher. After each change a thread builds another index and replaces the current one, so a
- * decision never waits. Until the first index is complete, RBAC allows nothing.
+ * the cacher. After a change a thread builds another index and replaces the current one, so a
+ * decision never waits for it. Until the first index is complete, RBAC allows nothing.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the current index and
  * the list of watches. It is held for changes of pointers, and while a few watches are checked.
@@ -47,7 +47,8 @@ bool hfd_authorizer_observes(const struct hfd_resource *resource);
  */
 bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes, struct hf__strbuf *reason);
-/* A reference to the current index. NULL: it is not complete yet, or the mode RBAC is off. */
+/* A reference to the current index. NULL: it is not complete yet, the mode RBAC is off, or
+ * authorizer is NULL. */
 struct hfd_rbac_index *hfd_authorizer_index(struct hfd_authorizer *authorizer);
 bool hfd_authorizer_has_mode(const struct hfd_authorizer *authorizer, unsigned mode);
 /* Whether decisions count all roles and bindings: there is an index, or none is needed. */
@@ -59,15 +60,17 @@ struct hfd_watch_right {
         /* Set by the owner, and borrowed until untrack. */
         const struct hfd_subject *subject;
         struct hfd_attributes attributes;
-        struct hfd_http_request *request; /* owns this struct; referenced while end runs */
+        struct hfd_http_request *request; /* lives until untrack; referenced while end runs */
         void (*end)(void *ctx);           /* called without a lock, once at most; must not block */
         void *ctx;
+        /* Set by track, which has returned before the owner calls untrack; NULL = never tracked. */
+        struct hfd_authorizer *authorizer;
         /* Guarded by the lock. */
-        struct hfd_authorizer *authorizer; /* NULL = was never tracked */
         struct hfd_watch_right *older, *newer;
         const struct hfd_rbac_index *checked; /* the index that allowed it; only compared */
 };
 /* False: the user has lost the right meanwhile; nothing is tracked. */
 bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_right *right);
-/* Harmless if right is not tracked. end may still be running, with a reference to the request. */
+/* Harmless if right is not tracked. end may still be running, with a reference to the request, so
+ * right and ctx must live as long as the request. */
 void hfd_authorizer_untrack(struct hfd_watch_right *right);

@@ -3,7 +3,8 @@
  * Checks writes of roles and bindings: whether the user holds the rights that the write grants.
  *
  * Invariants: a check that fails for lack of memory refuses the write. Without a complete index
- * only the fixed rules give rights, so nobody but system:masters passes.
+ * only the fixed rules and the mode AlwaysAllow give rights: with RBAC, only system:masters may
+ * grant anything.
  */
 #include "server/authorization/escalation.h"
 
@@ -192,7 +193,7 @@ int hfd_escalation_check(const struct hfd_escalation *e, struct hf__strbuf *why)
         if (!is_binding(e->resource) && is_allowed(e, "escalate", e->resource->plural, e->name))
                 return 0;
         index = hfd_authorizer_index(e->authorizer);
-        if (!index) { /* in an empty index nobody holds a right */
+        if (!index) { /* in an empty index nobody holds a right, and no role exists */
                 struct hfd_rbac_builder *builder = hfd_rbac_builder_new();
                 index = builder ? hfd_rbac_builder_finish(builder) : NULL;
         }

@@ -14,7 +14,7 @@ struct hfd_resource;
 
 /* A write that is to be checked. All members are borrowed. */
 struct hfd_escalation {
-        struct hfd_authorizer *authorizer; /* NULL = only system:masters may write roles */
+        struct hfd_authorizer *authorizer; /* NULL = only system:masters may grant rights */
         const struct hfd_subject *subject;
         const struct hfd_resource *resource; /* of the request */
         const char *ns, *name;               /* of the request; "" = none */

@@ -2,12 +2,12 @@
 /*
  * Signs JSON Web Tokens, and verifies their signatures.
  *
- * Invariants. A token whose signature these keys have found right is known by its digest, and its
- * header and signature are not looked at again (verified.h). Until a signature is found right, only
- * the header is parsed, whose size is limited. The algorithm is that of the key; the header must
- * name the same one, so neither "none" nor HMAC with a public key can pass. Base64url is strict: no
- * padding, no other alphabet, no unused bits. So a token cannot be changed into another text that
- * is accepted too.
+ * Invariants. A set of keys knows a token whose signature it has found right by the token's digest,
+ * and does not look at header and signature again (verified.h). hfd_jwt_verify parses only the
+ * header, whose size is limited, until the signature is found right. The algorithm is that of the
+ * key; the header must name the same one, so neither "none" nor HMAC with a public key can pass.
+ * Base64url is strict: no padding, no other alphabet, no unused bits. So a token cannot be changed
+ * into another text that is accepted too.
  */
 #include "server/jwt/jwt.h"
 
@@ -24,7 +24,8 @@
 #include "server/jwt/key_set.h"
 #include "server/jwt/verified.h"
 
-/* Bytes, decoded; a multiple of 3. A header may have the issuer's certificates (x5c). */
+/* Bytes, decoded; a multiple of 3, so that base64url needs a whole number of groups. A header may
+ * have the issuer's certificates (x5c). */
 #define HEADER_MAX 6144
 
 /* One part of a token, still encoded. */
@@ -55,7 +56,8 @@ bool hfd_jwt_is_like(const char *token) {
         return split_token(token, parts);
 }
 
-/* Decodes into data, which has room. False: the text is not the one that encoding gives. */
+/* Decodes into data, which has room. False: the text is not the one that encoding gives, or memory
+ * has run out. */
 static bool decode_part(const struct part *part, void *data, size_t *ret_n) {
         struct hf__strbuf again = {0};
         bool ok = hf__base64url_decode(part->text, part->n, data, ret_n);
@@ -112,7 +114,8 @@ static bool is_signed_by(const struct hfd_jwt_key *key, const struct part parts[
 }
 
 /* Whether a key of the set has signed the token. Without a kid each key of the algorithm is tried,
- * at most HFD_JWT_KEYS_MAX. A kid that is not a text is malformed, and not an absent one. */
+ * at most HFD_JWT_KEYS_MAX. A kid that is not a text is malformed, and not an absent one. + 4: the
+ * last digits, for one or two bytes that fill no group of three. */
 static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json *header,
                       const struct part parts[3]) {
         unsigned char signature[HF__BASE64URL_DECODED_MAX(HFD_JWT_SIGNATURE_MAX / 3 * 4 + 4)];
@@ -133,7 +136,7 @@ static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json 
         return false;
 }
 
-/* The claims of a token. */
+/* Parses the claims, which the caller frees. 0, HF_E_UNAUTHORIZED or -ENOMEM. */
 static int parse_claims(const struct part *part, struct hf__json **ret_claims) {
         char *data = malloc(HF__BASE64URL_DECODED_MAX(part->n));
         size_t n;
@@ -208,6 +211,7 @@ int hfd_jwt_sign(const struct hfd_jwt_key *key, const char *claims, size_t n,
         size_t n_signature;
         int r = 0;
 
+        /* The id of a private key is base64url, which needs no escapes. */
         hf__strbuf_printf(&header, "{\"alg\":\"%s\",\"kid\":\"%s\"}", hfd_jwt_key_algorithm(key),
                           hfd_jwt_key_id(key));
         if (header.error == 0)

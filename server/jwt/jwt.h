@@ -30,7 +30,7 @@ int hfd_jwt_peek(const char *token, struct hf__json **ret_claims, char **ret_key
  * Checks the signature, and parses the claims, an object that the caller frees. A token without a
  * kid may be signed by any key. HF_E_UNAUTHORIZED: it is not signed by a key of the set, or is
  * malformed, too long, or not in the one form in which its bytes can be encoded. -ENOMEM. A
- * signature that is right is verified once (verified.h).
+ * signature that was found right is not verified again while the set remembers it (verified.h).
  */
 int hfd_jwt_verify(const struct hfd_jwt_key_set *keys, const char *token,
                    struct hf__json **ret_claims);

@@ -2,9 +2,9 @@
 /*
  * The keys that sign and verify tokens (RS256 and ES256), with OpenSSL's EVP interface.
  *
- * Invariants. No function leaves an entry in OpenSSL's error queue, which the TLS code of the same
- * thread would take for its own. And a passphrase is never asked for, because that would block on a
- * terminal: an encrypted key is refused by its PEM header.
+ * Invariants. No function of key.h leaves an entry in OpenSSL's error queue, which the TLS code of
+ * the same thread would take for its own. And a passphrase is never asked for, because that would
+ * block on a terminal: an encrypted key is refused by its PEM header.
  */
 #include "server/jwt/key.h"
 
@@ -39,7 +39,7 @@ static void signature_cleanup(ECDSA_SIG **signature) { ECDSA_SIG_free(*signature
 
 /* ---- reading ---- */
 
-/* Why tokens cannot be signed with the key; NULL = they can. */
+/* Why the key cannot be used for tokens; NULL = it can. */
 static const char *find_fault(EVP_PKEY *pkey, bool *ret_is_ec) {
         char curve[32] = "";
         size_t n;
@@ -59,7 +59,8 @@ static const char *find_fault(EVP_PKEY *pkey, bool *ret_is_ec) {
                        : "an RSA key must have 2048 to 8192 bits";
 }
 
-/* The id is that of kube-apiserver: the SHA-256 of the public key, as base64url. */
+/* The id is that of kube-apiserver: the SHA-256 of the public key, as base64url. False: OpenSSL
+ * failed, or memory has run out. */
 static bool set_id(struct hfd_jwt_key *key) {
         struct hf__strbuf text = {0};
         unsigned char *der = NULL;
@@ -87,8 +88,8 @@ static EVP_PKEY *read_certificate(const unsigned char *der, long n) {
         return pkey;
 }
 
-/* Reads a private key in PKCS #8, the form that holdfastd writes, which names the type of the key.
- * Trying all types and forms takes OpenSSL a millisecond. */
+/* Reads a private key in PKCS #8, the form that holdfastd writes. d2i_AutoPrivateKey could read it,
+ * too, but tries all types and forms, which takes a millisecond; this form names the type. */
 static EVP_PKEY *read_pkcs8(const unsigned char *der, long n) {
         PKCS8_PRIV_KEY_INFO *info = d2i_PKCS8_PRIV_KEY_INFO(NULL, &der, n);
         EVP_PKEY *pkey = info ? EVP_PKCS82PKEY(info) : NULL;
@@ -104,7 +105,7 @@ static bool is_private_name(const char *name) {
 }
 
 /* Reads one part of a PEM text. NULL with *ret_skip: it is not a key, so the next part is read;
- * NULL without it: it is a malformed key. */
+ * NULL without it: it is a malformed key, or a private key of a form that is not known. */
 static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, bool *ret_skip) {
         *ret_skip = false;
         if (strcmp(name, "PRIVATE KEY") == 0)
@@ -117,7 +118,7 @@ static EVP_PKEY *read_part(const char *name, const unsigned char *der, long n, b
                 return d2i_PublicKey(EVP_PKEY_RSA, NULL, &der, n);
         if (strcmp(name, "CERTIFICATE") == 0)
                 return read_certificate(der, n);
-        *ret_skip = strstr(name, "PRIVATE KEY") == NULL; /* parameters, requests */
+        *ret_skip = strstr(name, "PRIVATE KEY") == NULL; /* such as EC PARAMETERS */
         return NULL;
 }
 
@@ -143,7 +144,8 @@ int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_k
         return 0;
 }
 
-/* Reads one part of the text. HF_E_EXISTS: it is not a key; call this again for the next part. */
+/* Reads one part of the text. HF_E_EXISTS: it is not a key; call this again for the next part.
+ * HF_E_NOT_FOUND: there is no further part. Other errors as hfd_jwt_key_read. */
 static int read_next_part(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_status *reterr_status) {
         char *name = NULL, *header = NULL;
         unsigned char *der = NULL;
@@ -227,7 +229,8 @@ int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
         return ok ? 0 : -EIO;
 }
 
-/* Converts the two numbers to DER. False: out of memory, or the length is another one. */
+/* Converts the two numbers to DER. False: the signature has not the length of two numbers, or
+ * memory has run out. */
 static bool lengthen_signature(const unsigned char *signature, size_t n,
                                unsigned char der[HFD_JWT_SIGNATURE_MAX], size_t *ret_n) {
         HF__CLEANUP(signature_cleanup) ECDSA_SIG *parsed = ECDSA_SIG_new();

@@ -29,8 +29,8 @@ int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);
 /*
  * Makes the public key of a JWK (RFC 7517). Its id is the kid of the JWK, "" if it has none.
- * HF_E_INVALID: it is malformed, not for signatures, or of another kind. -ENOMEM. The caller frees
- * the key.
+ * HF_E_INVALID: it is malformed, not for signatures, or of another kind, or OpenSSL has failed,
+ * also for lack of memory. -ENOMEM. The caller frees the key.
  */
 int hfd_jwt_key_of_jwk(const struct hf__json *jwk, struct hfd_jwt_key **ret_key);
 /* Accepts NULL, returns NULL. */
@@ -50,5 +50,6 @@ int hfd_jwt_key_sign(const struct hfd_jwt_key *key, const void *data, size_t n,
  * because memory has run out. */
 bool hfd_jwt_key_verify(const struct hfd_jwt_key *key, const void *data, size_t n,
                         const unsigned char *signature, size_t n_signature);
-/* Appends the public key as a JWK (RFC 7517). An error is kept in out->error. */
+/* Appends the public key as a JWK (RFC 7517). The id is printed as it is: call this only for keys
+ * of a PEM text, whose ids need no escapes. An error is kept in out->error. */
 void hfd_jwt_key_put_jwk(const struct hfd_jwt_key *key, struct hf__strbuf *out);

@@ -50,7 +50,8 @@ static EVP_PKEY *make_pkey(const char *type, OSSL_PARAM_BLD *build) {
         return pkey;
 }
 
-/* n is the modulus, e the public exponent, both as unsigned numbers with the highest byte first. */
+/* n is the modulus, e the public exponent, both as unsigned numbers with the highest byte first. An
+ * exponent of more than 8 bytes, which nobody uses, would make each check slow. */
 static EVP_PKEY *read_rsa(const struct hf__json *jwk) {
         unsigned char n_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                 e_bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)];

@@ -12,7 +12,8 @@ struct hfd_jwt_key {
         char id[HFD_JWT_KEY_ID_MAX]; /* the "kid"; "" = a JWK without one */
 };
 
-/* Takes ownership of pkey, also if it fails, and derives the id. The caller owns the key. 0;
- * HF_E_INVALID, with a message: the key is not usable; -ENOMEM. */
+/* Takes ownership of pkey, also if it fails, and derives the id. The caller owns the key, and
+ * empties OpenSSL's error queue. 0; -ENOMEM; or HF_E_INVALID, with a message: the key is not
+ * usable. */
 int hfd_jwt_key_make(EVP_PKEY *pkey, bool is_private, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);

@@ -17,7 +17,7 @@ struct hf__strbuf;
 struct hfd_jwt_key_set;
 struct hfd_jwt_verified;
 
-#define HFD_JWT_KEYS_MAX  32
+#define HFD_JWT_KEYS_MAX  32  /* of a set; a token without a kid is tried with each */
 #define HFD_JWT_TRIED_MAX 128 /* members of a JWK Set that are tried */
 
 /* An empty set with one reference. NULL: out of memory. */
@@ -28,10 +28,10 @@ struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
 
 /*
  * Adds all keys of a PEM text; one that the set has already is left out. signs: the first key of
- * the text is the one that signs, and must be private. HF_E_INVALID: the text has no key, or one
- * that is not usable. HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message
- * begins with `name`, which says where the text is from. On an error the set may have some of the
- * keys.
+ * the text is the one that signs; it must be private, and replaces its public key if the set has
+ * that. Only one call for a set may have signs. HF_E_INVALID: the text has no key, or one that is
+ * not usable. HF_E_TOO_LARGE: there are more than HFD_JWT_KEYS_MAX. -ENOMEM. The message begins
+ * with `name`, which says where the text is from. On an error the set may have some of the keys.
  */
 int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const char *pem, bool signs,
                         struct hf_status *reterr_status);
@@ -54,5 +54,6 @@ const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, 
 /* The tokens that these keys have verified. They are part of the set, so new keys begin with none.
  * Borrowed. */
 struct hfd_jwt_verified *hfd_jwt_key_set_verified(const struct hfd_jwt_key_set *set);
-/* Appends the JWK Set (RFC 7517) of all public keys. An error is kept in out->error. */
+/* Appends the JWK Set (RFC 7517) with the public key of each key. Only for keys of PEM texts, as
+ * hfd_jwt_key_put_jwk. An error is kept in out->error. */
 void hfd_jwt_key_set_put(const struct hfd_jwt_key_set *set, struct hf__strbuf *out);

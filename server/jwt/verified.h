@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many tokens are kept; then a new one replaces an old one. */
+/* How many tokens are kept at most. A new one may replace an old one before that (verified.c). */
 #define HFD_JWT_VERIFIED_MAX 1024
 
 struct hfd_jwt_verified;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the claims of ID tokens of OpenID Connect, whose signature was verified before, and makes
- * the user. The messages are those of kube-apiserver.
+ * the user. The messages are those of kube-apiserver, where it has one.
  *
- * Invariants: a claim that is missing or has the wrong type makes the token invalid, and names are
- * never cut. The name of a claim may contain dots, so it is never used as a path.
+ * Invariants: a claim that has the wrong type makes the token invalid, and so does a missing one,
+ * apart from nbf, email_verified and the groups. Names are never cut. The name of a claim may
+ * contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -38,7 +39,8 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
         return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
 }
 
-/* A time in seconds, perhaps with a fraction, which is dropped. */
+/* A time in seconds, perhaps with a fraction, which is dropped. A double has every whole number
+ * below 2^53. */
 static bool claim_time(const struct hf__json *claims, const char *name, int64_t *ret_time) {
         const struct hf__json *claim = hf__json_get(claims, name);
 
@@ -69,7 +71,7 @@ static int check_time(const struct hf__json *claims, int64_t now, struct hf_stat
         return 0;
 }
 
-/* The rules have required claims as "NAME=VALUE". */
+/* The rules have required claims as "NAME=VALUE"; the check of the flags has seen the "=". */
 static int check_required(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                           struct hf_status *reterr_status) {
         char name[256];
@@ -93,8 +95,8 @@ static int check_required(const struct hfd_id_token_rules *rules, const struct h
         return 0;
 }
 
-/* Sets the name. Without a prefix of its own, a name other than an email gets "ISSUER#", so that no
- * issuer can name a user of another authenticator; "-" stands for no prefix at all. */
+/* Sets the name. If no prefix is configured, a name other than an email gets "ISSUER#", so that no
+ * issuer can name a user of another authenticator. "-" configures that there is no prefix. */
 static int set_name(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                     struct hfd_user *user, struct hf_status *reterr_status) {
         const char *claim = rules->username_claim, *text = claim_text(claims, claim),

@@ -4,8 +4,8 @@
  *
  *      discovery document -> URL of the keys -> keys
  *
- * The document is fetched until there is one; later only the keys are fetched again, when a token
- * names a key that is unknown, or no key has signed it.
+ * The document is fetched until there is one. Later only the keys are fetched again, when a token
+ * names a key that is unknown, or names none and is not signed by a known one.
  *
  * Invariants. At most one fetch is under way at a time. A set of keys never changes; a fetch that
  * succeeds replaces it, one that fails leaves it. A token of another issuer never causes a fetch,
@@ -181,8 +181,8 @@ static void get_document(struct hfd_oidc *oidc) {
         hf__strbuf_done(&url);
 }
 
-/* Starts to fetch the keys, unless the last fetch was a short time ago. Returns whether a fetch is
- * under way. */
+/* Starts to fetch the keys, unless a fetch is under way, or the last one began less than
+ * HFD_OIDC_INTERVAL ago. Returns whether a fetch was under way or was started. */
 static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
         hf_nsec now = hf_now(hf_host_clock(oidc->host));
 

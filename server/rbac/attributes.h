@@ -20,7 +20,8 @@ struct hfd_subject {
  * apply. */
 struct hfd_attributes {
         const char *verb; /* "get", "list", "watch", "create", "update", "patch", "delete",
-                             "deletecollection"; if not for a resource, the method in lower case */
+                             "deletecollection", or a right such as "impersonate" or "bind"; if not
+                             for a resource, the method in lower case */
         const char *group, *resource, *subresource, *ns, *name;
         const char *path; /* the URL path; used only if the request is not for a resource */
         bool is_resource;

@@ -290,7 +290,8 @@ static void shrink_array(void **array, size_t n, size_t size) {
                 *array = smaller;
 }
 
-/* A ClusterRoleBinding to a Role, which no client can create, grants nothing. */
+/* A ClusterRoleBinding to a Role, which no client can create, grants nothing: without the test of
+ * binding->ns, the search would find the ClusterRole of that name. */
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder) {
         struct hfd_rbac_index *index = builder->index;
 

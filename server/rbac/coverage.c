@@ -81,7 +81,7 @@ static int collect_held(struct check *check, const struct hfd_subject *subject, 
                 uint32_t role = grant->role;
                 n += role == HFD_RBAC_NO_ROLE ? 0 : index->roles[role].n_rules;
         }
-        check->held = malloc((n + 1) * sizeof(struct hfd_rbac_rule *));
+        check->held = malloc((n + 1) * sizeof(struct hfd_rbac_rule *)); /* + 1: never 0 bytes */
         if (!check->held)
                 return -ENOMEM;
         hfd_rbac_grants_init(&grants, index, subject, ns);
@@ -111,9 +111,10 @@ static uint32_t find_text(const struct check *check, const char *text) {
         return hfd_texts_find(&check->index->texts, text, n);
 }
 
-/* A rule covers "pods/log" also if it has "*", or "*" followed by "/log". */
+/* The number of "*" followed by the subresource: a rule with such a text covers "pods/log", too.
+ * HFD_TEXT_NONE: the right is not for a subresource, or no rule has the text. */
 static uint32_t find_any_with(const struct check *check, const char *resource) {
-        char text[LOOKED_UP_MAX + 2];
+        char text[LOOKED_UP_MAX + 2]; /* + 2: the star and the NUL */
         const char *slash = strnlen(resource, LOOKED_UP_MAX + 1) <= LOOKED_UP_MAX
                                     ? strchr(resource, '/')
                                     : NULL;
@@ -195,7 +196,7 @@ static bool is_held(struct check *check, const struct right *right, struct numbe
 
 /* ---- missing rights ---- */
 
-/* Whether the parts that a line shows are equal. */
+/* Whether the parts that a line shows are equal; + 1: one text may end where the other goes on. */
 static bool texts_equal(const char *a, const char *b) {
         return a && b ? a == b || strncmp(a, b, TEXT_MAX + 1) == 0 : a == b;
 }
@@ -272,8 +273,9 @@ static int compare_texts(const void *a, const void *b) {
 }
 
 static int put_missing(struct check *check, struct hf__strbuf *out) {
-        struct hf__strbuf *texts = calloc(check->n_lines + 1, sizeof *texts);
+        struct hf__strbuf *texts = calloc(check->n_lines, sizeof *texts);
 
+        assert(check->n_lines > 0); /* of the right that is not covered */
         if (!texts)
                 return -ENOMEM;
         for (size_t i = 0; i < check->n_lines; i++) {

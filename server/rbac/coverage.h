@@ -11,7 +11,8 @@ struct hf__strbuf;
 /*
  * rules: a list of PolicyRules. The rights that the user has in the namespace ns count; "" = only
  * cluster-wide rights count. If *ret_covered is false, missing gets one line for each part that the
- * user does not hold, in the words of Kubernetes, sorted, but at most 200 lines. 0 or -ENOMEM.
+ * user does not hold, in the words of Kubernetes, sorted, but at most 200 lines. Of very many rules
+ * some count as not held although they are (coverage.c has the limits). 0 or -ENOMEM.
  */
 int hfd_rbac_covers(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                     const char *ns, const struct hf__json *rules, bool *ret_covered,

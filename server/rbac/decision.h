@@ -9,7 +9,7 @@ struct hf__strbuf;
  * Whether a role that is bound to the subject allows the request. Rules only allow and never
  * forbid, so their order does not matter. reason gets the text that Kubernetes has for the
  * decision: the binding that allows the request, or after a denial the roles that are bound but do
- * not exist. reason NULL = not wanted; out of memory is in reason->error.
+ * not exist. reason NULL = not wanted. If memory runs out, it is incomplete or missing.
  */
 bool hfd_rbac_allows(const struct hfd_rbac_index *index, const struct hfd_subject *subject,
                      const struct hfd_attributes *attributes, struct hf__strbuf *reason);

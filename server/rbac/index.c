@@ -105,6 +105,7 @@ const struct hfd_rbac_grant *hfd_rbac_grants_next(struct hfd_rbac_grants *grants
                 uint32_t subject = grants->subjects[grants->subject++],
                          ns = grants->namespaced ? grants->ns : HFD_TEXT_NONE;
                 grants->at = lower_bound(grants->index, subject, ns);
+                /* The range ends where the grants of the next namespace would begin. */
                 grants->end = lower_bound(grants->index, subject, ns + 1);
         }
         return &grants->index->grants[grants->at++];

@@ -34,7 +34,7 @@ struct hfd_rbac_builder *hfd_rbac_builder_free(struct hfd_rbac_builder *builder)
  */
 int hfd_rbac_builder_add(struct hfd_rbac_builder *builder, enum hfd_rbac_kind kind, const char *ns,
                          const char *name, const struct hf__json *object);
-/* Makes the index and frees the builder, also on failure. NULL: out of memory. */
+/* Makes the index, which the caller owns, and frees the builder. Cannot fail. */
 struct hfd_rbac_index *hfd_rbac_builder_finish(struct hfd_rbac_builder *builder);
 
 /* Accepts NULL. Returns index. */

@@ -59,12 +59,13 @@ struct hfd_rbac_index {
         struct hfd_rbac_rule *rules;       /* owned */
         struct hfd_rbac_role *roles;       /* owned; sorted by ns and name */
         struct hfd_rbac_binding *bindings; /* owned */
-        struct hfd_rbac_grant *grants;     /* owned; sorted by subject, ns, role */
+        struct hfd_rbac_grant *grants;     /* owned; sorted by subject, ns, role, binding */
         size_t n_numbers, n_rules, n_roles, n_bindings, n_grants;
 };
 
 /* The most subjects of one user: the name, and those groups that bindings name. Further groups
- * grant nothing. */
+ * grant nothing; but no user of this server has so many, and no SubjectAccessReview may name so
+ * many. */
 #define HFD_RBAC_SUBJECTS_MAX 256
 
 /* Iterates over the grants of a user that count in a namespace. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SLOTS 256u
+#define FIRST_SLOTS 256u /* a power of two, and so are its doubles */
 
 /* FNV-1a with a seed, and with a shift after each byte. Without the shift a client could compute
  * texts that collide whatever the seed is, because the low bits of an address are the same at each

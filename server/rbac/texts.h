@@ -25,7 +25,8 @@ struct hfd_texts {
 /* 0 or -ENOMEM. Adds "*" and "". */
 int hfd_texts_init(struct hfd_texts *texts);
 void hfd_texts_done(struct hfd_texts *texts); /* accepts {0} */
-/* Adds a text of n bytes unless it is there. HFD_TEXT_NONE: out of memory, or too many bytes. */
+/* Adds a text of n bytes, without a NUL among them, unless it is there. HFD_TEXT_NONE: out of
+ * memory, or too many bytes. */
 uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n);
 /* Returns the number of a text of n bytes. HFD_TEXT_NONE: the table does not contain the text. */
 uint32_t hfd_texts_find(const struct hfd_texts *texts, const char *text, size_t n);

@@ -408,3 +408,31 @@ def test_a_plugin_in_c_changes_and_refuses_objects(tmp_path):
     refused = subprocess.run([HOLDFASTD, "--storage=memory", "--secure-port=0", f"--write-kubeconfig={tmp_path}/kubeconfig", f"--admission-plugin={plugin}"],
                              capture_output=True, text=True, timeout=60, check=False)
     assert refused.returncode == 2 and "--admission-plugin" in refused.stderr
+
+
+NAMED_PLUGIN = """
+#include <holdfast/admission.h>
+#include <stdio.h>
+static void warn(void *ctx, const struct hf_admission_request *request, struct hf_admission_response *response) {
+    (void)ctx, (void)request;
+    (void)snprintf(response->warning, sizeof response->warning, "%s", NAME);
+}
+const struct hf_admission *hf_admission_open(void);
+const struct hf_admission *hf_admission_open(void) {
+    static const struct hf_admission plugin = {.size = sizeof plugin, .name = NAME, .validate = warn};
+    return &plugin;
+}
+"""
+
+
+def test_each_of_two_plugins_in_c_is_asked(tmp_path):
+    tmp_path.chmod(0o700)
+    source = tmp_path / "plugin.c"
+    source.write_text(NAMED_PLUGIN)
+    plugins = [tmp_path / f"{name}.so" for name in ("one", "two")]
+    for plugin in plugins:
+        subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", source, f'-DNAME="{plugin.stem}"', f"-I{ROOT}/base/include", "-o", plugin],
+                       check=True)
+    with MemoryServer(f"--admission-plugin={plugins[0]},{plugins[1]}") as server:
+        reply = server.ask("POST", MAPS, config_map("a"))
+        assert reply.code == 201 and reply.warnings == ['299 - "one"', '299 - "two"']

@@ -99,8 +99,8 @@ static void test_values_become_json(void **state) {
 }
 
 static void test_values_without_a_form_in_json_are_refused(void **state) {
-        static const char *const cases[] = {"{1: 'a'}", "double('NaN')", "optional.of(1)", "[int]",
-                                            "{'a': [ip('1.2.3.4')]}"};
+        static const char *const cases[] = {"{1: 'a'}", "double('NaN')",          "optional.of(1)",
+                                            "[int]",    "{'a': [ip('1.2.3.4')]}", "['a\\u0000b']"};
 
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
                 struct hf__strbuf message = {0};
@@ -115,7 +115,7 @@ static void test_values_without_a_form_in_json_are_refused(void **state) {
         }
 }
 
-/* Eighteen nested lists: each contains the previous one twice, so together they stand for 2^18
+/* Twenty nested lists: each contains the previous one twice, so together they stand for 2^20
  * parts. */
 static void test_a_value_that_shares_its_parts_has_a_limit(void **state) {
         struct hf__cel_value items[20][2];

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -241,6 +242,57 @@ static void test_a_line_that_a_pipe_took_in_part_is_ended(void **state) {
         free(many);
 }
 
+/* The pipe has room for all parts. */
+static void test_a_write_to_a_pipe_may_end_between_its_parts(void **state) {
+        char many[3 * PIPE_BUF], got[4 * PIPE_BUF];
+        struct hfd_audit_file *file;
+        (void)state;
+
+        memset(many, 'x', sizeof many - 1);
+        many[sizeof many - 1] = '\0';
+        assert_int_equal(mkfifo(path, 0600), 0);
+        int fd = open(path, O_RDONLY | O_NONBLOCK);
+        assert_true(fd >= 0);
+        file = open_log(0, 0);
+        assert_int_equal(write_text(file, many), -EAGAIN);
+        assert_int_equal(read(fd, got, sizeof got), PIPE_BUF);
+        assert_int_equal(write_text(file, "ab\n"), 0);
+        assert_int_equal(read(fd, got, sizeof got), 4);
+        assert_memory_equal(got, "\nab\n", 4);
+        hfd_audit_file_free(file);
+        (void)close(fd);
+}
+
+/* The file behind the standard output was opened without O_APPEND, as by a shell's ">". */
+static void test_a_full_disk_leaves_no_hole_in_the_standard_output(void **state) {
+        const struct rlimit small = {.rlim_cur = 8, .rlim_max = RLIM_INFINITY};
+        const struct rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+        const struct hfd_audit_file_config config = {.path = "-"};
+        int saved = dup(STDOUT_FILENO), fd = open(path, O_RDWR | O_CREAT, 0600);
+        struct hfd_audit_file *file;
+        struct hf_status status = {0};
+        char got[32] = "";
+        (void)state;
+
+        assert_true(saved >= 0 && fd >= 0);
+        assert_int_equal(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
+        int r = hfd_audit_file_new(&plain_host, &config, &file, &status);
+        assert_int_equal(dup2(saved, STDOUT_FILENO), STDOUT_FILENO);
+        assert_int_equal(r, 0);
+        assert_int_equal(write_text(file, "0123\n"), 0);
+        assert_ptr_not_equal(signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        r = write_text(file, "456789\n");
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+        assert_int_equal(r, -EFBIG);
+        assert_int_equal(write_text(file, "ab\n"), 0);
+        assert_int_equal(pread(fd, got, sizeof got, 0), 12);
+        assert_memory_equal(got, "0123\n456\nab\n", 12);
+        hfd_audit_file_free(file);
+        (void)close(fd);
+        (void)close(saved);
+}
+
 /* The journal's end of the standard output is a socket. */
 static void test_the_standard_output_may_be_a_socket(void **state) {
         const struct hfd_audit_file_config config = {.path = "-", .max_size = 1};
@@ -432,6 +484,8 @@ int main(void) {
                 TEST(test_a_full_disk_leaves_whole_lines),
                 TEST(test_a_line_that_another_process_left_is_ended),
                 TEST(test_a_line_that_a_pipe_took_in_part_is_ended),
+                TEST(test_a_write_to_a_pipe_may_end_between_its_parts),
+                TEST(test_a_full_disk_leaves_no_hole_in_the_standard_output),
                 TEST(test_the_standard_output_may_be_a_socket),
                 TEST(test_faults_of_the_path_name_it),
                 TEST(test_the_writer_writes_all_events_before_it_ends),

@@ -306,6 +306,8 @@ static int make_policy(void) {
         int r = object ? hfd_policy_new(object, false, &policy) : -ENOMEM;
         if (r == 0)
                 r = hfd_policy_binding_new(object, &binding);
+        /* With HF_E_INVALID the policy would be left out of the index. */
+        assert_true(r == 0 || r == -ENOMEM);
         hfd_policy_binding_unref(binding);
         hfd_policy_unref(policy);
         hfd_object_unref(object);

@@ -126,10 +126,10 @@ static struct hf__cel_value variables_value(struct hfd_expression_run *run) {
         size_t n;
 
         (void)hfd_expressions_variables(run->set, &n);
-        run->memos = hf__arena_alloc(&run->arena, (n + 1) * sizeof *run->memos);
+        run->memos = hf__arena_alloc(&run->arena, n * sizeof *run->memos);
         if (!run->memos)
                 return hf__cel_null();
-        memset(run->memos, 0, (n + 1) * sizeof *run->memos);
+        memset(run->memos, 0, n * sizeof *run->memos);
         run->variables =
                 (struct hf__cel_map){.n = n, .at = variable_at, .find = find_variable, .data = run};
         return hf__cel_map_value(&run->variables);

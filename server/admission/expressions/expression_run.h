@@ -19,8 +19,8 @@
 
 struct hf__strbuf;
 
-/* The limits of the cost of one expression, of all expressions of a policy with one binding, and of
- * all matchConditions, as in Kubernetes. */
+/* The limits of the cost of one expression; of all validations in one evaluation of a policy, of
+ * all its audit annotations, or of one mutation; and of all matchConditions. As in Kubernetes. */
 #define HFD_EXPRESSION_COST      UINT64_C(1000000)
 #define HFD_EXPRESSIONS_BUDGET   UINT64_C(10000000)
 #define HFD_MATCH_BUDGET         UINT64_C(2500000)

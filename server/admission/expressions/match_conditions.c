@@ -4,8 +4,8 @@
  * request at all.
  *
  * Invariant: if any condition is false, the result is NO, even if conditions before it have failed.
- * As in Kubernetes, a failure says that the condition is not known, and one that is false decides
- * without it.
+ * As in Kubernetes, the result of a condition that fails is unknown, and a false condition decides
+ * whatever the others would say. Only a spent budget, or a lack of memory, ends the check at once.
  */
 #include "server/admission/expressions/match_conditions.h"
 
@@ -51,7 +51,8 @@ void hfd_match_progress_done(struct hfd_match_progress *progress) {
         *progress = (struct hfd_match_progress){0};
 }
 
-/* One condition. MORE: it does not decide. */
+/* Evaluates one condition. MORE: it is true or has failed, so the next ones decide. ERROR: the
+ * check ends. */
 static enum hfd_match check_condition(const struct hfd_match_condition *condition,
                                       struct hfd_expression_run *run,
                                       struct hfd_match_progress *progress, const char **ret_failed,

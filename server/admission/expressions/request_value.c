@@ -89,8 +89,7 @@ static struct hf__cel_value group_version_value(struct hf__arena *arena,
 
 static struct hf__cel_value groups_value(struct hf__arena *arena,
                                          const struct hfd_subject *subject) {
-        struct hf__cel_value *items =
-                hf__arena_alloc(arena, (subject->n_groups + 1) * sizeof *items);
+        struct hf__cel_value *items = hf__arena_alloc(arena, subject->n_groups * sizeof *items);
 
         if (!items)
                 return hf__cel_null();
@@ -119,7 +118,7 @@ static struct hf__cel_value extra_values(struct hf__arena *arena, const struct h
 static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hfd_requester *user) {
         /* Keys and values end with a NUL each, so that there are at most half as many pairs. */
         size_t max = user->n_extra / 2;
-        struct hf__cel_entry *entries = hf__arena_alloc(arena, (max + 1) * sizeof *entries);
+        struct hf__cel_entry *entries = hf__arena_alloc(arena, max * sizeof *entries);
         size_t n = 0;
 
         if (!entries)
@@ -131,8 +130,7 @@ static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hf
                 for (size_t i = 0; i < n; i++)
                         known = known || strcmp(entries[i].key.as.text, key) == 0;
                 if (!known) {
-                        struct hf__cel_value *items =
-                                hf__arena_alloc(arena, (max + 1) * sizeof *items);
+                        struct hf__cel_value *items = hf__arena_alloc(arena, max * sizeof *items);
 
                         if (!items)
                                 return hf__cel_null();
@@ -171,6 +169,7 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
         assert(of->resource && input->resource && input->kind);
         if (!fields_init(&fields, arena))
                 return hf__cel_null();
+        /* As in Kubernetes, only a review that is sent to a webhook has a uid. */
         put_field(&fields, "uid", text_value(""));
         put_field(&fields, "kind",
                   group_version_value(arena, input->kind, "kind", input->kind->kind));
@@ -192,7 +191,7 @@ struct hf__cel_value hfd_request_value(struct hf__arena *arena,
         return map_value(arena, fields.entries, fields.n);
 }
 
-/* The parts of metadata that Kubernetes shows; managedFields and ownerReferences are not. */
+/* The parts of metadata that Kubernetes shows; managedFields and ownerReferences are left out. */
 static struct hf__cel_value metadata_value(struct hf__arena *arena, const struct hf__json *json) {
         static const char *const shown[] = {"name",       "generateName",
                                             "labels",     "annotations",

@@ -52,7 +52,7 @@ static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Makes a JSON string of the text. */
+/* Makes a JSON string of the text. A text with a NUL has no form in JSON (parse_json). */
 static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
         int r;
@@ -60,7 +60,7 @@ static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         hf__strbuf_json(&quoted, text, n);
         r = quoted.error == 0 ? parse_json(quoted.data, quoted.n, ret_json) : -ENOMEM;
         hf__strbuf_done(&quoted);
-        return r != 0 || *ret_json ? r : HF_E_INVALID;
+        return r;
 }
 
 /* Times and durations become the texts that Kubernetes has for them. */

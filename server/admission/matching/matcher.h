@@ -13,7 +13,9 @@ struct hfd_matcher {
         struct hfd_rules *rules, *excluded;
         const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
         bool equivalent;
-        bool empty_matches; /* without rules it matches everything, as for policies */
+        /* Without rules it matches everything, as for policies. hfd_matcher_init sets it if json
+         * has no `rules`; webhook.c clears it, because a webhook without rules matches nothing. */
+        bool empty_matches;
 };
 
 /*

@@ -74,7 +74,8 @@ static bool is_among(const struct hf__json *list, const char *text) {
         return false;
 }
 
-/* Items are "pods", "pods/status", "pods" with all subresources, or wildcards on either side. */
+/* Items are "pods", "pods/status", or either of them with a star for the resource, the subresource
+ * or both. An item without a slash names no subresource. */
 static bool names_resource(const struct hf__json *list, const char *plural,
                            const char *subresource) {
         size_t n_plural = strlen(plural);
@@ -115,7 +116,8 @@ bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_at
 
 /* ---- other versions ---- */
 
-/* The i-th row of the same objects that is served; NULL = there are no more. */
+/* The i-th row of the same objects; NULL = there are no more. A custom kind has a row for each
+ * version that is served, and for the one in which the objects are stored. */
 static const struct hfd_resource *equivalent_row(const struct hfd_resource *row, size_t i) {
         if (row->custom) {
                 const struct hfd_custom_kind *kind = row->custom->kind;
@@ -150,9 +152,8 @@ bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admissi
                 const struct hfd_rule *rule = &rules->items[i];
                 if (!(rule->operations & (unsigned)of->operation))
                         continue;
-                /*
-                 * Another version may be in another group, so only the resource is compared here.
-                 */
+                /* Another version may be in another group, but has the same plural, so only the
+                 * resource is compared here. */
                 if (names_resource(rule->resources, of->resource->plural, of->subresource) &&
                     (equivalent || is_among(rule->groups, of->resource->group)))
                         return true;

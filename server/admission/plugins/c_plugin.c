@@ -6,7 +6,7 @@
  * Invariants: the code, the texts and the object that a plug-in returns are checked like a
  * webhook's response, because a mistake of a plug-in must not store an object that no client can
  * read. A shared object is never unloaded: it may have threads and exit handlers, which the server
- * cannot end.
+ * cannot end. Nor is its file closed, so that the next one has another name for the loader.
  */
 #include "server/admission/plugins/c_plugin.h"
 
@@ -60,16 +60,19 @@ int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
         int r = hfd_trusted_open(path, HFD_TRUSTED_FILE, &fd, reterr_status);
         if (r != 0)
                 return r;
-        /* Loads the very file that was checked, even if the path names another file by now. */
+        /* Loads the very file that was checked, even if the path names another file by now. dlopen
+         * returns the shared object that it has already loaded by the same name. So the descriptor
+         * stays open while the process lives, and no other file gets its number. */
         (void)snprintf(by_fd, sizeof by_fd, "/proc/self/fd/%d", fd);
         /* RTLD_NOW: a function that is missing makes the start fail, and not a later request.
          * RTLD_LOCAL: two plug-ins may have functions of the same name. */
         void *library = dlopen(by_fd, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        const char *reason = library ? NULL : dlerror();
-        (void)close(fd);
-        if (!library)
+        if (!library) {
+                const char *reason = dlerror();
+                (void)close(fd);
                 return hf_fail(reterr_status, HF_E_INVALID, "cannot load %s: %s", path,
                                reason ? reason : "unknown error");
+        }
         /* C has no cast from an object pointer to a function pointer. POSIX allows this form. */
         *(void **)&open_plugin = dlsym(library, HF_ADMISSION_OPEN);
         if (!open_plugin)

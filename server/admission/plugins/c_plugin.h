@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Admission plug-ins from shared objects (<holdfast/admission.h>). Once loaded they stay until the
- * process ends. The server loads them before it serves, on its main thread, and frees them after
- * the last request. In between requests use them on any thread, also concurrently.
+ * process ends. The server loads them before it serves, one after the other, and frees the handles
+ * after the last request. In between requests use them on any thread, also concurrently.
  */
 #include <holdfast/error.h>
 
@@ -14,8 +14,9 @@ struct hfd_c_plugin;
 #define HFD_C_PLUGINS_MAX 8 /* plug-ins that a server loads at most (--admission-plugin) */
 
 /*
- * Loads the file, whose path must be absolute. Blocks on files. 0, -ENOMEM, or an error of
- * hfd_trusted_open; HF_E_INVALID also if the file is not a plug-in. reterr_status must not be NULL.
+ * Loads the file, whose path must be absolute. Blocks on files. The file stays open until the
+ * process ends. 0, -ENOMEM, or an error of hfd_trusted_open; HF_E_INVALID also if the file is not a
+ * plug-in. reterr_status must not be NULL.
  */
 int hfd_c_plugin_load(const char *path, struct hfd_c_plugin **ret_plugin,
                       struct hf_status *reterr_status);

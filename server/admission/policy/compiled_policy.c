@@ -17,9 +17,11 @@
 
 #include <holdfast/error.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "server/resources/objects/object.h"
+#include "server/resources/packed.h"
 
 static const char spaces[] = " \t\n\v\f\r"; /* the ASCII part of what Go's strings.TrimSpace cuts */
 
@@ -157,6 +159,16 @@ static int compile_policy(struct hfd_policy *policy, const struct hf__json *spec
         return r;
 }
 
+/* Parses the object. 0; -ENOMEM: the caller must try again, because the policy must not be missing;
+ * HF_E_INVALID: the bytes are malformed, which is rare, because the decoder has checked them. */
+static int parse_stored(const struct hfd_object *object, struct hf__json **ret_json) {
+        struct hf__buf *bytes = hfd_unpack(object->bytes);
+        int r = bytes ? hf__json_parse(bytes->data, bytes->n, ret_json, NULL) : -ENOMEM;
+
+        hf__buf_unref(bytes);
+        return r > 0 ? HF_E_INVALID : r;
+}
+
 HF__CLEANUP_DEFINE(policy_cleanup, struct hfd_policy *, hfd_policy_unref)
 
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy) {
@@ -167,12 +179,11 @@ int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_po
         atomic_init(&policy->refs, 1);
         policy->revision = object->revision;
         policy->mutating = mutating;
-        policy->json = hfd_object_parse(object);
-        /* The decoder checks stored bytes, so a failure here is rare. */
-        if (!policy->json)
-                return HF_E_INVALID;
+        int r = parse_stored(object, &policy->json);
+        if (r != 0)
+                return r;
         policy->name = text_of(hf__json_get(policy->json, "metadata"), "name");
-        int r = compile_policy(policy, hf__json_get(policy->json, "spec"));
+        r = compile_policy(policy, hf__json_get(policy->json, "spec"));
         if (r != 0)
                 return r;
         *ret_policy = HF__TAKE(policy);
@@ -223,11 +234,11 @@ int hfd_policy_binding_new(const struct hfd_object *object,
                 return -ENOMEM;
         atomic_init(&binding->refs, 1);
         binding->revision = object->revision;
-        binding->json = hfd_object_parse(object);
-        if (!binding->json)
-                return HF_E_INVALID;
+        int r = parse_stored(object, &binding->json);
+        if (r != 0)
+                return r;
         const struct hf__json *spec = hf__json_get(binding->json, "spec");
-        int r = hfd_matcher_init(&binding->matcher, hf__json_get(spec, "matchResources"));
+        r = hfd_matcher_init(&binding->matcher, hf__json_get(spec, "matchResources"));
         if (r != 0)
                 return r;
         binding->name = text_of(hf__json_get(binding->json, "metadata"), "name");

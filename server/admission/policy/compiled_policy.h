@@ -75,6 +75,7 @@ struct hfd_policy_binding {
         const struct hf__json *param_ref; /* NULL: there is none */
 };
 
+/* As hfd_policy_new, for a stored binding. */
 int hfd_policy_binding_new(const struct hfd_object *object,
                            struct hfd_policy_binding **ret_binding);
 struct hfd_policy_binding *hfd_policy_binding_ref(struct hfd_policy_binding *binding);

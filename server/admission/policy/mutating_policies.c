@@ -44,7 +44,7 @@ struct mutating {
         struct hfd_causes *causes;
         struct hf__strbuf first; /* the message of the first failure */
         const char *reason;      /* the reason of the first failure */
-        int r;                   /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
+        int r;                   /* 0, or an error of hfd_policies_mutate */
 };
 
 /* After the allowance is spent, evaluations fail without having decided anything. Such a failure

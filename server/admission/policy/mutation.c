@@ -234,7 +234,8 @@ static int make_patch(struct hf__cel_value value, struct hf__json *patch,
         return r;
 }
 
-/* A test that fails is no error: a policy uses it as a condition for the other operations. */
+/* A test that fails is no error: a policy uses it as a condition for the other operations. The
+ * reason of hfd_json_patch_apply then ends with test_failed. */
 static int apply_patch(struct hf__cel_value value, struct hf__json **object,
                        struct hf__strbuf *message) {
         static const char test_failed[] = "test failed";

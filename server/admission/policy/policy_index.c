@@ -4,8 +4,8 @@
  *
  * Invariants: an object with the same name and revision as in the old index has not changed, so its
  * compiled form is used again. To compile costs far more than all else here, and one change of a
- * policy would otherwise compile all others. An object that cannot be parsed is left out: its
- * absence must not keep the index from being renewed.
+ * policy would otherwise compile all others. A malformed object is left out: it must not keep the
+ * index from being renewed.
  */
 #include "server/admission/policy/policy_index.h"
 
@@ -159,7 +159,8 @@ static size_t first_binding(const struct hfd_policy_index *index, const char *po
         return low;
 }
 
-/* Gives each policy its bindings, which are neighbours in the sorted list. */
+/* Gives each policy its bindings, which are neighbours in the sorted list. + 1: calloc of no
+ * elements may return NULL. */
 static int make_hooks(struct builder *b) {
         struct hfd_policy_index *index = b->index;
 

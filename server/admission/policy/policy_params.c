@@ -28,8 +28,8 @@
 #include "server/resources/objects/object_key.h"
 #include "server/resources/validation/names.h"
 
-/* A search takes this from the allowance of the request (expression_run.h). It is not free, because
- * many params, or large ones, keep the thread for milliseconds. */
+/* What a search costs, in units of the allowance of the request (expression_run.h), from which it
+ * is taken: many params, or large ones, keep the thread for milliseconds. */
 #define COST_OF_MATCH  8 /* to match the labels of one object */
 #define BYTES_PER_COST 4 /* a param costs 1 for each 4 bytes, for parsing */
 

@@ -32,7 +32,7 @@ struct hfd_policy_plugin {
         struct hfd_cacher *cacher;
         struct hfd_work_pool *pool;
         bool mutating;
-        atomic_bool has_hooks; /* whether the index has hooks; without, requests take no lock */
+        atomic_bool has_hooks; /* some policy has a binding; otherwise requests take no lock */
         pthread_mutex_t mu;
         struct hfd_policy_index *index; /* owned reference, guarded by mu; NULL: not known yet */
 };

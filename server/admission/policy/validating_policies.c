@@ -37,7 +37,7 @@ struct validating {
         bool denied;
         struct hf__strbuf denial; /* the message of the first refusal */
         const char *reason;       /* its reason; borrowed from the policy, or static */
-        int r;                    /* 0, -ENOMEM, or an error of hfd_policy_case_may_go_on */
+        int r;                    /* 0, or an error of hfd_policies_validate */
 };
 
 /* After the allowance is spent, evaluations fail without having decided anything. Such a failure
@@ -214,7 +214,7 @@ static bool run_validation(struct validating *v, struct hfd_expression_run *run,
 
 /* Remembers the value of an annotation, unless another binding has already made the same value. */
 static void add_annotation(struct validating *v, const char *key, const char *text, size_t n) {
-        struct hf__strbuf value = {.max = ANNOTATION_MAX + 1};
+        struct hf__strbuf value = {.max = ANNOTATION_MAX};
         struct hf__json *list;
         int r = 0;
 

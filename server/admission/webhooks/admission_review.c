@@ -213,13 +213,14 @@ static int check_types(const struct hf__json *response, char why[HFD_ADMISSION_R
         return 0;
 }
 
-/* Checks the uid, then the type of the review: the order decides which message a response gets that
- * has neither. The uid shows that the response is for this request. */
+/* Checks the uid, which shows that the response is for this request, and then the type of the
+ * review. A response in which both are wrong gets the message about the uid, as in Kubernetes. */
 static int check_identity(const struct hf__json *json, const char *uid,
                           char why[HFD_ADMISSION_REVIEW_WHY_MAX]) {
         const char *found = hf__json_string(json, "response.uid"),
                    *version = hf__json_string(json, "apiVersion"),
                    *kind = hf__json_string(json, "kind");
+        /* - 60: refuse_review puts its own words in front. */
         char text[HFD_ADMISSION_REVIEW_WHY_MAX - 60], quoted[120];
 
         if (!found || strcmp(found, uid) != 0) {

@@ -291,7 +291,8 @@ static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, boo
         return match != HFD_MATCHER_ERROR;
 }
 
-/* The end of the first round: remembers the object, if a later change matters. */
+/* The end of a round. The first one remembers the object, if a later change would make a webhook
+ * due in the second one. */
 static void end_round(struct run *run) {
         struct hfd_admission *a = run->a;
 

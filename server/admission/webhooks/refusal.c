@@ -35,7 +35,8 @@ static int error_of(int code) {
         }
 }
 
-/* Puts the webhook's details into a Status. If memory runs out, they are missing. */
+/* Puts the webhook's details into a Status. If they are too large, or memory runs out, they are
+ * missing. */
 static void add_details(struct hfd_response *response, const struct hf__json *details) {
         struct hf__json *status = NULL;
         struct hf__strbuf out = {.max = DETAILS_MAX};
@@ -129,8 +130,9 @@ void hfd_refusal_timeout(struct hfd_response *response) {
         hfd_admission_turn_refuse(HF_E_TIMEOUT, response);
 }
 
-/* The texts are those of client-go, with which kube-apiserver calls webhooks. It knows the usual
- * codes by fixed texts; of others it shows what the server sent, here at most 250 bytes. */
+/* The texts are those of client-go, with which kube-apiserver calls webhooks. It has fixed texts
+ * for the usual codes. For 403, and for other codes from 500 on, it shows what the server sent,
+ * here at most 250 bytes. */
 void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {
         static const struct {
                 int code;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* + 1: calloc of no elements may return NULL. */
 int hfd_reinvocation_init(struct hfd_reinvocation *reinvocation, size_t n) {
         *reinvocation = (struct hfd_reinvocation){.n = n,
                                                   .earlier = calloc(n + 1, sizeof(bool)),

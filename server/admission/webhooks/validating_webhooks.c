@@ -27,11 +27,10 @@ struct run {
         /* Guarded by mu, together with the notes of a. */
         size_t pending;
         struct hfd_response refusal; /* owned; code 0 = none */
-        /* While they are chosen. */
+        /* While the webhooks are chosen; one thread at a time does that. */
         size_t at;         /* the webhook of the index that is looked at */
         bool is_described; /* it has an item, whose conditions are next */
-        /* Immutable while calls run. */
-        size_t n;
+        size_t n;          /* webhooks that are called; immutable while calls run */
         struct item {
                 struct hfd_webhook_call call; /* first member: on_called casts it back */
                 struct run *run;
@@ -45,7 +44,7 @@ static void end_run(struct run *run) {
         struct hfd_response refusal = run->refusal;
 
         if (run->is_described)
-                run->n++; /* so that it is freed, too */
+                run->n++; /* so that the item of the webhook at run->at is freed, too */
         for (size_t i = 0; i < run->n; i++) {
                 hfd_webhook_call_done(&run->items[i].call);
                 hf__json_free(run->items[i].converted);

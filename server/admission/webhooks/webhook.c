@@ -35,7 +35,8 @@ static struct hfd_webhook_load *load_unref(struct hfd_webhook_load *load) {
 }
 
 /* The load of the same webhook in the old index, or a new load. NULL: out of memory. A webhook that
- * was changed keeps its load, so that calls of the old one still count against max_calls. */
+ * was changed keeps its load, so that calls of the old one still count against max_calls. The
+ * caller has a reference to old, so the loads and webhooks of old cannot be freed meanwhile. */
 static struct hfd_webhook_load *load_of(const struct hfd_webhook_index *old, const char *key) {
         for (size_t i = 0; old && i < old->n; i++)
                 if (strcmp(old->items[i]->load->key, key) == 0) {

@@ -31,7 +31,7 @@ struct hfd_webhook {
         uint64_t revision;     /* of the configuration */
         struct hf__json *json; /* owned; texts point into it */
         const char *name;
-        char *configuration;
+        char *configuration; /* owned, as are url, connect_to and ca_pem */
         struct hfd_matcher matcher;
         struct hfd_expressions *expressions;     /* owned */
         struct hfd_match_conditions *conditions; /* owned; NULL = none */

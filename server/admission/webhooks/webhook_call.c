@@ -5,7 +5,8 @@
  * Invariants: a call counts in the load of its webhook from begin to done, and no webhook has more
  * than max_calls. If its client leaves, the call is canceled. The waker may fire before the ID of
  * the outbound request is known. So the waker sets client_left and then reads outbound_id, and the
- * thread that sends sets outbound_id and then reads client_left: at least one of them cancels.
+ * thread that sends sets outbound_id and then reads client_left: at least one of them cancels. That
+ * needs sequentially consistent atomics.
  */
 #include "server/admission/webhooks/webhook_call.h"
 
@@ -94,7 +95,7 @@ static void on_response(struct hfd_webhook_call *call, const struct hfd_outbound
         }
 }
 
-/* Thread: that of the client of outbound calls. */
+/* Thread: that of the client of outbound calls, or the one that could not load it (outbound.h). */
 static void on_result(void *ctx, const struct hfd_outbound_result *result) {
         struct hfd_webhook_call *call = ctx;
         char why[700];
@@ -197,8 +198,8 @@ static void on_client_left(void *ctx) {
 }
 
 /*
- * From now on the call is canceled when its client leaves. Runs before the review is sent, because
- * the call may end before its ID is known. 0 or -ENOMEM.
+ * From now on the call is canceled when its client leaves. Runs before the review is sent: once it
+ * is sent, the call may end at any moment, and finish_call must then find the waker. 0 or -ENOMEM.
  */
 static int watch_client(struct hfd_webhook_call *call) {
         struct hf__departure *departure = call->a->of.departure;
@@ -232,7 +233,7 @@ static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         return out->error;
 }
 
-/* Sends the review. 0, or an error of hfd_outbound_send or print_review. */
+/* Sends the review. 0; -ENOMEM; another error of hfd_meta_make_uid; or one of hfd_outbound_send. */
 static int send_review(struct hfd_webhook_call *call) {
         const struct hfd_webhook *hook = call->hook;
         hf_nsec limit = hook->timeout_s * HF_NSEC_PER_SEC;
@@ -276,7 +277,8 @@ static void refuse_busy(struct hfd_webhook_call *call) {
         finish_call(call, HFD_WEBHOOK_FAILED, 429);
 }
 
-/* Counts the call in the load of the webhook. False: the webhook has max_calls already. */
+/* Counts the call in the load of the webhook. False: the webhook has max_calls already. The counter
+ * hands over no other memory, so relaxed order is enough. */
 static bool take_place(struct hfd_webhook_call *call) {
         assert(!call->counted);
         struct hfd_webhook_load *load = call->hook->load;

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * One call of a webhook, and private parts of the plug-ins of this folder. Thread: owner of the
- * call; its result comes on the thread of the outbound client, or within hfd_webhook_call_begin.
+ * call; its result comes on a thread of server/outbound, or within hfd_webhook_call_begin.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,16 +26,18 @@ struct hfd_webhooks {
         struct hfd_webhook_index *index; /* owned reference; guarded by mu; NULL = none yet */
 };
 
-/* A new reference to the current index. NULL: there are no webhooks. */
+/* A new reference to the current index. NULL: there is none yet. */
 struct hfd_webhook_index *hfd_webhooks_index(struct hfd_webhooks *webhooks);
 void hfd_webhooks_mutate(void *ctx, struct hfd_admission *a);
 void hfd_webhooks_validate(void *ctx, struct hfd_admission *a);
 
 enum hfd_webhook_outcome {
         HFD_WEBHOOK_ALLOWED,  /* `review` of the call is set */
-        HFD_WEBHOOK_REJECTED, /* the webhook has refused */
+        HFD_WEBHOOK_REJECTED, /* the webhook has refused, or does not support dry run */
         HFD_WEBHOOK_FAILED,   /* the call has failed; the failurePolicy decides */
-        HFD_WEBHOOK_INTERNAL  /* the server has failed */
+        /* The request fails whatever the failurePolicy is: memory ran out, the deadline has
+         * passed, the client has left, or the webhook's patch cannot be applied. */
+        HFD_WEBHOOK_INTERNAL
 };
 
 struct hfd_webhook_call {
@@ -75,7 +77,8 @@ void hfd_webhook_call_done(struct hfd_webhook_call *call);
 /* The cost that the matchConditions of a request may have. All webhooks that are checked in one go
  * share it. */
 struct hfd_webhook_effort {
-        /* On a thread of the pool `spent` ends the turn, between two conditions. */
+        /* On a thread of the pool it limits no condition; `spent` then says that the turn is over
+         * and conditions are left. */
         struct hfd_expression_allowance allowance;
         const struct hfd_work_task *task; /* the turn on the pool (turn.h); NULL = none */
         uint64_t turn_left;               /* the cost after which the turn ends */

@@ -3,9 +3,9 @@
  * Writes the administrator's kubeconfig.
  *
  * Invariant: only the owner can read the file, because its key allows everything. The file never
- * has another mode than 0600, and the copy in memory is overwritten before it is freed. The file
- * keeps the owner that root has given it. But a file that another user could have put there does
- * not decide who the owner is.
+ * has another mode than 0600, and the copy in memory is overwritten before it is freed. If root has
+ * given the file to another user, the new file belongs to that user, too. But a file that another
+ * user could have put there does not decide who the owner is.
  */
 #include "server/auth/pki/admin_kubeconfig.h"
 

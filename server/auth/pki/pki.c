@@ -111,7 +111,8 @@ static int make_key(const struct directory *dir, struct pair *pair) {
         return 0;
 }
 
-/* Checks the key if it exists. Makes it if neither the key nor the certificate exists. */
+/* Checks the key if it exists. Makes it if neither the key nor the certificate exists, and files
+ * are made at all. A certificate without its key is an error. */
 static int ensure_key(const struct directory *dir, struct pair *pair) {
         if (pair->key) {
                 const char *fault = hfd_pki_key_fault(pair->key);

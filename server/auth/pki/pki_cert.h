@@ -20,7 +20,7 @@ int hfd_pki_key_make(char **ret_key_pem);
  * not a key. */
 int hfd_pki_ca_make(const char *key_pem, char **ret_cert_pem);
 
-#define HFD_PKI_NAMES_MAX 64
+#define HFD_PKI_NAMES_MAX 64 /* names of a certificate, with the three that it always has */
 /* The names of a serving certificate: localhost, 127.0.0.1 and ::1, for clients on the same
  * machine, then the names that are given. names ends with NULL, or is NULL. ret_all ends with NULL
  * and borrows the texts. 0 or HF_E_TOO_LARGE. */

@@ -57,8 +57,8 @@ static BIO *open_text(const char *pem, size_t n) {
         return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
 }
 
-/* Whether one of the errors that OpenSSL has noted since the queue was cleared is a lack of memory.
- * Clears the queue. */
+/* Whether one of the errors in OpenSSL's queue is a lack of memory. Clears the queue. The errors
+ * are those of this call, because every function leaves the queue empty. */
 static bool ran_out_of_memory(void) {
         bool found = false;
 
@@ -67,8 +67,8 @@ static bool ran_out_of_memory(void) {
         return found;
 }
 
-/* The first block must be the request. As in Kubernetes, text after it is ignored. The fault is
- * NULL if memory ran out. */
+/* The first block must be the request. As in Kubernetes, text after it is ignored. NULL: *ret_fault
+ * is the reason, or NULL if memory ran out. Empties the error queue. */
 static X509_REQ *parse_request(const char *pem, size_t n, const char **ret_fault) {
         HF__CLEANUP(bio_cleanup) BIO *bio = open_text(pem, n);
         HF__CLEANUP(block_cleanup) struct block block = {0};

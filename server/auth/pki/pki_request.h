@@ -19,8 +19,9 @@ const char *hfd_pki_request_fault(const char *pem, size_t n);
 /* Whether the subject of the request has that organisation, compared as in the certificate of a
  * client: 1, or 0, also if the text is not a request; or -ENOMEM. */
 int hfd_pki_request_in(const char *pem, size_t n, const char *organisation);
-/* Why the text is not a list of certificates and nothing else; "" when it is; NULL = out of memory.
- * Static storage. */
+/* Why the PEM blocks of the text are not one or more certificates and nothing else; "" when they
+ * are; NULL = out of memory. As in Kubernetes, text outside the blocks is ignored. Static
+ * storage. */
 const char *hfd_pki_certificates_fault(const char *pem, size_t n);
 
 /* Describes a certificate to issue. All texts are borrowed. */

@@ -69,6 +69,7 @@ static const char *fault_of(const struct hfd_pki_ca *ca, size_t n_certs, size_t 
 
 int hfd_pki_ca_parse(const char *pem, const char *name, struct hfd_pki_ca *ret_ca,
                      struct hf_status *reterr_status) {
+        /* + 2: a newline, which the last block may lack, and the NUL. */
         size_t space = strlen(pem) + 2, n_cert = 0, n_key = 0, n_certs = 0, n_keys = 0;
         HF__CLEANUP(hfd_pki_ca_done)
         struct hfd_pki_ca ca = {.cert_pem = calloc(1, space), .key_pem = calloc(1, space)};

@@ -34,7 +34,7 @@ static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN
 static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema);
 
 /* Adds a field under the name that expressions use for it. A reserved word is added under its own
- * name, too. */
+ * name, too, so `fields` has room for two of each. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);
@@ -51,7 +51,7 @@ static const struct hf__cel_type *make_struct(struct maker *maker,
                                               const struct hfd_schema *schema) {
         struct hf__cel_type *type = hf__arena_alloc(maker->arena, sizeof *type);
         struct hf__cel_field *fields =
-                hf__arena_alloc(maker->arena, (2 * schema->n_fields + 1) * sizeof *fields);
+                hf__arena_alloc(maker->arena, 2 * schema->n_fields * sizeof *fields);
         char name[200];
 
         if (!type || !fields)

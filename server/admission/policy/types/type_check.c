@@ -24,7 +24,7 @@
 
 #define KINDS_MAX   10    /* as in Kubernetes; each one means to compile all expressions again */
 #define LOOKUPS_MAX 10000 /* of combinations of a group, a version and a resource */
-#define WARNING_MAX (32U << 10) /* bytes of the warning of one expression */
+#define WARNING_MAX (32U << 10) /* bytes of the warning of one expression; else there is none */
 
 struct checking {
         const struct hf__json *spec;
