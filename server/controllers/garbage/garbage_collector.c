@@ -8,7 +8,7 @@
  * An event of an informer only enqueues keys. A worker then decides from the informers' state at
  * that time. The keys of an event:
  *
- *      object added or changed    its own, if it may have owners or be deleted;
+ *      object added or changed    its own, if it may have owners or a deletionTimestamp;
  *                                 its dependents', if it is being deleted in the foreground
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
@@ -18,9 +18,9 @@
  * decisions cannot be undone and need more:
  *
  *      an owner is absent             only after a consistent read of the server (gc_owners.c)
- *      an owner has no dependents     only when every informer has reached the revision at which
- *                                     the owner was marked for deletion, and no kind is missing,
- *                                     so that all dependents that were created earlier are known
+ *      an owner has no dependents     only when every informer has reached a revision at which the
+ *                                     owner was marked for deletion, and no kind is missing, so
+ *                                     that all dependents that were created earlier are known
  *                                     (await_dependents)
  *
  * Invariant: every delete has the uid and resourceVersion of the object that was checked as
@@ -61,7 +61,8 @@
  * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
 #define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)
 
-/* The delay of the next check while the graph may lack a kind that has objects. */
+/* The delay of the next check while the graph may lack a kind that has objects, or an informer is
+ * late. */
 #define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
 /* How long a worker waits for the informers. A kind that is not served would block it for ever. */
 #define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
@@ -86,7 +87,8 @@ typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 /*
  * Reads an object, applies edit and writes it back. (The informers keep metadata only, so their
  * copy must not be written.) Writes only if the object still has that uid and, unless revision is
- * NULL, that revision. HF_E_CONFLICT: another client changed it between read and write.
+ * NULL, that revision; otherwise returns 0, as for an object that is gone. HF_E_CONFLICT: another
+ * client changed it between read and write.
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                        const char *name, const char *uid, const char *revision, edit_fn edit,
@@ -144,7 +146,8 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 
 /*
  * Removes from "uids" the uids that are also in "solid". An object may have two references with the
- * same uid; if one of them refers to an existing owner, both are kept.
+ * same uid; if one of them refers to an existing owner, both are kept. If no uid remains, there is
+ * nothing to remove from the object, so the verdict must not be to remove references.
  */
 static int drop_solid_uids(struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
@@ -337,6 +340,7 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
                 *ret_again = KINDS_DELAY;
                 return 0;
         }
+        /* The edits below require no revision: the finalizer may go, whatever else has changed. */
         if (orphan) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);
