@@ -17,7 +17,7 @@ struct hf__json;
 /*
  * Copies the object from the informer's cache; the caller frees the copy. It may be outdated. If
  * the informer keeps metadata only, the copy has metadata only. HF_E_NOT_FOUND: the object is not
- * in the cache.
+ * in the cache. Never blocks.
  */
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object);

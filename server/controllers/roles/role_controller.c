@@ -54,6 +54,7 @@ static void copy_role(void *ctx, const char *ns, const char *name, const char *o
 
 /* The roles as a list, in the order of their names. 0, or -ENOMEM: try again. */
 static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) {
+        /* Some more, because roles may be added before hf_informer_each has the lock. */
         struct roles roles = {.space = hf_informer_count(informer) + 16};
         struct hf__json *list = hf__json_array();
 
