@@ -85,10 +85,21 @@ struct job {
 typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 
 /*
+ * The result of an edit whose object was not found. An object of a built-in kind is gone. One of a
+ * custom kind may exist: while this instance does not serve the version in the set, no object of it
+ * is found (see find_custom_owner). So the key is tried again, until the informer does not have the
+ * object either, or the loop begins again with another set. If an orphan were skipped instead, it
+ * would keep the reference to its owner, and would be deleted after it.
+ */
+static int result_of_absence(const struct hfd_kind *kind) {
+        return kind->is_custom ? HF_E_CONFLICT : 0;
+}
+
+/*
  * Reads an object, applies edit and writes it back. (The informers keep metadata only, so their
  * copy must not be written.) Writes only if the object still has that uid and, unless revision is
- * NULL, that revision; otherwise returns 0, as for an object that is gone. HF_E_CONFLICT: another
- * client changed it between read and write.
+ * NULL, that revision; otherwise returns 0. HF_E_CONFLICT: another client changed it between read
+ * and write, or it was not found (result_of_absence).
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                        const char *name, const char *uid, const char *revision, edit_fn edit,
@@ -97,7 +108,7 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
         int r = hfd_object_client_get(term, &kind->row.resource, ns, name, &object);
 
         if (r != 0)
-                return hfd_object_client_ignore_stale(r);
+                return r == HF_E_NOT_FOUND ? result_of_absence(kind) : r;
         const char *found_uid = hf__json_string(object, "metadata.uid"),
                    *found_revision = hf__json_string(object, "metadata.resourceVersion");
         if (found_uid && found_revision && strcmp(found_uid, uid) == 0 &&
@@ -110,7 +121,7 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
         hf__json_free(object);
         /* A conflict is returned, so that the queue tries the key again. The event of the other
          * change is not enough: it may not add the key of the object that waits for this edit. */
-        return r == HF_E_NOT_FOUND ? 0 : r;
+        return r == HF_E_NOT_FOUND ? result_of_absence(kind) : r;
 }
 
 static int edit_node(struct job *job, const char *revision, edit_fn edit, void *ctx) {
