@@ -377,7 +377,7 @@ static hf_nsec poll_delay(const struct next_set *next) {
 /*
  * One iteration of the thread's loop. rescan: the definitions may have changed. *ret_settled: the
  * new value of custom->settled. *ret_delay: the time until the next iteration if no event comes
- * before; HF_NSEC_NEVER = only an event. 0, or -errno: try again.
+ * before; HF_NSEC_NEVER = only an event. 0, or -errno: neither counts, and the caller tries again.
  */
 static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
                          hf_nsec *ret_delay) {
@@ -415,7 +415,7 @@ static void *thread_main(void *ctx) {
         while (!custom->stop) {
                 uint64_t changed = custom->changed;
                 bool rescan = changed != custom->scanned, settled = false;
-                hf_nsec delay = NOMEM_PAUSE;
+                hf_nsec delay = 0;
                 if (!rescan && hf_now(custom->clock) < due) {
                         (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
                                                   due);
@@ -427,13 +427,15 @@ static void *thread_main(void *ctx) {
                 if (r == 0) {
                         custom->scanned = changed;
                         custom->settled = settled;
-                } else if (!custom->stop) {
-                        /* Pause here and not by `due`: `changed` still differs from `scanned`, so
-                         * the loop would not wait for `due`. */
+                        due = delay == HF_NSEC_NEVER ? delay : hf_now(custom->clock) + delay;
+                        continue;
+                }
+                /* Try again after a pause. Pause here and not by `due`: if `changed` still differs
+                 * from `scanned`, the loop does not wait for `due`. */
+                due = 0;
+                if (!custom->stop)
                         (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
                                                   hf_now(custom->clock) + NOMEM_PAUSE);
-                }
-                due = delay == HF_NSEC_NEVER ? delay : hf_now(custom->clock) + delay;
         }
         (void)pthread_mutex_unlock(&custom->mu);
         return NULL;

@@ -59,10 +59,11 @@ struct hfd_kind_set *hfd_kinds_get(struct hfd_kinds *kinds);
 bool hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
 
 /*
- * Calls run with the current set, and each time run returns 0 again with the set that is current
- * then, until the term drains. run is the reconcile loop of a controller. `until` is a child of the
- * term's drain, and also fires when the set is replaced; run must return soon afterwards. The set
- * is borrowed until run returns. Blocks. Returns 0, the first error of run, or -errno.
+ * Calls run with the current set. Each time run returns 0, calls it again with the set that is
+ * current then, until the term drains. run is the reconcile loop of a controller. `until` is a
+ * child of the term's drain, and also fires when the set is replaced; run must return soon
+ * afterwards. The set is borrowed until run returns. Blocks. Returns 0, the first error of run, or
+ * -errno.
  */
 typedef int (*hfd_kinds_run_fn)(void *ctx, struct hf_term *term, struct hfd_kind_set *set,
                                 struct hf_cancel *until);
