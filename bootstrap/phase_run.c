@@ -146,7 +146,9 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         }
         if (!run->has_begun) {
                 run->has_begun = true;
-                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run), plan.step);
+                /* Without a step only the completion is missing, so all steps are settled. */
+                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run),
+                                    run->step ? plan.step : phase->steps.n);
         }
         switch (plan.action) {
         case HF__PLAN_CREATE: return create_object(run, &plan, why);
