@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests that controllers send. They convert between JSON text and struct
+ * The requests that controllers send. These functions convert between JSON text and struct
  * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
  * a controller whose term has ended gets HF_E_NOT_LEADER, HF_E_STALE_TERM or HF_E_CANCELED from
  * every write.

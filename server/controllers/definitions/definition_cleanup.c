@@ -7,8 +7,8 @@
  *         objects of it.
  *      2. The controller writes into the condition that the objects are being deleted. It deletes
  *         them as collections, one for each namespace.
- *      3. While objects remain, because they have finalizers, it deletes and counts again: after
- *         the deletion of one of them, and after a delay.
+ *      3. While objects remain, because they have finalizers, the controller deletes and counts
+ *         again: after the deletion of one of them, and after a delay.
  *      4. When none remains, one write removes the finalizer and says so in the condition.
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
@@ -117,7 +117,8 @@ struct objects {
 };
 
 /* Deletes all objects, page by page. The pages are in the order of namespaces, so ns is enough to
- * delete each collection once; a kind without namespaces, once for each page. */
+ * delete each collection once; a kind without namespaces, once for each page. All objects of a page
+ * are in memory together, so it has only 500, as many as kubectl asks for. */
 static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
                           struct objects *objects) {
         char ns[HF_NAME_MAX + 1] = "";

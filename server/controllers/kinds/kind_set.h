@@ -7,7 +7,7 @@
  * controller works with one set until it begins again with the next (hfd_kinds_run).
  *
  * Thread: any. But do not drop the last reference to a set or a custom kind on an informer's
- * thread: that frees informers, which waits for this thread.
+ * thread: it would free informers, and freeing one waits for this thread.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
