@@ -136,8 +136,9 @@ static int read_record(struct hf__ledger *ledger, const char *text, size_t n, si
         return r;
 }
 
-/* Reads the records, one per line. Users can write into the ConfigMap, so their number is
- * limited. */
+/* Reads the records, one per line. Users can write into the ConfigMap, so their number is limited:
+ * to twice the steps of one program, because steps that only other versions have keep their
+ * records. */
 static int read_steps(struct hf__ledger *ledger, const char *text,
                       struct hf_status *reterr_status) {
         for (size_t number = 1; *text; number++) {

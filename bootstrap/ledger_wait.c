@@ -128,7 +128,7 @@ static int wait_complete(struct wait *wait, struct hf_client *client, struct hf_
                         return HF_E_CANCELED;
                 if (now >= until)
                         return HF_E_TIMEOUT;
-                if (now - began > REOPEN_MAX)
+                if (now - began > REOPEN_MAX) /* this watch lasted, so it was no failure */
                         pause = REOPEN_MIN;
                 (void)hf_cancel_wait(token, now + pause < until ? now + pause : until);
                 pause = pause * 2 < REOPEN_MAX ? pause * 2 : REOPEN_MAX;

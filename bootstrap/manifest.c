@@ -44,7 +44,8 @@ static void make_one_line(char *text) {
                         *c = ' ';
 }
 
-/* Writes the source's name. Truncates a long path at its beginning, to keep the file name. */
+/* Writes the source's name. Truncates a long path at its beginning, to keep the file name; then the
+ * dots and the NUL take 4 bytes. */
 static void format_source(const char *source, char *text, size_t max) {
         size_t n = strlen(source);
 

@@ -73,7 +73,8 @@ struct hf_bootstrap {
 /* The resource type of the ledger: ConfigMaps. */
 extern const struct hf_resource hf__ledger_resource;
 
-/* Whether the ledger leaves nothing to do in the phase. Pure. */
+/* Whether the ledger leaves nothing to do in the phase. A ledger in a newer format leaves nothing:
+ * the caller checks that it shows the phase as complete. Pure. */
 bool hf__phase_settled_by(const struct hf__phase *phase, const struct hf__ledger *ledger);
 /* The is_settled function of the phase's controller; ctx is the struct hf__phase. Thread: any. */
 bool hf__phase_is_settled(void *ctx);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests for the ledger of a phase in a term. Thread: the phase's. All but
+ * The requests for the ledger of a phase in a term. Thread: the owner of the phase_run. All but
  * hf__phase_ledger_start_record block until the response has arrived or the term's abort token
- * fires. All return 0, an hf_error or -errno, with the reason in `why`.
+ * fires. All but the last return 0, an hf_error or -errno, with the reason in `why`.
  */
 #include "bootstrap/phase_run.h"
 #include "client/pending_request.h"

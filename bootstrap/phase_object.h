@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests for the object of the current step. Thread: the phase's. Each blocks until the
- * response has arrived or the term's abort token fires. It updates run->seen and returns 0, or
- * returns an hf_error or -errno with the reason in `why`. A response that the plan handles (the
- * object exists, or is absent) counts as success.
+ * The requests for the object of the current step. Thread: the owner of the phase_run. Each blocks
+ * until the response has arrived or the term's abort token fires. It updates run->seen and returns
+ * 0, or returns an hf_error or -errno with the reason in `why`. A response that the plan handles
+ * (the object exists, or is absent) counts as success.
  */
 #include "bootstrap/phase_run.h"
 #include "client/pending_request.h"

@@ -10,8 +10,8 @@
  * the same code handles a lost response, a conflict with another writer, and a crash of the
  * previous leader.
  *
- * A phase that is settled when the term begins reads the ledger a moment later, because to read and
- * parse it takes as long as a write of a controller that has work.
+ * A phase that is settled when the term begins reads the ledger a moment later, so that it does not
+ * delay the first writes of the controllers that have work.
  *
  * When the phase is complete, the controllers after it may start, and this one keeps running. If a
  * user then deletes the ledger, the phase is done once more, because instances that start later
@@ -71,8 +71,8 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         struct hf__phase *phase = ctx;
         struct hf__phase_run run = {.phase = phase, .bootstrap = phase->bootstrap, .term = term};
 
-        /* The controllers after it need not wait for it, so those that have work come first. Say
-         * so, because it may have been settled since the term began. */
+        /* The controllers after this one need not wait for it, so those that have work come first.
+         * hf_term_started lets them run if the phase has become settled since the term began. */
         if (hf__phase_is_settled(phase)) {
                 hf_term_started(term);
                 (void)hf_cancel_wait(hf_term_drain(term), now_of(&run) + SETTLED_WAIT);
@@ -146,7 +146,9 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         }
         if (!run->has_begun) {
                 run->has_begun = true;
-                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run), plan.step);
+                /* Without a step only the completion is missing, so all steps are settled. */
+                hf__report_progress(phase, HF_BOOTSTRAP_BEGUN, step_id(run),
+                                    run->step ? plan.step : phase->steps.n);
         }
         switch (plan.action) {
         case HF__PLAN_CREATE: return create_object(run, &plan, why);
@@ -301,6 +303,7 @@ static void give_way(struct hf__phase_run *run) {
                "%s keeps failing: releasing the Lease, so that another instance may try",
                phase->name);
         hf__report_progress(phase, HF_BOOTSTRAP_GAVE_WAY, step_id(run), HF__UNCHANGED);
+        /* The release drains the term. No attempt comes before that. */
         (void)hf_cancel_wait(hf_term_drain(run->term), now_of(run) + RETRY_MAX);
 }
 

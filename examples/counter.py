@@ -127,7 +127,7 @@ class Counter:
         if holdfast.hf_loop_client_new(self.loop, holdfast.hf_term_client(holdfast.hf_loop_run_term(run)), byref(self.client)) == 0:
             self.run = run
         else:
-            holdfast.hf_loop_run_done(run, -1)
+            holdfast.hf_loop_run_done(run, -1)  # any error: begin is called again after a pause
 
     def end(self):
         self.ending = True

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 type Ptr = *mut c_void;
 const SECOND: i64 = 1_000_000_000;
-const CREATE: c_int = 2;
+const CREATE: c_int = 2; // enum hf_verb
 const UPDATE: c_int = 3;
-const EXISTS: c_int = 2;
+const LEADING: c_int = 1; // enum hf_leader_state
+const EXISTS: c_int = 2; // enum hf_error
 const STUCK: c_int = 15;
 
 #[repr(C)]
@@ -104,7 +105,7 @@ extern "C" fn on_log(_: Ptr, level: c_int, component: *const c_char, message: *c
 
 extern "C" fn on_change(_: Ptr, info: *const LeaderInfo) {
     let state = unsafe { (*info).state };
-    println!("state {} {}", state, if state == 1 { "leading" } else { "" });
+    println!("state {} {}", state, if state == LEADING { "leading" } else { "" });
 }
 
 extern "C" fn begin(ctx: Ptr, run: Ptr) {
@@ -116,7 +117,7 @@ extern "C" fn begin(ctx: Ptr, run: Ptr) {
         if hf_loop_client_new(counter.on, hf_term_client(hf_loop_run_term(run)), &mut counter.client) == 0 {
             counter.run = run;
         } else {
-            hf_loop_run_done(run, -12);
+            hf_loop_run_done(run, -12); // -ENOMEM: begin is called again after a pause
         }
     }
 }

@@ -21,7 +21,7 @@
 
 #include <holdfast/operator.h>
 
-#define COPIES_MAX 16
+#define COPIES_MAX 16 /* the maximum in the definition below */
 
 static const char definition[] =
         "{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition',"
@@ -39,7 +39,7 @@ static const char definition[] =
 static const struct hf_resource notices = {"example.com", "v1", "notices"};
 static const struct hf_resource configmaps = {"", "v1", "configmaps"};
 
-/* {"metadata":{...},"data":{key: value}} as text. NULL: out of memory. */
+/* A ConfigMap with this label and one value, as text. NULL: out of memory. */
 static char *configmap(const char *label, const char *key, const char *value) {
         cJSON *object = cJSON_CreateObject(), *meta = cJSON_AddObjectToObject(object, "metadata");
 

@@ -69,7 +69,7 @@ void hfd_certificate_expiry_note(struct hfd_server *server) {
 
 hf_nsec hfd_certificate_expiry_next(struct hfd_server *server, hf_nsec now, hf_nsec next_try) {
         int64_t at = atomic_load(&server->renew_certificates_at);
-        int64_t left = at - now_unix(server) + 1;
+        int64_t left = at - now_unix(server) + 1; /* now_unix has cut off a part of a second */
 
         if (at == 0 || left > FAR_AWAY_SECONDS)
                 return HF_NSEC_NEVER;

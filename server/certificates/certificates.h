@@ -22,10 +22,12 @@ int hfd_certificates_read(struct hfd_server *server, struct hf_status *reterr_st
  * hfd_account_keys_read. Blocks on files. Thread: as hfd_certificates_read. */
 int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_status *reterr_status);
 /* Writes the administrator's kubeconfig (--write-kubeconfig), which contains the CA, the admin
- * certificate, and the other instances of this CA that are known. 0 or -errno; the message names
- * the file. Thread: as hfd_certificates_read; the endpoint must be known. */
+ * certificate, and the other instances of this CA that are known. 0, or an error of
+ * hfd_admin_kubeconfig_write; the message names the file. The endpoint must be known. Thread: the
+ * one that boots, later the reload's. */
 int hfd_certificates_write_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
-/* The same, unless the file already names the other instances that are known now. */
+/* The same, unless the last attempt succeeded and the file already names the other instances that
+ * are known now. */
 int hfd_certificates_update_kubeconfig(struct hfd_server *server, struct hf_status *reterr_status);
 /* Frees what hfd_certificates_read has set. Accepts a server without certificates. */
 void hfd_certificates_done(struct hfd_server *server);

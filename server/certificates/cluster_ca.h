@@ -26,4 +26,5 @@ struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);
 int hfd_cluster_ca_publish(struct hfd_cluster_ca *ca, const struct hfd_pki *own,
                            const char *serving, const char *client_ca);
 
+/* The functions for the controllers; they use ca, which must outlive the controllers. */
 struct hfd_cluster_ca_functions hfd_cluster_ca_functions(struct hfd_cluster_ca *ca);

@@ -99,7 +99,8 @@ int hfd_controllers_start(struct hfd_controllers *controllers);
  */
 void hfd_controllers_leave(struct hfd_controllers *controllers);
 
-/* Accepts NULL, returns NULL. The electors that got the table must have been freed before. */
+/* Accepts NULL, returns NULL. The electors that got the table must have been stopped or freed
+ * before, so that no controller runs any more. */
 struct hfd_controllers *hfd_controllers_free(struct hfd_controllers *controllers);
 
 /* The selected controllers, at most HFD_N_CONTROLLERS; borrowed until hfd_controllers_free. */

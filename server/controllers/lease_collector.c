@@ -9,8 +9,8 @@
  * preconditions, so a Lease that is renewed in between is kept.
  *
  * Threads. There is one observation per Lease. `mu` guards the index of observations. Only the
- * worker that processes the key of an observation reads and changes its times, and the queue gives
- * a key to one worker at a time.
+ * worker that processes the key of an observation uses and frees it, and the queue gives a key to
+ * one worker at a time.
  */
 #include "server/controllers/lease_collector.h"
 

@@ -24,8 +24,8 @@
  *
  * Kinds. The list of kinds is that of one set (kinds.h). It is enough for a namespace if it has all
  * kinds whose definition was Established when the namespace was marked, because then nothing else
- * can be in it. Otherwise the namespace is not finalized before the loop begins again with a set
- * that is complete.
+ * can be in it. Otherwise the namespace is not finalized but checked again, usually by the loop
+ * that begins with the next set.
  *
  * Identity. If the namespace is deleted and created again, the new one must not lose objects, even
  * if the informers are outdated or this process was paused. So the contents are listed first. Then
@@ -64,7 +64,8 @@
  * character and a name: also check whether the namespace exists, because it has content. */
 #define CONTENT_KEY '+'
 
-/* The delay of the next check while the loop's set may lack a kind that has objects. */
+/* The delay of the next check while the loop's set may lack a kind that has objects, or the
+ * informer of definitions is late. */
 #define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
 /* How long a worker waits for the informer of definitions. */
 #define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
@@ -176,8 +177,9 @@ static int check_namespace(struct hf_term *term, const char *name, const char *u
 }
 
 /*
- * Deletes the objects of one kind, and reports those that remain. If it fails, the namespace must
- * not be finalized: either the term is ending, or it is unknown what remains.
+ * Deletes the objects of one kind in the namespace `object`, and reports those that remain. If it
+ * fails, the namespace must not be finalized: the term is ending, it is unknown what remains, or
+ * the namespace has been replaced (HF_E_CONFLICT).
  */
 static int empty_kind(struct hf_term *term, const struct hfd_kind *kind,
                       const struct hf__json *object, struct hfd_namespace_report *report) {
@@ -244,7 +246,8 @@ static int write_conditions(struct hf_term *term, struct hf__json *ns, const cha
 
 /*
  * Whether the loop has all kinds that may have objects in the namespace: those whose definition was
- * Established when it was marked. Waits until that is known.
+ * Established when it was marked. Waits until that is known, or for CATCH_UP_MAX; then
+ * *ret_complete is false.
  */
 static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
                        const struct hf__json *ns, bool *ret_complete) {
@@ -261,7 +264,7 @@ static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
         r = hf_informer_wait(definitions->informer, since, token);
         *ret_complete = r == 0 && hfd_kinds_is_complete(&lifecycle->context->kinds, lifecycle->set);
         if (r == HF_E_CANCELED && !hf_cancel_fired(hf_term_abort(term)))
-                r = 0; /* the informer is late, so *ret_complete is false */
+                r = 0; /* the informer is late */
         hf_cancel_unref(token);
         return r;
 }

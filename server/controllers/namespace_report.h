@@ -26,8 +26,8 @@ struct hfd_namespace_report {
         struct hf__strbuf failures, remaining; /* owned; parts of the messages */
         size_t n_failures, n_remaining;
         struct {
-                char name[256];
-                size_t n; /* objects that have it */
+                char name[256]; /* a longer name is cut */
+                size_t n;       /* objects that have it */
         } finalizers[HFD_NAMESPACE_REPORT_FINALIZERS];
         size_t n_finalizers;
 };

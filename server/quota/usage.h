@@ -26,8 +26,10 @@ bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name);
 
 /* A sum over the containers of a pod. */
 struct hfd_pod_sum {
-        const char *name; /* borrowed from the pod */
-        struct hfd_quantity total, sidecars, init;
+        const char *name;             /* borrowed from the pod */
+        struct hfd_quantity total;    /* what the whole pod needs */
+        struct hfd_quantity sidecars; /* what the sidecars need that were added so far */
+        struct hfd_quantity init;     /* the most that was needed at a time before the containers */
         bool present;
         bool negative; /* a container asks for less than nothing; this is not added */
 };
@@ -66,9 +68,9 @@ bool hfd_pod_has_own_resources(const struct hf__json *spec);
 /* The parts that are summed up; each may be NULL, and is borrowed. */
 struct hfd_pod_parts {
         const struct hf__json *containers, *init_containers;
-        /* Has `resources`. If there are containers, these replace the sums over the containers, but
-         * only for cpu, memory and huge pages, which a pod itself may ask for. Without containers
-         * they are the sums. */
+        /* Has `resources`. If there are containers, these resources replace the sums over the
+         * containers, but only cpu, memory and huge pages, which a pod itself may ask for. Without
+         * containers the resources are the sums. */
         const struct hf__json *itself;
         const struct hf__json *overhead;
 };
@@ -79,7 +81,7 @@ int hfd_pod_sums_of(struct hfd_pod_sums *sums, const struct hfd_pod_parts *parts
 /* The same for all parts of a pod. */
 int hfd_pod_sums_init(struct hfd_pod_sums *sums, const struct hf__json *spec, const char *which);
 void hfd_pod_sums_done(struct hfd_pod_sums *sums);
-/* NULL: no container has the resource. */
+/* NULL: no part of the pod has the resource. */
 const struct hfd_pod_sum *hfd_pod_sums_find(const struct hfd_pod_sums *sums, const char *name);
 /* Whether a pod has ended, or should have been deleted by now. Then it still counts as an object
  * ("count/pods"), but uses nothing else, not even one of "pods". */

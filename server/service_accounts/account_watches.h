@@ -24,7 +24,7 @@ int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cache
                             struct hfd_account_watches **ret_watches);
 /* Starts the thread. 0 or -errno. */
 int hfd_account_watches_start(struct hfd_account_watches *watches);
-/* Joins the thread. The cacher is not used any more. Idempotent. */
+/* Joins the thread, which then does not use the cacher any more. Idempotent. */
 void hfd_account_watches_stop(struct hfd_account_watches *watches);
 /* Stops the thread and frees everything. Requires that no watch is tracked. Accepts NULL, returns
  * NULL. */
@@ -37,8 +37,9 @@ struct hfd_account_watch {
         /* Set by the owner. It lives as long as request, because the thread may still read it after
          * untrack. */
         const struct hfd_credential *credential;
-        /* Owns this struct. The thread has a reference while it asks the cacher, and while end
-         * runs. */
+        /* Owns this struct. The thread takes a reference while it asks the cacher, and while end
+         * runs. It may take one from any watch in the list, so the owner calls untrack before it
+         * drops its own reference. */
         struct hfd_http_request *request;
         void (*end)(void *ctx); /* called without a lock, once at most; must not block */
         void *ctx;

@@ -140,7 +140,7 @@ static int read_of_secret(const struct hf__json *json, struct hfd_account_claims
                 if (!*parts[i].text || !**parts[i].text)
                         return refuse_claims(reterr_status, parts[i].why);
         }
-        if (strlen(claims.ns) > 63 ||
+        if (strlen(claims.ns) > 63 || /* the name of a namespace is a label */
             !is_subject(hf__json_text(hf__json_get(json, "sub")), &claims))
                 return refuse_claims(reterr_status, "sub claim is invalid");
         *ret_claims = claims;

@@ -16,7 +16,7 @@ struct hf__strbuf;
 struct hfd_account_claims {
         const char *ns, *account, *account_uid;
         const char *secret, *secret_uid;  /* NULL = not bound to a Secret */
-        const char *id;                   /* jti; NULL = none */
+        const char *id;                   /* jti; NULL = a token without one was read */
         int64_t issued, expires;          /* seconds since 1970 */
         const struct hf__json *audiences; /* an array of texts */
         /* A token that a Secret holds. It is for this server, does not expire, and is valid as long
@@ -24,16 +24,15 @@ struct hfd_account_claims {
         bool of_secret;
 };
 
-/* Appends the claims as JSON. Errors are kept in out->error. */
+/* Appends the claims as JSON; id is required. Errors are kept in out->error. */
 void hfd_account_claims_put(const struct hfd_account_claims *claims, const char *issuer,
                             struct hf__strbuf *out);
 
 /*
  * Takes the parts from the claims of a token; they are borrowed from json. issuers: those that are
  * accepted, NULL-terminated; the issuer of tokens in Secrets is always accepted. 0, or
- * HF_E_UNAUTHORIZED: they are of another issuer (without a message), or incomplete, or bound to an
- * object of a kind that is not served. Unless of_secret is set, hfd_account_claims_check_time must
- * follow.
+ * HF_E_UNAUTHORIZED: they are of another issuer (without a message), or incomplete, or bound to a
+ * pod or a node. Unless of_secret is set, hfd_account_claims_check_time must follow.
  */
 int hfd_account_claims_read(const struct hf__json *json, const char *const *issuers,
                             struct hfd_account_claims *ret_claims, struct hf_status *reterr_status);

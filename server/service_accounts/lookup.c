@@ -24,7 +24,8 @@
  * programs that finish the deletion may need the account. */
 #define DELETED_GRACE 60
 
-/* Copies a text without escapes. False: it is absent, or does not fit. */
+/* Copies a text as it is in the JSON: the texts that are read here have no escapes. False: it is
+ * absent, is no text, or does not fit. */
 static bool copy_text(struct hf__span object, const char *key, char *text, size_t max) {
         struct hf__span value;
 
@@ -36,7 +37,7 @@ static bool copy_text(struct hf__span object, const char *key, char *text, size_
         return true;
 }
 
-/* Whether the object has been deleted long ago, and its removal is delayed. */
+/* Whether the object's deletion began more than DELETED_GRACE ago. */
 static bool is_deleted(struct hf__span metadata, int64_t now) {
         char text[HF__MICROTIME_MAX];
         int64_t deleted;

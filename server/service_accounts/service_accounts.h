@@ -59,7 +59,7 @@ const char *hfd_service_accounts_issuer(const struct hfd_service_accounts *accou
 int64_t hfd_service_accounts_now(const struct hfd_service_accounts *accounts);
 
 /* Appends a token with these claims; the id is chosen here. 0, HF_E_TOO_LARGE, HF_E_UNAVAILABLE
- * (there are no keys), -ENOMEM or -EIO. */
+ * (there is no key that signs), -ENOMEM or -EIO. */
 int hfd_service_accounts_issue(struct hfd_service_accounts *accounts,
                                const struct hfd_account_claims *claims, struct hf__strbuf *out);
 

@@ -169,6 +169,19 @@ static void test_an_upgrade_replaces_what_nobody_has_edited(void **state) {
         phase_fixture_free(f);
 }
 
+/* A newer version with the same manifests only marks the phase complete. */
+static void test_an_upgrade_without_changes_begins_with_settled_steps(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        assert_int_equal(phase_fixture_lead(f), 0);
+        phase_fixture_load(f, "2.0.0", PHASE_FIXTURE_CONFIGMAP("a", "1"),
+                           PHASE_FIXTURE_CONFIGMAP("b", "1"));
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_string_equal(f->requests, FIRST_READ OLD_LEDGER CHECK);
+        assert_string_equal(f->progress, "begun - 2/2 complete\ncomplete - 2/2 complete\n");
+        phase_fixture_free(f);
+}
+
 static void test_an_upgrade_does_not_bring_back_what_was_deleted(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -432,6 +445,7 @@ int main(void) {
                 cmocka_unit_test(test_the_first_read_is_consistent_unless_the_revision_is_known),
                 cmocka_unit_test(test_objects_of_users_are_found_and_left_alone),
                 cmocka_unit_test(test_an_upgrade_replaces_what_nobody_has_edited),
+                cmocka_unit_test(test_an_upgrade_without_changes_begins_with_settled_steps),
                 cmocka_unit_test(test_an_upgrade_does_not_bring_back_what_was_deleted),
                 cmocka_unit_test(test_a_create_whose_reply_was_lost_is_recorded_as_ours),
                 cmocka_unit_test(test_the_end_of_the_term_ends_the_phase_at_once),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The decisions of the garbage collector. */
+/* The decisions of the garbage collector, and the deletion of an owner whose dependents stay. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,11 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "server/controllers/base/object_client.h"
 #include "server/controllers/base/string_list.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
+#include "server/controllers/garbage/garbage_collector.h"
 #include "server/controllers/garbage/gc_core.h"
 #include "server/controllers/kinds/gc_filter.h"
 
@@ -142,6 +146,124 @@ static void test_string_lists_have_no_duplicates(void **state) {
         expect_text(object, "{\"metadata\":{}}");
 }
 
+/* ---- the controller: the test replaces its informers, its term, its loop and its requests ---- */
+
+/* The owner is a ConfigMap; its dependent is of a custom kind. */
+#define OWNER                                                                                      \
+        "{\"metadata\":{\"uid\":\"o\",\"resourceVersion\":\"7\",\"deletionTimestamp\":\"t\","      \
+        "\"finalizers\":[\"orphan\"]}}"
+#define DEPENDENT                                                                                  \
+        "{\"metadata\":{\"uid\":\"d\",\"resourceVersion\":\"5\",\"ownerReferences\":[{\"uid\":"    \
+        "\"o\"}]}}"
+
+static const struct hf_host host = {.size = sizeof host};
+static struct hfd_kind configmaps = {.row = {{"", "v1", "configmaps"}, "ConfigMap", true}},
+                       custom = {.row = {{"example.com", "v1", "as"}, "A", true},
+                                 .id = 1,
+                                 .is_custom = true,
+                                 .refs = 1};
+static struct {
+        struct hfd_kind_set *set;
+        bool serves; /* the version of the custom kind in the set */
+        int result;  /* of the reconcile of the owner */
+        char updated[100];
+} gc;
+
+struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term);
+struct hf_cancel *__wrap_hf_term_abort(struct hf_term *term) {
+        return hf_cancel_never();
+}
+const struct hf_host *__wrap_hf_term_host(struct hf_term *term);
+const struct hf_host *__wrap_hf_term_host(struct hf_term *term) { return &host; }
+
+bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
+bool __wrap_hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set) {
+        return true;
+}
+
+int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
+                                const char *revision, struct hf_cancel *token);
+int __wrap_hf_informer_wait_all(struct hf_informer *const *informers, size_t n,
+                                const char *revision, struct hf_cancel *token) {
+        return 0;
+}
+
+typedef void (*each_fn)(void *ctx, const char *ns, const char *name, const char *object, size_t n);
+int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
+                                each_fn each, void *ctx);
+int __wrap_hf_informer_by_index(struct hf_informer *informer, const char *index, const char *value,
+                                each_fn each, void *ctx) {
+        assert_string_equal(value, "o");
+        if (informer == custom.informer)
+                each(ctx, "default", "d", DEPENDENT, strlen(DEPENDENT));
+        return 0;
+}
+
+int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char *ns,
+                                        const char *name, struct hf__json **ret_object);
+int __wrap_hfd_object_client_get_cached(struct hf_informer *informer, const char *ns,
+                                        const char *name, struct hf__json **ret_object) {
+        *ret_object = parsed(strcmp(name, "o") == 0 ? OWNER : DEPENDENT);
+        return 0;
+}
+
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object);
+int __wrap_hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource,
+                                 const char *ns, const char *name, struct hf__json **ret_object) {
+        if (*resource->group && !gc.serves)
+                return HF_E_NOT_FOUND;
+        return __wrap_hfd_object_client_get_cached(NULL, ns, name, ret_object);
+}
+
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object);
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object) {
+        strcat(gc.updated, name);
+        return 0;
+}
+
+int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
+                         void *ctx);
+int __wrap_hfd_kinds_run(struct hfd_kinds *kinds, struct hf_term *term, hfd_kinds_run_fn run,
+                         void *ctx) {
+        return run(ctx, term, gc.set, NULL);
+}
+
+int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
+                                      const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
+                                      struct hf_cancel *until);
+int __wrap_hfd_reconcile_loop_run_set(const struct hfd_reconcile_loop *loop, struct hf_term *term,
+                                      const struct hfd_kind_set *set, hfd_kind_map_fn map_of,
+                                      struct hf_cancel *until) {
+        hf_nsec again = 0;
+
+        gc.result = loop->reconcile(loop->ctx, term, "0:default/o", &again);
+        return 0;
+}
+
+/* A definition may change while the dependents are edited. If those that are not found then were
+ * taken for gone, the collector would delete them later. */
+static void test_an_owner_waits_for_dependents_that_are_not_served(void **state) {
+        struct hfd_kind *all[] = {&configmaps, &custom};
+        static struct hfd_controller_context context;
+        static char informer;
+
+        custom.informer = (struct hf_informer *)&informer;
+        assert_int_equal(hfd_kind_set_new(hf_clock_system(), all, 2, &gc.set), 0);
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        assert_int_equal(gc.result, HF_E_CONFLICT);
+        assert_string_equal(gc.updated, "");
+        gc.serves = true;
+        assert_int_equal(hfd_garbage_collector_run(NULL, &context), 0);
+        assert_int_equal(gc.result, 0);
+        assert_string_equal(gc.updated, "do"); /* first the dependent, then the owner */
+        hfd_kind_set_unref(gc.set);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_existing_owner_keeps_its_dependents),
@@ -150,6 +272,7 @@ int main(void) {
                 cmocka_unit_test(test_objects_deleted_in_the_foreground_wait_for_dependents),
                 cmocka_unit_test(test_objects_with_owners_or_deletion_marks_are_collected),
                 cmocka_unit_test(test_string_lists_have_no_duplicates),
+                cmocka_unit_test(test_an_owner_waits_for_dependents_that_are_not_served),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

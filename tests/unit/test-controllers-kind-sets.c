@@ -172,22 +172,43 @@ static bool serves(void *ctx, const struct hf_resource *resource) {
         return atomic_load(&serving->serves);
 }
 
-static void test_sets_follow_the_definitions(void **state) {
-        struct serving serving = {false, 0};
+/* The number of new sets, after the one of the built-in kinds, for which memory is missing. */
+static atomic_int n_failing;
+
+int __real_hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds, size_t n,
+                            struct hfd_kind_set **ret_set);
+int __wrap_hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds, size_t n,
+                            struct hfd_kind_set **ret_set);
+int __wrap_hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds, size_t n,
+                            struct hfd_kind_set **ret_set) {
+        if (atomic_load(&n_failing) == 0)
+                return __real_hfd_kind_set_new(clock, kinds, n, ret_set);
+        atomic_fetch_sub(&n_failing, 1);
+        return -ENOMEM;
+}
+
+/* The only built-in kind is that of definitions. */
+static void init_kinds(struct api_fixture *f, struct serving *serving, struct hfd_kinds *kinds) {
         static const struct hfd_kind_row row = {{"apiextensions.k8s.io", "v1",
                                                  "customresourcedefinitions"},
                                                 "CustomResourceDefinition",
                                                 false};
-        struct api_fixture *f = *state;
         const struct hfd_kinds_config config = {.sources = {.host = &f->host,
                                                             .client = f->client,
-                                                            .serving = {serves, &serving}},
+                                                            .serving = {serves, serving}},
                                                 .rows = &row,
                                                 .n_rows = 1,
                                                 .custom = true};
+
+        assert_int_equal(hfd_kinds_init(kinds, &config), 0);
+}
+
+static void test_sets_follow_the_definitions(void **state) {
+        struct serving serving = {false, 0};
+        struct api_fixture *f = *state;
         struct hfd_kinds kinds;
 
-        assert_int_equal(hfd_kinds_init(&kinds, &config), 0);
+        init_kinds(f, &serving, &kinds);
         struct hfd_kind_set *first = hfd_kinds_get(&kinds);
         assert_int_equal(first->n, 1);
         assert_int_equal(hfd_kinds_start(&kinds), 0);
@@ -221,12 +242,31 @@ static void test_sets_follow_the_definitions(void **state) {
         hfd_kinds_done(&kinds);
 }
 
+/* The kind is served long after the last event of its definition, so no event leads to the set. */
+static void test_a_set_without_memory_is_made_later(void **state) {
+        struct serving serving = {false, 0};
+        struct api_fixture *f = *state;
+        struct hfd_kinds kinds;
+
+        init_kinds(f, &serving, &kinds);
+        assert_int_equal(hfd_kinds_start(&kinds), 0);
+        (void)establish(f);
+        PATIENCE_AWAIT(atomic_load(&serving.n_asked) > 2);
+        atomic_store(&n_failing, 2);
+        atomic_store(&serving.serves, true);
+        PATIENCE_AWAIT(has_kind(&kinds));
+        assert_int_equal(atomic_load(&n_failing), 0);
+        hfd_kinds_done(&kinds);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_kind_is_found_by_each_of_its_names),
                 cmocka_unit_test(test_a_definition_makes_a_kind_once_it_is_established),
                 cmocka_unit_test(test_a_definition_is_kept_without_its_schemas),
                 cmocka_unit_test_setup_teardown(test_sets_follow_the_definitions,
+                                                api_fixture_set_up_custom, api_fixture_tear_down),
+                cmocka_unit_test_setup_teardown(test_a_set_without_memory_is_made_later,
                                                 api_fixture_set_up_custom, api_fixture_tear_down),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* The rules of aggregated roles, and which rules are added to the server's own roles, as tables. */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,12 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "rbac_fixture.h"
+#include "server/controllers/base/defaults_pause.h"
+#include "server/controllers/base/object_client.h"
+#include "server/controllers/context/controller_context.h"
+#include "server/controllers/context/reconcile_loop.h"
 #include "server/controllers/roles/role_aggregation.h"
+#include "server/controllers/roles/role_controller.h"
 #include "server/controllers/roles/role_defaults.h"
 
 #define N(array) (sizeof(array) / sizeof(array)[0])
@@ -111,10 +117,83 @@ static void test_what_a_default_has_is_added_and_nothing_is_removed(void **state
         }
 }
 
+/* ---- the controller: the test replaces its informer, its loop and its writes ---- */
+
+/* The stored roles. The aggregated one has its rules already. */
+static const char *const stored[] = {
+        "{'metadata':{'name':'all'},'aggregationRule':{'clusterRoleSelectors':[{'matchLabels':{"
+        "'x':'1'}}]},'rules':[{'verbs':['get']},{'verbs':['list']}]}",
+        "{'metadata':{'name':'b','labels':{'x':'1'}},'rules':[{'verbs':['get']}]}",
+        "{'metadata':{'name':'c','labels':{'x':'1'}},'rules':[{'verbs':['list']}]}",
+};
+static int failing_parse = -1; /* which one fails for lack of memory; -1 = none */
+static unsigned n_updates;
+
+int __real_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset);
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset);
+int __wrap_hf__json_parse(const char *data, size_t n, struct hf__json **ret_json,
+                          size_t *reterr_offset) {
+        if (failing_parse >= 0 && failing_parse-- == 0)
+                return -ENOMEM;
+        return __real_hf__json_parse(data, n, ret_json, reterr_offset);
+}
+
+size_t __wrap_hf_informer_count(struct hf_informer *informer);
+size_t __wrap_hf_informer_count(struct hf_informer *informer) { return N(stored); }
+
+typedef void (*each_fn)(void *ctx, const char *ns, const char *name, const char *object, size_t n);
+void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx);
+void __wrap_hf_informer_each(struct hf_informer *informer, each_fn each, void *ctx) {
+        for (size_t i = 0; i < N(stored); i++) {
+                char text[300];
+                size_t n = strlen(stored[i]);
+                assert_true(n <= sizeof text);
+                for (size_t k = 0; k < n; k++)
+                        text[k] = (char)(stored[i][k] == '\'' ? '"' : stored[i][k]);
+                each(ctx, "", "", text, n);
+        }
+}
+
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object);
+int __wrap_hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
+                                    const char *ns, const char *name, const char *subresource,
+                                    const struct hf__json *object) {
+        n_updates++;
+        return 0;
+}
+
+void __wrap_hfd_defaults_pause(struct hf_term *term, struct hf_informer *informer);
+void __wrap_hfd_defaults_pause(struct hf_term *term, struct hf_informer *informer) {}
+
+int __wrap_hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term *term);
+int __wrap_hfd_reconcile_loop_run(const struct hfd_reconcile_loop *loop, struct hf_term *term) {
+        hf_nsec again = 0;
+
+        return loop->reconcile(loop->ctx, term, "all", &again);
+}
+
+static void test_no_role_loses_rules_because_memory_is_missing(void **state) {
+        static struct hfd_kind kind;
+        static struct hfd_controller_context context = {.cluster_roles = &kind};
+
+        for (int i = 0; i < (int)N(stored); i++) {
+                failing_parse = i;
+                assert_int_equal(hfd_role_controller_run(NULL, &context), -ENOMEM);
+                assert_int_equal(n_updates, 0);
+        }
+        assert_int_equal(hfd_role_controller_run(NULL, &context), 0);
+        assert_int_equal(n_updates, 0);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_aggregated_role_has_the_rules_of_the_roles_it_selects),
                 cmocka_unit_test(test_what_a_default_has_is_added_and_nothing_is_removed),
+                cmocka_unit_test(test_no_role_loses_rules_because_memory_is_missing),
         };
 
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,9 @@
  * The contents of a Secret with a token.
  *
  * Invariants: hfd_token_secret_lacks finds nothing in a Secret that hfd_token_secret_fill has
- * filled. Otherwise the controller would write for ever. An existing token is never replaced,
- * because programs use it.
+ * filled, apart from a token that could not be made. Otherwise the controller would write for ever.
+ * An existing token is never replaced, because programs use it: the caller passes a token only for
+ * a Secret that lacks one.
  */
 #include "server/controllers/accounts/token_secret_core.h"
 

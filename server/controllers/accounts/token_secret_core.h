@@ -13,8 +13,8 @@ struct hf__json;
 /* The name of the Secret's account, from its annotation. NULL: the Secret names no account.
  * Borrowed. */
 const char *hfd_token_secret_account(const struct hf__json *secret);
-/* Whether the Secret may belong to the account with this uid, whose name it has: its annotation for
- * the uid is absent or equal. */
+/* Whether the Secret may belong to the account with this uid: its annotation for the uid is absent
+ * or equal. The caller has found the account by the name in the Secret. */
 bool hfd_token_secret_is_of(const struct hf__json *secret, const char *uid);
 
 /* The parts that a Secret can lack, as bits. */

@@ -9,6 +9,6 @@
 #include <holdfast/informer.h>
 #include <holdfast/leader.h>
 
-/* Waits for a moment, or until the term drains, if the informer has objects of the kind. If it has
- * none, the defaults are missing, and it returns at once. Thread: the controller's. */
+/* Waits for a moment, or until the term drains, if the informer has objects of the kind. Otherwise
+ * it returns at once, because the defaults may be missing. Thread: the controller's. */
 void hfd_defaults_pause(struct hf_term *term, struct hf_informer *informer);

@@ -33,7 +33,7 @@ int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, c
 }
 
 /* Sends a request, and parses the response. A status of the server is dropped: the error code tells
- * the callers enough, and the queue logs it when it tries the key again. */
+ * the callers enough, and the reconcile loop logs it when it tries the key again. */
 static int receive_object(struct hf_term *term, const struct hf_request *request,
                           struct hf__json **ret_json) {
         struct hf_status status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The requests that controllers send. They convert between JSON text and struct
+ * The requests that controllers send. These functions convert between JSON text and struct
  * hf__json, and use the client of the term. That client is gated and fenced (holdfast/leader.h), so
  * a controller whose term has ended gets HF_E_NOT_LEADER, HF_E_STALE_TERM or HF_E_CANCELED from
  * every write.
@@ -17,7 +17,7 @@ struct hf__json;
 /*
  * Copies the object from the informer's cache; the caller frees the copy. It may be outdated. If
  * the informer keeps metadata only, the copy has metadata only. HF_E_NOT_FOUND: the object is not
- * in the cache.
+ * in the cache. Never blocks.
  */
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object);

@@ -10,7 +10,7 @@ struct hf__json;
 
 #define HFD_REQUEST_SECONDS_MIN 600
 #define HFD_REQUEST_SECONDS_MAX (INT64_C(365) * 24 * 3600) /* also the default */
-#define HFD_REQUEST_USAGES_MAX  8
+#define HFD_REQUEST_USAGES_MAX  8 /* more than the three different ones that the signer allows */
 #define HFD_REQUEST_WHY_MAX     160
 
 enum hfd_request_step {

@@ -23,7 +23,7 @@ struct hfd_peers;
 struct hfd_controller_context {
         /* Immutable after construction. The informers themselves may be used from any thread. */
         const struct hf_host *host;          /* borrowed */
-        const struct hfd_identity *identity; /* borrowed; not complete before the election runs */
+        const struct hfd_identity *identity; /* borrowed; complete when a controller runs */
         struct hfd_peers *peers;             /* borrowed */
         struct hf_cancel *stopping;          /* borrowed; fires when the process begins to stop */
         struct hf_informer_thread *informer_thread; /* owned; runs all informers */

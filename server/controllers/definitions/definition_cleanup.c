@@ -7,8 +7,8 @@
  *         objects of it.
  *      2. The controller writes into the condition that the objects are being deleted. It deletes
  *         them as collections, one for each namespace.
- *      3. While objects remain, because they have finalizers, they are counted again: after the
- *         deletion of one of them, and after a delay.
+ *      3. While objects remain, because they have finalizers, the controller deletes and counts
+ *         again: after the deletion of one of them, and after a delay.
  *      4. When none remains, one write removes the finalizer and says so in the condition.
  *
  * All state is in the objects, so a new leader continues where the previous one stopped.
@@ -18,9 +18,10 @@
  * never Established has no objects. If a definition has the names of a built-in resource, the
  * built-in objects stay.
  *
- * Invariant: the finalizer is removed only after a consistent list without objects, at the
- * resourceVersion of a definition that is marked. If it were removed earlier, objects would remain
- * in the store, and would appear again under a later definition of the same name.
+ * Invariant: apart from these two cases, the finalizer is removed only after a consistent list
+ * without objects, at the resourceVersion of a definition that is marked. If it were removed
+ * earlier, objects would remain in the store, and would appear again under a later definition of
+ * the same name.
  */
 #include "server/controllers/definitions/definition_cleanup.h"
 
@@ -116,7 +117,8 @@ struct objects {
 };
 
 /* Deletes all objects, page by page. The pages are in the order of namespaces, so ns is enough to
- * delete each collection once. */
+ * delete each collection once; a kind without namespaces, once for each page. All objects of a page
+ * are in memory together, so it has only 500, as many as kubectl asks for. */
 static int delete_objects(struct hf_term *term, const struct hfd_kind_row *row,
                           struct objects *objects) {
         char ns[HF_NAME_MAX + 1] = "";

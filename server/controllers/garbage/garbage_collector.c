@@ -8,7 +8,7 @@
  * An event of an informer only enqueues keys. A worker then decides from the informers' state at
  * that time. The keys of an event:
  *
- *      object added or changed    its own, if it may have owners or be deleted;
+ *      object added or changed    its own, if it may have owners or a deletionTimestamp;
  *                                 its dependents', if it is being deleted in the foreground
  *      object deleted             its dependents', which have lost an owner;
  *                                 its owners', which may have waited for it
@@ -18,9 +18,9 @@
  * decisions cannot be undone and need more:
  *
  *      an owner is absent             only after a consistent read of the server (gc_owners.c)
- *      an owner has no dependents     only when every informer has reached the revision at which
- *                                     the owner was marked for deletion, and no kind is missing,
- *                                     so that all dependents that were created earlier are known
+ *      an owner has no dependents     only when every informer has reached a revision at which the
+ *                                     owner was marked for deletion, and no kind is missing, so
+ *                                     that all dependents that were created earlier are known
  *                                     (await_dependents)
  *
  * Invariant: every delete has the uid and resourceVersion of the object that was checked as
@@ -61,7 +61,8 @@
  * enqueues the owner sooner, but a dependent that only clears blockOwnerDeletion does not. */
 #define RECHECK_DELAY (2 * HF_NSEC_PER_SEC)
 
-/* The delay of the next check while the graph may lack a kind that has objects. */
+/* The delay of the next check while the graph may lack a kind that has objects, or an informer is
+ * late. */
 #define KINDS_DELAY (200 * HF_NSEC_PER_MSEC)
 /* How long a worker waits for the informers. A kind that is not served would block it for ever. */
 #define CATCH_UP_MAX (5 * HF_NSEC_PER_SEC)
@@ -84,9 +85,21 @@ struct job {
 typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 
 /*
+ * The result of an edit whose object was not found. An object of a built-in kind is gone. One of a
+ * custom kind may exist: while this instance does not serve the version in the set, no object of it
+ * is found (see find_custom_owner). So the key is tried again, until the informer does not have the
+ * object either, or the loop begins again with another set. If an orphan were skipped instead, it
+ * would keep the reference to its owner, and would be deleted after it.
+ */
+static int result_of_absence(const struct hfd_kind *kind) {
+        return kind->is_custom ? HF_E_CONFLICT : 0;
+}
+
+/*
  * Reads an object, applies edit and writes it back. (The informers keep metadata only, so their
  * copy must not be written.) Writes only if the object still has that uid and, unless revision is
- * NULL, that revision. HF_E_CONFLICT: another client changed it between read and write.
+ * NULL, that revision; otherwise returns 0. HF_E_CONFLICT: another client changed it between read
+ * and write, or it was not found (result_of_absence).
  */
 static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const char *ns,
                        const char *name, const char *uid, const char *revision, edit_fn edit,
@@ -95,7 +108,7 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
         int r = hfd_object_client_get(term, &kind->row.resource, ns, name, &object);
 
         if (r != 0)
-                return hfd_object_client_ignore_stale(r);
+                return r == HF_E_NOT_FOUND ? result_of_absence(kind) : r;
         const char *found_uid = hf__json_string(object, "metadata.uid"),
                    *found_revision = hf__json_string(object, "metadata.resourceVersion");
         if (found_uid && found_revision && strcmp(found_uid, uid) == 0 &&
@@ -108,7 +121,7 @@ static int edit_object(struct hf_term *term, const struct hfd_kind *kind, const 
         hf__json_free(object);
         /* A conflict is returned, so that the queue tries the key again. The event of the other
          * change is not enough: it may not add the key of the object that waits for this edit. */
-        return r == HF_E_NOT_FOUND ? 0 : r;
+        return r == HF_E_NOT_FOUND ? result_of_absence(kind) : r;
 }
 
 static int edit_node(struct job *job, const char *revision, edit_fn edit, void *ctx) {
@@ -144,7 +157,8 @@ static int delete_node(struct job *job, enum hfd_gc_verdict verdict) {
 
 /*
  * Removes from "uids" the uids that are also in "solid". An object may have two references with the
- * same uid; if one of them refers to an existing owner, both are kept.
+ * same uid; if one of them refers to an existing owner, both are kept. If no uid remains, there is
+ * nothing to remove from the object, so the verdict must not be to remove references.
  */
 static int drop_solid_uids(struct hfd_gc_view *view, struct hf__json *uids) {
         int r = 0;
@@ -337,6 +351,7 @@ static int process_deleted(struct job *job, hf_nsec *ret_again) {
                 *ret_again = KINDS_DELAY;
                 return 0;
         }
+        /* The edits below require no revision: the finalizer may go, whatever else has changed. */
         if (orphan) {
                 r = orphan_dependents(job);
                 return r != 0 ? r : edit_node(job, NULL, remove_finalizer, (void *)HFD_ORPHAN);

@@ -85,7 +85,7 @@ void hfd_gc_graph_each(const struct hfd_gc_graph *graph, const char *uid, hfd_gc
                        void *ctx) {
         for (size_t i = 0; i < graph->n; i++) {
                 struct each call = {.fn = each, .ctx = ctx, .kind = graph->members[i]};
-                /* Fails only if the index does not exist; hfd_kinds_init created it. */
+                /* Fails only if the index does not exist; hfd_kind_new_informer created it. */
                 (void)hf_informer_by_index(graph->informers[i], HFD_OWNER_INDEX, uid, visit_object,
                                            &call);
         }

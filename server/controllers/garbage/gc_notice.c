@@ -73,6 +73,7 @@ void hfd_gc_notice_create(struct hf_term *term, const struct hfd_gc_node *node,
         const char *ns = *node->ns ? node->ns : "default"; /* Events always have a namespace */
 
         assert(node->uid);
+        /* A long name is cut, so that the uid fits and keeps the Event's name unique. */
         (void)snprintf(name, sizeof name, "%.180s.%.40s", node->name, node->uid);
         hf__time_format(clock->real(clock->ctx) / HF_NSEC_PER_SEC, now);
         int r = event ? hf__json_set_string(event, "kind", "Event") : -ENOMEM;

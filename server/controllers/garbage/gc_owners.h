@@ -36,10 +36,11 @@ int hfd_gc_owners_init(struct hfd_gc_owners *owners, const struct hfd_gc_graph *
 void hfd_gc_owners_done(struct hfd_gc_owners *owners);
 
 /*
- * Determines the state of the owner in one reference of node. It is SOLID if its kind is not
- * served, if it is namespaced and node is not, or if the reference has no valid name or uid,
+ * Determines the state of the owner in one reference of node. It is SOLID if its kind is not in the
+ * graph's set, if it is namespaced and node is not, or if the reference has no valid name or uid,
  * because such an owner cannot be looked up. May block for a request, and may create an Event for
- * node (gc_notice.h). Errors: those of hfd_object_client_get.
+ * node (gc_notice.h). Errors: those of hfd_object_client_get, and HF_E_UNAVAILABLE: the server does
+ * not serve the kind at the moment.
  */
 int hfd_gc_owners_find(struct hfd_gc_owners *owners, struct hf_term *term,
                        const struct hfd_gc_node *node, const struct hf__json *reference,

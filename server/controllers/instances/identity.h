@@ -14,7 +14,7 @@
 #define HFD_IDENTITY_VALUE "holdfastd"
 
 #define HFD_IDENTITY_SECONDS       40 /* leaseDurationSeconds of an identity Lease */
-#define HFD_IDENTITY_RENEW_SECONDS 10
+#define HFD_IDENTITY_RENEW_SECONDS 10 /* up to three renewals in a row may fail */
 
 struct hfd_identity {
         char identity[HF_IDENTITY_MAX + 1]; /* <host>_<instance>_<boot>_<16 hex digits> */

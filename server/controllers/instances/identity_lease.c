@@ -214,7 +214,7 @@ static void keep_lease(struct hf_term *term, const struct hfd_controller_context
                        struct hf_cancel *leave) {
         const struct hf_clock *clock = hf_host_clock(hf_term_host(term));
         struct hf__json *lease = NULL;
-        bool created = false;
+        bool created = false; /* a write has succeeded, so there is a Lease to delete */
         hf_nsec wait;
 
         do {

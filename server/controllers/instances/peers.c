@@ -42,7 +42,7 @@ struct entry {
         hf_nsec duration;
         struct hfd_peer peer;
         hf_nsec seen; /* boot time when this renew_time was first seen */
-        bool renewed; /* it was seen to change */
+        bool renewed; /* renew_time was seen to change */
 };
 
 struct hfd_peers {

@@ -18,7 +18,7 @@
 
 #define HFD_PEERS_ANNOTATION "holdfast.dev/ca"
 
-#define HFD_PEERS_MAX    15 /* a REST client has at most 16 servers */
+#define HFD_PEERS_MAX    15 /* a REST client has at most 16 servers, one of them this instance */
 #define HFD_PEERS_CA_MAX 72 /* bytes of a fingerprint, with its NUL */
 
 struct hfd_peer {
@@ -49,7 +49,8 @@ void hfd_peers_set_ca(struct hfd_peers *peers, const char *ca, bool serves);
 /* Copies the fingerprint for this instance's identity Lease; "" = others must not list it. */
 void hfd_peers_own_ca(struct hfd_peers *peers, char ca[HFD_PEERS_CA_MAX]);
 
-/* A handler of an informer of the identity Leases; ctx is a struct hfd_peers. */
+/* A handler of an informer of the identity Leases; ctx is a struct hfd_peers. May be called only
+ * when own->endpoint is set. */
 void hfd_peers_on_lease(void *ctx, enum hf_event_type type, const char *ns, const char *name,
                         const char *object, size_t n);
 

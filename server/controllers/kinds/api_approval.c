@@ -3,8 +3,8 @@
  * The approval of an API by the Kubernetes community. Reasons and messages are those of
  * kube-apiserver, which clients read.
  *
- * Invariant: a protected group counts as approved only by an annotation that is a URL. Every other
- * annotation gives a reason why it does not.
+ * Invariant: a protected group counts as approved only by an annotation that is a URL. Without one,
+ * the reason says why the group is not approved.
  */
 #include "server/controllers/kinds/api_approval.h"
 

@@ -4,13 +4,13 @@
  *
  * When a definition becomes Established, its kind gets an informer. The informer starts when the
  * server serves the kind. When the informer has its first list, the thread makes a new set that has
- * the kind too, and replaces the current set. The controllers that work with a set (garbage
- * collection, deletion of namespaces, quotas) then end their loops and begin again with the new
- * set. Like a new leader they get the keys of all objects. That costs more than adding one informer
- * to a running loop. But nothing that a loop uses changes while the loop runs, and the new loop
- * checks again whatever the old one missed because it lacked a kind, such as an owner of an unknown
- * kind. New sets follow each other at a distance (SET_DISTANCE), so that installing many
- * definitions does not restart the loops for each of them.
+ * the kind too, and replaces the current set. The controllers that run with a set (hfd_kinds_run:
+ * garbage collection, deletion of namespaces and of definitions, quotas) then end their loops and
+ * begin again with the new set. Like a new leader they get the keys of all objects. That costs more
+ * than adding one informer to a running loop. But nothing that a loop uses changes while the loop
+ * runs, and the new loop checks again whatever the old one missed because it lacked a kind, such as
+ * an owner of an unknown kind. New sets follow each other at a distance (SET_DISTANCE), so that
+ * installing many definitions does not restart the loops for each of them.
  *
  * One thread does all this. The handler of the informer of definitions only counts events and wakes
  * the thread. The thread then reads all definitions from that informer. For a definition whose text
@@ -18,9 +18,10 @@
  *
  * Invariants:
  *
- *  - Only the thread uses the entries. Other threads see only sets, which are immutable.
- *  - A kind is freed with the last set that has it. That happens on this thread or on the thread
- *    of a controller, never on the informers' thread.
+ *  - Only the thread uses the entries, until it has been joined. Other threads see only sets, which
+ *    are immutable.
+ *  - A kind is freed when neither its entry nor a set has it any more. That happens on this thread,
+ *    on the thread of a controller, or in hfd_custom_kinds_free; never on the informers' thread.
  *  - `settled` says that, as of the count `scanned`, the current set has all kinds that have to be
  *    in it. The handler increases `changed` before a wait for its event's revision ends. So if a
  *    thread has waited for a revision, and then finds the set complete, it knows all kinds that
@@ -44,11 +45,12 @@
 /* The same while the first list of a kind is under way, because the next set should have that kind
  * too. */
 #define LONG_DISTANCE (5 * HF_NSEC_PER_SEC)
-/* No set waits longer than this for the first list of a kind; see hfd_kinds_is_complete. */
+/* A kind whose first list takes longer than this is not waited for any more: a set without it
+ * counts as complete (hfd_kinds_is_complete). */
 #define LIST_MAX    (60 * HF_NSEC_PER_SEC)
 #define NOMEM_PAUSE (100 * HF_NSEC_PER_MSEC)
-/* Limits of the time between two checks whether a first list is complete; the time grows with how
- * long the list takes. */
+/* Limits of the time between two checks whether a first list is complete. The time is a quarter of
+ * how long the newest kind without a list has waited for it. */
 #define POLL_MIN (10 * HF_NSEC_PER_MSEC)
 #define POLL_MAX (1 * HF_NSEC_PER_SEC)
 
@@ -84,9 +86,10 @@ struct hfd_custom_kinds {
         hf_nsec set_at; /* boot time at which the current set was made; 0 = it is the first set */
 
         /* guarded by mu */
-        struct hfd_kind_set *set; /* owned reference; changed by the thread only */
-        uint64_t changed;         /* events of definitions so far */
-        uint64_t scanned;         /* the value of `changed` that the last scan covers */
+        /* A reference. Only the thread changes it, so the thread reads it without the lock. */
+        struct hfd_kind_set *set;
+        uint64_t changed; /* events of definitions so far */
+        uint64_t scanned; /* the value of `changed` that the last scan covers */
         bool settled, stop;
 };
 
@@ -144,7 +147,7 @@ static void scan_definition(void *ctx, const char *ns, const char *name, const c
 
         if (!entry) {
                 entry = add_entry(custom, name);
-                if (entry)
+                if (entry) /* any other hash, so that the text counts as changed below */
                         entry->hash = hash + 1;
         }
         if (!entry) {
@@ -229,8 +232,8 @@ static bool is_built_in(const struct hfd_custom_kinds *custom, const struct hfd_
         return false;
 }
 
-/* Makes the kind of a definition whose text has changed. -ENOMEM: the next iteration tries again.
- */
+/* Makes the kind of a definition whose text has changed. 0, or -errno: the entry keeps the text, so
+ * that the next scan tries again. */
 static int update_entry(struct hfd_custom_kinds *custom, struct entry *entry) {
         assert(entry->text);
         struct hfd_kind_row row;
@@ -295,8 +298,8 @@ struct next_set {
         struct hfd_kind **kinds; /* owned; in the order of their ids */
         size_t n;
         bool is_listing;     /* a kind has waited for its first list for less than LIST_MAX */
-        hf_nsec listing_for; /* the shortest time for which such a kind has waited */
         bool has_unlisted;   /* a kind waits for its first list, however long */
+        hf_nsec listing_for; /* how long the newest of these has waited; HF_NSEC_NEVER = none */
 };
 
 static int compare_ids(const void *a, const void *b) {
@@ -343,7 +346,8 @@ static bool is_current(const struct hfd_custom_kinds *custom, const struct next_
         return true;
 }
 
-/* Puts a new set in the place of the current one. */
+/* Puts a new set in the place of the current one. The order matters: whoever sees that its set was
+ * replaced must find the new one. */
 static int replace_set(struct hfd_custom_kinds *custom, const struct next_set *next) {
         struct hfd_kind_set *set, *former = custom->set;
         int r = hfd_kind_set_new(custom->clock, next->kinds, next->n, &set);
@@ -373,7 +377,7 @@ static hf_nsec poll_delay(const struct next_set *next) {
 /*
  * One iteration of the thread's loop. rescan: the definitions may have changed. *ret_settled: the
  * new value of custom->settled. *ret_delay: the time until the next iteration if no event comes
- * before; HF_NSEC_NEVER = only an event. 0, or -errno: try again.
+ * before; HF_NSEC_NEVER = only an event. 0, or -errno: neither counts, and the caller tries again.
  */
 static int run_iteration(struct hfd_custom_kinds *custom, bool rescan, bool *ret_settled,
                          hf_nsec *ret_delay) {
@@ -411,7 +415,7 @@ static void *thread_main(void *ctx) {
         while (!custom->stop) {
                 uint64_t changed = custom->changed;
                 bool rescan = changed != custom->scanned, settled = false;
-                hf_nsec delay = NOMEM_PAUSE;
+                hf_nsec delay = 0;
                 if (!rescan && hf_now(custom->clock) < due) {
                         (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
                                                   due);
@@ -423,13 +427,15 @@ static void *thread_main(void *ctx) {
                 if (r == 0) {
                         custom->scanned = changed;
                         custom->settled = settled;
-                } else if (!custom->stop) {
-                        /* Pause here and not by `due`: `changed` still differs from `scanned`, so
-                         * the loop would not wait for `due`. */
+                        due = delay == HF_NSEC_NEVER ? delay : hf_now(custom->clock) + delay;
+                        continue;
+                }
+                /* Try again after a pause. Pause here and not by `due`: if `changed` still differs
+                 * from `scanned`, the loop does not wait for `due`. */
+                due = 0;
+                if (!custom->stop)
                         (void)custom->clock->wait(custom->clock->ctx, &custom->wake, &custom->mu,
                                                   hf_now(custom->clock) + NOMEM_PAUSE);
-                }
-                due = delay == HF_NSEC_NEVER ? delay : hf_now(custom->clock) + delay;
         }
         (void)pthread_mutex_unlock(&custom->mu);
         return NULL;

@@ -39,7 +39,7 @@ static bool has_condition(const struct hf__json *condition, const struct conditi
                hf__json_has_text(condition, "message", wanted->message);
 }
 
-/* Sets *changed if the condition was different, and leaves it alone otherwise. */
+/* Sets *changed if the condition was different; otherwise *changed keeps its value. */
 static int set_condition(struct hf__json *definition, const char *type,
                          const struct condition *wanted, const char *now, bool *changed) {
         struct hf__json *condition;
@@ -349,7 +349,7 @@ int hfd_definition_set_terminating(struct hf__json *definition, enum hfd_definit
                          "instances overlap with built-in resources in storage"},
         };
         struct condition condition = conditions[ending];
-        char message[600];
+        char message[600]; /* the longest text above, and 500 bytes of why */
 
         (void)snprintf(message, sizeof message, "%s%.500s", condition.message, why ? why : "");
         condition.message = message;

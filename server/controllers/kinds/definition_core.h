@@ -10,7 +10,8 @@
  *      NonStructuralSchema its objects are not pruned; definitions of v1 cannot have it
  *      Terminating         it is being deleted; its objects are deleted first
  *
- * Pure. Thread: any; a definition belongs to the caller.
+ * Pure, apart from the calls of hfd_definition_uses. Thread: any; a definition belongs to the
+ * caller.
  */
 #include <stdbool.h>
 
@@ -19,8 +20,9 @@ struct hf__json;
 /* The finalizer that keeps a definition until its objects are deleted. */
 #define HFD_DEFINITION_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
-/* Both functions return whether the name was accepted for a definition of the group. Names of
- * resources (plural, singular and short names) and names of kinds are separate. */
+/* Both functions return whether the name was accepted for a definition of the group, perhaps for
+ * the same one. Names of resources (plural, singular and short names) and names of kinds are
+ * separate. */
 struct hfd_definition_uses {
         bool (*resource)(void *ctx, const char *group, const char *name);
         bool (*kind)(void *ctx, const char *group, const char *name);
@@ -30,7 +32,7 @@ struct hfd_definition_uses {
 /*
  * Sets status.acceptedNames and all conditions except Terminating. now: a metav1.Time, for the
  * conditions whose status changes. *ret_changed: the status differs and must be written. 0 or
- * -ENOMEM; -EINVAL: status is malformed.
+ * -ENOMEM; -EINVAL: status is malformed. After an error, the status may be half changed.
  */
 int hfd_definition_set_conditions(struct hf__json *definition,
                                   const struct hfd_definition_uses *uses, const char *now,
@@ -47,8 +49,8 @@ enum hfd_definition_ending {
         HFD_DEFINITION_OVERLAPS,          /* they are those of a built-in kind, and stay */
 };
 
-/* Sets the condition Terminating. why: the error for those that have one, else NULL. Otherwise as
- * hfd_definition_set_conditions. */
+/* Sets the condition Terminating. why: the end of the message (500 bytes at most are used) for
+ * DELETE_FAILED, LIST_FAILED and WAITS, else NULL. Otherwise as hfd_definition_set_conditions. */
 int hfd_definition_set_terminating(struct hf__json *definition, enum hfd_definition_ending ending,
                                    const char *why, const char *now, bool *ret_changed);
 

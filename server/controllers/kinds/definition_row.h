@@ -12,11 +12,11 @@ struct hf__json;
 /*
  * The kind that the definition makes, in the version in which its objects are stored. Clients
  * inside the server reach them in that version even if it is not served. False: the definition is
- * not Established, so there are no objects. The strings of the row are borrowed from the
- * definition.
+ * not Established, or lacks a name or a version, so there are no objects. The strings of the row
+ * are borrowed from the definition.
  */
 bool hfd_definition_row(const struct hf__json *definition, struct hfd_kind_row *ret_row);
 
-/* A hf__informer_transform_fn: leaves out the schemas of a definition, and the large parts of its
- * metadata. */
+/* A hf__informer_transform_fn (client/informer_transform.h): leaves out the schemas of a
+ * definition, and the large parts of its metadata. 0, -ENOMEM, or -EPROTO: this is not JSON. */
 int hfd_definition_reduce(const char *object, size_t n, struct hf__buf **ret_object);

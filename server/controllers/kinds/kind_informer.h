@@ -5,8 +5,9 @@
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
  * the schemas. All others cache metadata only, so a controller must not write a cached object back.
- * They also get an event only when the metadata change. So the cached resourceVersion of an object
- * without owners and finalizers may be outdated. (needs_all_changes in the .c file has exceptions.)
+ * If sources.metadata_client is set, they also get no event of a change that leaves the metadata of
+ * an object without owners and finalizers as they are, so its cached resourceVersion may be
+ * outdated. (needs_all_changes in the .c file has exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 

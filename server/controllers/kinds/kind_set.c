@@ -65,6 +65,7 @@ int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds
         if (!set)
                 return -ENOMEM;
         atomic_init(&set->refs, 1);
+        /* One more, because calloc of nothing may return NULL. */
         set->kinds = calloc(n + 1, sizeof *set->kinds);
         set->by_name = calloc(n + 1, sizeof *set->by_name);
         if (!set->kinds || !set->by_name)
@@ -83,6 +84,7 @@ int hfd_kind_set_new(const struct hf_clock *clock, struct hfd_kind *const *kinds
         return 0;
 }
 
+/* Relaxed, as for a kind: the caller has a reference, or a lock under which another one stays. */
 struct hfd_kind_set *hfd_kind_set_ref(struct hfd_kind_set *set) {
         assert(atomic_load_explicit(&set->refs, memory_order_relaxed) > 0);
         (void)atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);

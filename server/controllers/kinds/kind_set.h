@@ -7,7 +7,7 @@
  * controller works with one set until it begins again with the next (hfd_kinds_run).
  *
  * Thread: any. But do not drop the last reference to a set or a custom kind on an informer's
- * thread: that frees informers, which blocks.
+ * thread: it would free informers, and freeing one waits for this thread.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,7 +42,7 @@ struct hfd_kind_set {
         struct hf_cancel *replaced; /* owned; fires when a new set has replaced this one */
         size_t n;
         struct hfd_kind **kinds;         /* owned; by id; a reference to each */
-        const struct hfd_kind **by_name; /* owned; by group and kind */
+        const struct hfd_kind **by_name; /* owned; the same kinds, by group and kind */
 };
 
 /* Makes a set of n kinds, which are in the order of their ids. 0 or -errno. */

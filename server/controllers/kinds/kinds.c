@@ -91,8 +91,8 @@ bool hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *s
 
 static void on_replaced(void *token) { hf_cancel_fire(token, HF_CANCEL_STOPPING); }
 
-/* Runs the loop with one set. `until`, which the loop gets, fires when the set is replaced or the
- * term drains. */
+/* Runs the loop with one set. If the set has been replaced already, the waker is called while it is
+ * added. */
 static int run_with_set(struct hfd_kind_set *set, struct hf_term *term, hfd_kinds_run_fn run,
                         void *ctx) {
         struct hf_cancel_waker waker;

@@ -4,7 +4,8 @@
  * The kinds of objects that the controllers use, each with one shared informer (kind_informer.h).
  * The informers run on every instance, leading or not.
  *
- * Thread: any, between the return of hfd_kinds_init and the call of hfd_kinds_done.
+ * Thread: any, between the return of hfd_kinds_init and the call of hfd_kinds_done; the owner calls
+ * hfd_kinds_start once.
  */
 #include <holdfast/leader.h>
 
@@ -19,7 +20,7 @@ struct hfd_custom_kinds;
 struct hfd_kinds {
         struct hfd_kind kinds[HFD_KINDS_MAX]; /* the built-in ones */
         size_t n;
-        struct hfd_kind_set *built_in;   /* owned; the set while there are no custom kinds */
+        struct hfd_kind_set *built_in;   /* a reference; the first set, or the only one */
         struct hfd_custom_kinds *custom; /* owned; NULL = custom kinds are not followed */
 };
 
@@ -37,8 +38,8 @@ int hfd_kinds_init(struct hfd_kinds *kinds, const struct hfd_kinds_config *confi
 /* Starts the informers; does not wait for their lists. 0 or -errno. */
 int hfd_kinds_start(struct hfd_kinds *kinds);
 
-/* Stops and frees the informers. No set may be in use any more. Accepts a zeroed struct, and zeroes
- * *kinds. */
+/* Stops and frees the informers. No other thread may have a reference to a set any more. Accepts a
+ * zeroed struct, and zeroes *kinds. */
 void hfd_kinds_done(struct hfd_kinds *kinds);
 
 /* Finds a built-in kind by group and plural; NULL = there is no such kind. Borrowed from kinds. */
@@ -58,9 +59,10 @@ struct hfd_kind_set *hfd_kinds_get(struct hfd_kinds *kinds);
 bool hfd_kinds_is_complete(struct hfd_kinds *kinds, const struct hfd_kind_set *set);
 
 /*
- * Calls run with the current set, and again with each later one, until the term drains. run is the
- * reconcile loop of a controller. It must end soon after `until` has fired, which is a child of the
- * term's drain. The set is borrowed until run returns. Blocks. Returns the first error of run, or
+ * Calls run with the current set. Each time run returns 0, calls it again with the set that is
+ * current then, until the term drains. run is the reconcile loop of a controller. `until` is a
+ * child of the term's drain, and also fires when the set is replaced; run must return soon
+ * afterwards. The set is borrowed until run returns. Blocks. Returns 0, the first error of run, or
  * -errno.
  */
 typedef int (*hfd_kinds_run_fn)(void *ctx, struct hf_term *term, struct hfd_kind_set *set,

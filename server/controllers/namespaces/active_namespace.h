@@ -18,7 +18,7 @@ int hfd_active_namespace(const struct hfd_controller_context *context, const cha
                          bool *ret_active);
 /*
  * Call it after a create in a namespace that was active, with the result r of the request. Returns
- * 0 if the object exists now, or if a consistent read shows that the namespace is gone or being
- * deleted; otherwise r. Blocks as a request of the term does.
+ * 0 if the object exists now, or if r or a consistent read shows that the namespace is gone or
+ * being deleted; otherwise r. Blocks as a request of the term does.
  */
 int hfd_active_namespace_created(struct hf_term *term, const char *name, int r);

@@ -215,8 +215,8 @@ static int map_measured(void *ctx, struct hf_workqueue *queue, enum hf_event_typ
         return hf_workqueue_add_after(queue, ns, CHANGE_DELAY);
 }
 
-/* Recounts a new quota at once, because it limits nothing until its first recount. A change may
- * only be the use of a create, so its recount is delayed. */
+/* Recounts a new quota at once, because it limits nothing until its first recount. A change often
+ * only adds the use of a create, so its recount is delayed. */
 static int map_quota(void *ctx, struct hf_workqueue *queue, enum hf_event_type type, const char *ns,
                      const char *name, const char *object, size_t n) {
         if (!ns || !*ns)

@@ -129,6 +129,7 @@ int hfd_role_aggregation_rules(const struct hf__json *role, const struct hf__jso
                                struct hf__json **ret_rules) {
         HF__CLEANUP(hf__json_cleanup)
         struct hf__json *rules = hf__json_array(), *texts = hf__json_array();
+        /* One more, because calloc of nothing may return NULL. */
         HF__CLEANUP(hf__free_cleanup) bool *taken = calloc(hf__json_count(all) + 1, sizeof *taken);
         int r = rules && texts && taken ? 0 : -ENOMEM;
 

@@ -52,8 +52,9 @@ static void copy_role(void *ctx, const char *ns, const char *name, const char *o
         roles->sizes[roles->n++] = n;
 }
 
-/* The roles as a list, in the order of their names. 0, or -ENOMEM: try again. */
+/* All roles as a list, in the order of their names. 0, or an error, usually -ENOMEM: try again. */
 static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) {
+        /* Some more, because roles may be added before hf_informer_each has the lock. */
         struct roles roles = {.space = hf_informer_count(informer) + 16};
         struct hf__json *list = hf__json_array();
 
@@ -65,8 +66,10 @@ static int read_roles(struct hf_informer *informer, struct hf__json **ret_list) 
                 hf_informer_each(informer, copy_role, &roles);
         for (size_t i = 0; i < roles.n; i++) {
                 struct hf__json *role = NULL;
-                if (roles.error == 0 &&
-                    hf__json_parse(roles.texts[i], roles.sizes[i], &role, NULL) == 0)
+                /* Without a role that was not parsed, others would lose its rules. */
+                if (roles.error == 0)
+                        roles.error = hf__json_parse(roles.texts[i], roles.sizes[i], &role, NULL);
+                if (roles.error == 0)
                         roles.error = hf__json_append(list, role);
                 free(roles.texts[i]);
         }

@@ -188,7 +188,8 @@ static int bring_up_to_date(struct hf_term *term, const struct hf_resource *reso
                                  : r;
 }
 
-/* HF_E_CONFLICT, HF_E_NOT_FOUND, HF_E_EXISTS: another client was faster; try again. */
+/* HF_E_CONFLICT, HF_E_NOT_FOUND, HF_E_EXISTS: another client was faster, or a binding was deleted
+ * so that the next attempt creates it; try again. */
 static int try_to_apply_default(struct hf_term *term, const struct hf_resource *resource,
                                 const struct hf__json *wanted) {
         const char *ns = hf__json_string(wanted, "metadata.namespace"),

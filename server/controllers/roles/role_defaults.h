@@ -2,9 +2,10 @@
 #pragma once
 /*
  * holdfastd's own roles and bindings. Creates objects that are missing in the store, and adds
- * rules, subjects and labels that are missing in an object. Whatever other clients have added
- * stays. An object with the annotation rbac.authorization.kubernetes.io/autoupdate "false" is left
- * alone.
+ * rules, subjects, labels and an aggregationRule that are missing in an object. Whatever other
+ * clients have added stays, except in a binding that refers to another role: it is deleted and
+ * created again. An object with the annotation rbac.authorization.kubernetes.io/autoupdate "false"
+ * is left alone.
  */
 #include <holdfast/leader.h>
 
@@ -12,11 +13,11 @@
 
 struct hf__json;
 
-/* Blocks on requests until all objects are up to date or the term is aborted. 0, or an error of a
- * request. Thread: the controller's. */
+/* Blocks on requests until all objects are up to date or the term is aborted. default_role NULL:
+ * there are none. 0, or an error of a request. Thread: the controller's. */
 int hfd_role_defaults_apply(struct hf_term *term, hfd_default_role_fn default_role);
-/* The same for at most `max` objects, beginning with the one at index *at. Moves *at past them.
- * *ret_more: there are further objects. */
+/* The same for at most `max` objects, beginning with the one at index *at. Moves *at past those
+ * that are up to date. default_role is required. *ret_more: there are further objects. */
 int hfd_role_defaults_apply_some(struct hf_term *term, hfd_default_role_fn default_role, size_t *at,
                                  size_t max, bool *ret_more);
 
