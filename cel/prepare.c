@@ -17,7 +17,8 @@
 #include "cel/regex/regex_program.h"
 #include "cel/values/issues.h"
 
-/* The defaults of an evaluation (cel.c). What a literal alone exceeds, no evaluation could make. */
+/* The defaults of an evaluation (cel.c). A literal that exceeds them stays as it is: an evaluation
+ * with these limits could not make it either. */
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)
 /* Instructions of all literal patterns of a program. The program of a served definition stays in

@@ -124,7 +124,7 @@ static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__c
                                               : hf__cel_bytes(text, length);
 }
 
-/* An empty operand returns the other list itself: a fold that begins with [] does not copy it. */
+/* If one list is empty, the other one itself is the result, without a copy. */
 static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         const struct hf__cel_list *a = args[0].as.list;

@@ -32,8 +32,8 @@ bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
                          const struct hf__cel_set *other);
 /* Adds the class \d, \s, \w, \D, \S or \W; `name` is its letter. false: out of memory. */
 bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold);
-/* Adds a class like "alpha". false: out of memory or, if *ret_known is false, there is no such
- * class. */
+/* Adds a class like "alpha". negated: adds the characters that the class, with `fold` if set, does
+ * not have. false: out of memory or, if *ret_known is false, there is no such class. */
 bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                            size_t n, bool negated, bool fold, bool *ret_known);
 /* Sorts the set, and turns it into its complement if `negated`. false: out of memory. */

@@ -22,7 +22,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* An expression may put an object that is nested as deep as JSON into lists of its own. */
+/* Levels that a comparison walks down; a deeper value fails the run, because the walk recurses. An
+ * expression may put an object that is nested as deep as JSON allows into some lists of its own. */
 #define EQUAL_DEPTH_MAX (HF__JSON_DEPTH_MAX + 100)
 /* Entries from which a map gets an index. Fewer are searched faster one after another, and most
  * literal maps have only a few. */
@@ -30,9 +31,9 @@
 /* The overhead of a block in the arena, rounded up. */
 #define BLOCK_BYTES 16
 
-/* Each block counts with BLOCK_BYTES more, so that many tiny values cannot use more than the limit
- * by the overhead of each. The count never exceeds the limit: other code takes the difference of
- * the two for what is left (format.c). */
+/* Each block counts BLOCK_BYTES more than it was asked for. Otherwise many tiny values would use
+ * more memory than the limit allows. The count never exceeds the limit: other code takes the
+ * difference of the two for what is left (format.c). */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
         size_t left = run->bytes_limit - run->n_bytes;
 

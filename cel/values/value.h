@@ -38,12 +38,12 @@ struct hf__cel_list {
          * once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
-        /* Not NULL: a set, or a map that is written as a list. Then == and + ignore the order, and
-         * this is the key of an element: a scalar that hf__cel_key_compare can compare, or an
-         * error. It may allocate from the run. */
+        /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
+         * by the keys (hf__cel_union), and this is the key of an element: a scalar that
+         * hf__cel_key_compare can compare, or an error. It may allocate from the run. */
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
-        bool replaces;    /* + puts an element into the place of the one with the same key */
+        bool replaces;    /* with key: + puts an element into the place of the one with its key */
         const void *data; /* for the functions above */
 };
 
