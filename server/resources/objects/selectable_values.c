@@ -35,7 +35,7 @@ struct field {
 /* A kind whose selectors may name more than name and namespace. */
 struct kind {
         const char *group, *plural;
-        struct field fields[12];
+        struct field fields[12]; /* they end at a name that is NULL */
 };
 
 static const struct kind kinds[] = {
