@@ -88,7 +88,8 @@ void hfd_response_unreadable(struct hfd_response *response, const char *key);
 void hfd_response_sealed(struct hfd_response *response, const char *key, const char *why);
 /*
  * A failed operation of the store: 410, 413, 503, 504, or 500 for any other error. status has the
- * store's message. If status is NULL or has no message, the message of the error code is used.
+ * store's message, which all but 410 and 413 contain. If status is NULL or has no message, the
+ * message of the error code takes its place.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status);
