@@ -54,7 +54,8 @@ static const struct hfd_zone *find_zone(const char *name) {
         return zone;
 }
 
-/* Reads the file of a zone. NULL: there is no such file, or it is not a valid zone. */
+/* Reads the file of a zone. NULL: there is no such file, it is not a valid zone, or it cannot be
+ * read, for example because memory runs out. */
 static struct hfd_zone *load_zone(const char *name) {
         char path[sizeof FOLDER + NAME_MAX_BYTES];
         struct hfd_zone *zone = NULL;
