@@ -300,12 +300,13 @@ struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf_
         l.range = eval(run, node->as.fold.range);
         if (hf__cel_is_error(l.range))
                 return l.range;
-        /* A macro over an object goes through its fields, as over the keys of a map. */
+        /* A macro over an object goes through its fields, as over the keys of a map. map_optional
+         * checks the range of optMap and optFlatMap. */
         if (l.range.kind == HF__CEL_LIST)
                 l.n = l.range.as.list->n;
         else if (l.range.kind == HF__CEL_MAP || l.range.kind == HF__CEL_OBJECT)
                 l.n = l.range.as.map->n;
-        else if (l.range.kind != HF__CEL_OPTIONAL)
+        else if (node->op != HF__CEL_FOLD_OPT_MAP && node->op != HF__CEL_FOLD_OPT_FLAT_MAP)
                 return not_iterable(run, l.range);
         value = run_loop(&l);
         return run->failed != 0 ? hf__cel_failure(run) : value;
