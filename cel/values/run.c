@@ -378,6 +378,13 @@ static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct 
                (a.n == 0 || memcmp(a.as.text, b.as.text, a.n) == 0);
 }
 
+/* The text of an opaque value is as long as a client has made it, so it counts as work. */
+static bool opaques_equal(struct hf__cel_run *run, const struct hf__cel_opaque *a,
+                          const struct hf__cel_opaque *b) {
+        return strcmp(a->type->name, b->type->name) == 0 &&
+               hf__cel_work(run, (a->n_text + b->n_text) / 8) && a->equal(a, b);
+}
+
 /* Once the run has failed, the result must not be used. */
 static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                          unsigned depth) {
@@ -412,9 +419,7 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
                 return values_equal(run, *a.as.optional, *b.as.optional, depth + 1);
         case HF__CEL_TYPE:
                 return strcmp(hf__cel_type_name(a.as.type), hf__cel_type_name(b.as.type)) == 0;
-        case HF__CEL_OPAQUE:
-                return strcmp(a.as.opaque->type->name, b.as.opaque->type->name) == 0 &&
-                       a.as.opaque->equal(a.as.opaque, b.as.opaque);
+        case HF__CEL_OPAQUE: return opaques_equal(run, a.as.opaque, b.as.opaque);
         default: return false;
         }
 }

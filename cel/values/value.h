@@ -72,6 +72,7 @@ struct hf__cel_opaque {
         const struct hf__cel_type *type;
         /* Compares two values of this type. */
         bool (*equal)(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b);
+        size_t n_text; /* bytes of text that equal may read: == is charged for those of both */
 };
 
 struct hf__cel_value hf__cel_null(void);
