@@ -31,6 +31,8 @@ static void test_patterns_match_as_re2_does(void **state) {
                 {"'aaa'.matches('^a{2,3}$') && !'a'.matches('^a{2,}$')", "= true"},
                 {"'a{,2}'.matches('^a{,2}$') && ']'.matches('^[]]$')", "= true"},
                 {"'x-1'.matches('^[[:alpha:]][^[:alpha:]]+$')", "= true"},
+                {"'\\x00'.matches('^[[:ascii:]]$') && '\\x00'.matches('^[[:cntrl:]]$')", "= true"},
+                {"'\\x00'.matches('[[:^ascii:]]') || '\\x00'.matches('[[:^cntrl:]]')", "= false"},
                 {"'a+b'.matches(r'^\\Qa+b\\E$') && 'A'.matches(r'^\\x{41}$')", "= true"},
                 {"''.matches('^(a*)*$') && ''.matches('^()*$')", "= true"},
         };
