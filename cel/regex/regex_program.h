@@ -2,6 +2,8 @@
 #pragma once
 /* The program of a regular expression, which a search follows (search.c). Owner: an arena.
  * Immutable once made. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cel/regex/syntax.h"
@@ -25,5 +27,6 @@ struct hf__cel_instruction {
 struct hf__cel_regex {
         struct hf__cel_instruction *instructions; /* the last one is a MATCH */
         uint32_t n;
-        bool anchored; /* a match can begin only at the beginning of the text */
+        size_t n_bytes; /* of memory that the regex takes in the arena */
+        bool anchored;  /* a match can begin only at the beginning of the text */
 };

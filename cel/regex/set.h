@@ -19,8 +19,9 @@ struct hf__cel_range {
 struct hf__cel_set {
         struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
         size_t n;
-        size_t space;      /* ranges for which there is memory */
-        uint64_t ascii[2]; /* once finished: a bit for each character below 128 */
+        size_t space;                   /* ranges for which there is memory */
+        uint64_t ascii[2];              /* once finished: a bit for each character below 128 */
+        const struct hf__cel_set *kept; /* regex_program.c: the copy in a program; NULL = none */
 };
 
 /* Adds the range from `first` to `last`. `fold`: also adds the characters that differ only in case

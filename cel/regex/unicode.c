@@ -121,6 +121,9 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
                 memcpy(text, "Cn", 3);
         }
         *ret_known = find_class(text, &class);
+        /* The class of all characters has nothing to add: its ranges would be found one by one, and
+         * then become one, so that nobody would count them (RANGES_MAX). */
+        fold = fold && class.classes != ALL;
         return *ret_known && add_class(arena, &other, &class, fold) &&
                hf__cel_set_finish(arena, &other, negated) &&
                hf__cel_set_add_set(arena, set, &other);

@@ -174,6 +174,35 @@ static void test_the_patterns_of_a_program_are_limited_in_all(void **state) {
         assert_result("", "true", " && !s.matches('x{900}')", 30, HF_E_INVALID);
 }
 
+#define CLASSES "lists.range(60).map(c, r'\\pL').join()" /* a pattern of 300 KiB */
+
+static void test_the_memory_of_patterns_is_limited(void **state) {
+        struct hf__cel_limits limits = {.bytes = 1 << 20};
+        char *classes = repeat("", "true && !s.matches(r'", "\\pL", 60);
+        char *one = repeat("", classes, "')", 1);
+
+        assert_result("", one, "", 1, 0);
+        assert_result("", one, one + strlen("true"), 10, HF_E_INVALID);
+        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(" CLASSES "))", &limits), 0);
+        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(" CLASSES "))", &limits),
+                         HF_E_TOO_LARGE);
+        /* Small programs, and patterns that are refused, take little memory or none. */
+        assert_int_equal(cel_result("lists.range(1000).all(i, !s.matches(s + string(i)))", NULL),
+                         0);
+        assert_int_equal(cel_result("lists.range(1000).all(i, s.matches(s + '(') || true)", NULL),
+                         0);
+        free(one);
+        free(classes);
+}
+
+static void test_the_time_of_patterns_is_limited(void **state) {
+        assert_int_equal(cel_result("lists.range(20).all(i, !s.matches(" CLASSES "))", NULL),
+                         HF_E_TOO_LARGE);
+        assert_int_equal(cel_result("lists.range(20).all(i, s.matches(" CLASSES " + '(') || true)",
+                                    NULL),
+                         HF_E_TOO_LARGE);
+}
+
 static void test_unclosed_texts_take_linear_time(void **state) {
         assert_result("", "1", "\\\"\"\"", 24000, HF_E_INVALID);
         assert_result("", "'' ", "\"\"\" ", 24000, HF_E_INVALID);
@@ -225,6 +254,8 @@ int main(void) {
                 cmocka_unit_test(test_large_values_are_refused),
                 cmocka_unit_test(test_work_that_costs_nothing_is_limited_too),
                 cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
+                cmocka_unit_test(test_the_memory_of_patterns_is_limited),
+                cmocka_unit_test(test_the_time_of_patterns_is_limited),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };
