@@ -30,8 +30,8 @@ struct hf__cel_value {
 
 struct hf__cel_run;
 
-/* A list or map of the caller may contain errors. An expression that reads one of them ends with
- * that error. */
+/* A list or map of the caller may contain errors. An expression that reads one of them gets that
+ * error, as if a function had returned it. */
 struct hf__cel_list {
         size_t n;
         /* NULL: `at` makes each element. It must be pure: several evaluations may call it at
