@@ -2,7 +2,8 @@
 /*
  * The functions that search a string for a regular expression: matches, find and findAll.
  *
- * Invariant: the pattern is compiled into the memory of the run, which has a limit.
+ * Invariant: a pattern that is no literal is compiled into the memory of the run, which has a
+ * limit.
  */
 #include <errno.h>
 #include <string.h>

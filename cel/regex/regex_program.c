@@ -22,7 +22,7 @@
 #include "cel/regex/regex.h"
 
 struct writer {
-        struct hf__cel_instruction *instructions; /* room for `max`; owned by the arena */
+        struct hf__cel_instruction *instructions; /* room for `max`; in the arena of the tree */
         uint32_t n;
         uint32_t max;
         bool full; /* an instruction had no room, so the program is useless */

@@ -3,9 +3,9 @@
  * The memory and the limits of an evaluation, and what is common to all functions: making lists and
  * maps, equality and order.
  *
- * Invariants: every byte that an evaluation allocates is counted, and the count never exceeds the
- * limit. Equality counts each element that it visits, because lists can share their parts: a few
- * small ones may stand for a huge tree.
+ * Invariants: every byte that an evaluation keeps until its end is counted, and the count never
+ * exceeds the limit. Equality counts each element that it visits, because lists can share their
+ * parts: a few small ones may stand for a huge tree.
  */
 #include "cel/values/run.h"
 
