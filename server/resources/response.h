@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The response to a request, and the Status bodies of its failures. Code, reason, message and
- * details are those of Kubernetes, because clients parse them (metav1.Status). Thread: owner only.
+ * The response to a request, and the Status bodies of its failures. Where Kubernetes has the same
+ * failure, code, reason, message and details are those of Kubernetes, because clients parse them
+ * (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. The owner calls exactly one of the functions below that fill
  * it, and hfd_response_done at the end. These functions never fail: when memory runs out, or a
