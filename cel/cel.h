@@ -13,12 +13,13 @@
  * Thread: any. A program and its declarations do not change, so several threads may evaluate one
  * program at the same time, each with an arena of its own.
  *
- * Limits: an expression has at most 100,000 bytes and 250 levels; a type at most 2,000 parts; a
- * pattern 10,000 bytes and 5,000 instructions. An evaluation ends at the limits that the caller
+ * Limits: an expression has at most 100,000 characters and 250 levels; a type at most 2,000 parts;
+ * a pattern 10,000 bytes and 5,000 instructions. An evaluation ends at the limits that the caller
  * sets. These limits count steps and bytes, not time.
  *
- * Stack: the functions recurse over the levels. A compilation takes up to about 2 KiB for each of
- * them, some 530 KiB for 250: more than the 256 KiB that a thread of the library has by default.
+ * Stack: the functions recurse over the levels. A compilation takes about 1 KiB for each of them,
+ * some 240 KiB for 250: nearly all of the 256 KiB that a thread of the library has by default. The
+ * groups of a pattern need some more, and so does code that is not optimized.
  *
  * Texts of inputs are UTF-8. Named time zones are the caller's: see the declarations.
  */
@@ -45,8 +46,8 @@ void hf__cel_program_free(struct hf__cel_program *program); /* accepts NULL */
 /* The type of the result; it lives as long as the program. */
 const struct hf__cel_type *hf__cel_program_type(const struct hf__cel_program *program);
 
-/* The levels of the expression. The evaluation recurses over them; each takes some 400 bytes of the
- * stack. */
+/* The levels of the expression. The evaluation recurses over them; each takes up to 600 bytes of
+ * the stack. */
 unsigned hf__cel_program_depth(const struct hf__cel_program *program);
 
 /* Whether the program refers to this declared variable; variable < 64. */
@@ -65,9 +66,9 @@ struct hf__cel_limits {
 
 /*
  * Evaluates a program. inputs: the values of the declared variables, in the order of the
- * declarations. Memory comes from the arena. 0; HF_E_INVALID: *ret_value is an error value with a
- * message; HF_E_TOO_LARGE: likewise, because a limit was exceeded; or -ENOMEM. *ret_cost (may be
- * NULL) is set in any case.
+ * declarations. limits NULL: the defaults. Memory comes from the arena. 0; HF_E_INVALID: *ret_value
+ * is an error value with a message; HF_E_TOO_LARGE: likewise, because a limit was exceeded; or
+ * -ENOMEM. *ret_cost (may be NULL) is set in any case.
  */
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,

@@ -7,8 +7,8 @@
  */
 #include "cel/charge.h"
 
-/* Objects are rarely nested deeper than ten levels. A value that is deeper than this makes the
- * evaluation fail, because the walk recurses on the stack of a worker. */
+/* Levels of a walk through a value. A deeper value makes the evaluation fail, because the walk
+ * recurses on the stack of a worker. Objects are rarely nested deeper than ten levels. */
 #define DEPTH_MAX 100
 /* cel-go's StringTraversalCostFactor: reading a byte costs a tenth of visiting an element. */
 #define TEXT_FACTOR 0.1
@@ -117,8 +117,8 @@ bool hf__cel_overload_charge(const struct hf__cel_overload *overload, struct hf_
         case HF__CEL_COST_BOTH: return hf__cel_spend(run, part(first + second, 10));
         /* In the worst case a search compares the part at each place of the text. */
         case HF__CEL_COST_CONTAINS: return hf__cel_spend(run, part(first, 10) * part(second, 10));
-        /* An empty text costs, too, because the pattern is run. A byte of the pattern counts more
-         * than one of the text, since each character of the text may advance all of them. */
+        /* An empty text costs, too, because the pattern is run. A character of the pattern counts
+         * more than one of the text, as in Kubernetes. */
         case HF__CEL_COST_MATCHES: return hf__cel_spend(run, part(first + 1, 10) * part(second, 4));
         case HF__CEL_COST_WALK: return hf__cel_spend(run, walk_value(run, args[0], 0));
         case HF__CEL_COST_IN: return hf__cel_spend(run, second);

@@ -28,7 +28,7 @@ struct hf__cel_checker {
         struct hf__cel_issues *issues;
         struct hf__arena *arena;
         struct hf__cel_inference in;
-        struct hf__cel_local locals[2 * 256]; /* a macro has two at most, a tree 256 levels */
+        struct hf__cel_local locals[2 * 256]; /* two for each of at most 250 levels */
         uint32_t n_locals;
         uint32_t max_locals; /* the highest n_locals so far: the slots that an evaluation needs */
         uint64_t used;       /* bit i: the expression uses the declared variable i */
@@ -54,7 +54,7 @@ size_t hf__cel_check_chain(const struct hf__cel_checker *c, const struct hf__cel
 
 /* Adds the issue that a name is not declared. */
 void hf__cel_check_undeclared(struct hf__cel_checker *c, uint32_t at, const char *name);
-/* A new type; ERROR if memory ran out. */
+/* A new type; ERROR if it has too many parts or memory ran out: then in.failed is set. */
 const struct hf__cel_type *hf__cel_check_made(struct hf__cel_checker *c, enum hf__cel_kind kind,
                                               const struct hf__cel_type *a,
                                               const struct hf__cel_type *b);

@@ -241,7 +241,7 @@ static void check_map(struct hf__cel_checker *c, struct hf__cel_node *node) {
                                         values ? values : hf__cel_check_new_var(c));
 }
 
-/* The field's name is in the format of the issue, because cel-go's text has it between the two
+/* The field's name is in the format of the issue, because hf__cel_type_issue fills in only the two
  * types. A name with a percent sign would be a directive there. */
 static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_type *object,
                                struct hf__cel_pair *pair) {
@@ -270,7 +270,8 @@ static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_t
         }
 }
 
-/* The type Object, or one such as Object.spec, if the declarations have it. NULL: they do not.
+/* The type Object, or one such as Object.spec, if the declarations have it. NULL: they do not, or
+ * memory ran out.
  * MutatingAdmissionPolicies write such objects. Their fields are those of a kind that is not known
  * here. */
 static const struct hf__cel_type *open_object(struct hf__cel_checker *c, const char *name) {

@@ -336,7 +336,8 @@ static uint64_t element_at(const struct hf__cel_overload *o, const struct hf__ce
         return 1;
 }
 
-/* Compares 16 bytes of two addresses. If the second argument is a text, it is parsed before. */
+/* Compares 16 bytes of two addresses, at a tenth for each of the 32, rounded up: 4. If the second
+ * argument is a text, it is parsed before. */
 static uint64_t contains_ip(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                             struct hf__cel_estimate *result) {
         uint64_t parse = o->args[1]->kind == HF__CEL_STRING ? text_cost(size_of(&args[1]), 1) : 0;

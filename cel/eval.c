@@ -35,7 +35,7 @@ static struct hf__cel_value eval_name(struct hf__cel_run *run, const struct hf__
 }
 
 /* The value of the field that the node names. *ret_found: whether the operand is a map with this
- * field; if not, the result is null. An error: the run has failed. */
+ * field; if not, the result is null. An error: the value is one, or the run has failed. */
 static struct hf__cel_value find_field(struct hf__cel_run *run, struct hf__cel_value operand,
                                        const struct hf__cel_node *node, bool *ret_found) {
         struct hf__cel_value key =
@@ -155,8 +155,9 @@ static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
         return node->op == HF__CEL_OP_OR_VALUE ? *optional.as.optional : optional;
 }
 
-/* The error that no overload takes these arguments. Kubernetes names the function and the types in
- * it, except for operators and the oldest functions of texts. */
+/* The error that no overload takes these arguments. As in Kubernetes it names the function and the
+ * types; of size and sort only the function, and neither of operators and the oldest functions of
+ * texts. */
 static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *function,
                                       const struct hf__cel_value *args, unsigned n) {
         static const char *const plain[] = {"matches",  "startsWith", "endsWith",
@@ -262,8 +263,8 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
         return n == node->as.list.n ? list : hf__cel_sublist(run, list.as.list, 0, n);
 }
 
-/* Macros and patches build objects of types that expressions may construct (Object, JSONPatch).
- * They are maps that know their type. */
+/* Makes a map, or an object of a type that expressions may construct (Object, JSONPatch): a map
+ * that knows its type. */
 static struct hf__cel_value eval_map(struct hf__cel_run *run, const struct hf__cel_node *node) {
         bool object = node->kind == HF__CEL_NODE_OBJECT;
         struct hf__cel_entry *entries = hf__cel_alloc(run, node->as.map.n * sizeof *entries);

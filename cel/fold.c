@@ -74,7 +74,9 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
                 value = test_element(l);
                 /* Kubernetes makes a loop of the macro, with an accumulator: it pays for the
                  * condition and the step of each round. These parts do not exist here, so their
-                 * costs are constants. */
+                 * costs are constants. The condition costs 2 (exists: 3, for a negation), the step
+                 * and the result 1 each, to read the accumulator. An element that decides makes the
+                 * condition end the loop, so the condition and the result are left to pay. */
                 if (!hf__cel_spend(l->run, decisive ? 4 : 3))
                         return hf__cel_failure(l->run);
                 if (value.kind == HF__CEL_BOOL && value.as.boolean == decisive) {
@@ -90,7 +92,8 @@ static struct hf__cel_value quantify_elements(struct loop *l, bool decisive) {
 }
 
 /* An error of the test ends the macro. In all and exists it does not, because there one element can
- * decide the result; here each further element could change it. */
+ * decide the result; here each further element could change it. A hit costs 2, to read the counter
+ * and add 1; so does the result, which compares the counter with 1. */
 static struct hf__cel_value exists_one(struct loop *l) {
         size_t found = 0;
 
@@ -111,7 +114,8 @@ static struct hf__cel_value exists_one(struct loop *l) {
 }
 
 /* 12 is the cost of the accumulator's step in Kubernetes: reading the list, a list of one element
- * (10), and the sum. The list is not copied for each element here, so the time stays linear. */
+ * (10), and the sum. A filter also reads the element (1). At the end the result is read (1). The
+ * list is not copied for each element here, so the time stays linear. */
 static struct hf__cel_value make_list(struct loop *l) {
         bool filter = l->node->op == HF__CEL_FOLD_FILTER;
         struct hf__cel_value *items;
@@ -188,7 +192,8 @@ static bool add_entry(struct hf__cel_run *run, struct entries *entries,
         return hf__cel_work(run, 1);
 }
 
-/* Adds what a round of transformMap or transformMapEntry yields. Returns an error or null. */
+/* Adds what a round of transformMap or transformMapEntry yields. Returns an error or null; null
+ * also if the run has failed meanwhile. */
 static struct hf__cel_value add_result(struct loop *l, struct entries *entries) {
         struct hf__cel_value value = l->eval(l->run, l->node->as.fold.result);
 
@@ -206,7 +211,8 @@ static struct hf__cel_value add_result(struct loop *l, struct entries *entries) 
         return hf__cel_null();
 }
 
-/* Of equal keys the last one counts, see hf__cel_new_map. */
+/* Of equal keys the last one counts, see hf__cel_new_map. A step in Kubernetes reads the map, and
+ * calls the function that adds to it (2); transformMap also reads the key (1). */
 static struct hf__cel_value make_map(struct loop *l) {
         struct entries entries = {0};
 
@@ -294,12 +300,13 @@ struct hf__cel_value hf__cel_eval_fold(struct hf__cel_run *run, const struct hf_
         l.range = eval(run, node->as.fold.range);
         if (hf__cel_is_error(l.range))
                 return l.range;
-        /* A macro over an object goes through its fields, as over the keys of a map. */
+        /* A macro over an object goes through its fields, as over the keys of a map. map_optional
+         * checks the range of optMap and optFlatMap. */
         if (l.range.kind == HF__CEL_LIST)
                 l.n = l.range.as.list->n;
         else if (l.range.kind == HF__CEL_MAP || l.range.kind == HF__CEL_OBJECT)
                 l.n = l.range.as.map->n;
-        else if (l.range.kind != HF__CEL_OPTIONAL)
+        else if (node->op != HF__CEL_FOLD_OPT_MAP && node->op != HF__CEL_FOLD_OPT_FLAT_MAP)
                 return not_iterable(run, l.range);
         value = run_loop(&l);
         return run->failed != 0 ? hf__cel_failure(run) : value;

@@ -2,9 +2,10 @@
 /*
  * Unification of types, gradual: dyn fits everything.
  *
- * Invariants: a variable is never bound to a type that contains it. Every recursion counts a step,
- * and STEPS_MAX bounds them all, because a short expression can make types that share parts many
- * times over. A binding is undone through the trail if a later part does not fit.
+ * Invariants: a variable is never bound to a type that contains it. Every recursion that also goes
+ * into what variables stand for counts a step, and STEPS_MAX bounds them all, because a short
+ * expression can make types that share parts many times over; the others are bounded by the weight
+ * of a type. A binding is undone through the trail if a later part does not fit.
  */
 #include "cel/inference.h"
 
@@ -14,8 +15,8 @@
 #include "base/arena.h"
 
 /* Nested types can need exponentially many steps: a variable may occur twice in the type that
- * another variable stands for. The limits end such a check. Usual expressions take some hundred
- * steps. */
+ * another variable stands for. STEPS_MAX ends such a check; usual expressions take some hundred
+ * steps. DEPTH_MAX bounds the stack. */
 #define STEPS_MAX 2000000
 #define DEPTH_MAX 600
 
@@ -167,7 +168,7 @@ static bool is_open(const struct hf__cel_type *type) {
         return type->kind == HF__CEL_DYN || type->kind == HF__CEL_VAR;
 }
 
-/* Whether a is b, or is b with dyn in some places. */
+/* Whether a is b, or is b with dyn or a variable in some places. */
 static bool is_less_specific(const struct hf__cel_type *a, const struct hf__cel_type *b) {
         if (is_open(a))
                 return true;

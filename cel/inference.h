@@ -21,7 +21,8 @@ struct hf__cel_inference {
         size_t n_trail;
         size_t trail_space;
         uint32_t steps; /* of all walks over types in this check; their number is limited */
-        /* The types are too large, or memory ran out. Then every result is false. */
+        /* The types are too large, or memory ran out. Then nothing can be assigned any more, and
+         * the functions that return a type may return ERROR. */
         bool failed;
 };
 

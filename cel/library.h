@@ -23,5 +23,6 @@ size_t hf__cel_library_find(const struct hf__cel_library *library, const char *n
 /* Whether the arguments have the kinds that the overload takes. */
 bool hf__cel_overload_takes(const struct hf__cel_overload *overload,
                             const struct hf__cel_value *args, unsigned n_args);
-/* A type that libraries define, "net.IP". NULL: there is none of this name. */
+/* A type of the library that expressions may name, as in type(x) == net.IP. NULL: there is none of
+ * this name. */
 const struct hf__cel_type *hf__cel_library_type(const char *name);

@@ -17,17 +17,21 @@
 #include "cel/regex/regex_program.h"
 #include "cel/values/issues.h"
 
-/* The defaults of an evaluation (cel.c). What a literal alone exceeds, no evaluation could make. */
+/* The defaults of an evaluation (cel.c). A literal that exceeds them stays as it is: an evaluation
+ * with these limits could not make it either. */
 #define WORK_MAX  1000000
 #define BYTES_MAX (16U * 1024 * 1024)
-/* Instructions of all literal patterns of a program. The program of a served definition stays in
- * memory, and a dozen bytes of text are enough for a pattern of 5,000 instructions. */
-#define PATTERNS_MAX 20000U
+/* Instructions and memory of all literal patterns of a program. The program of a served definition
+ * stays in memory, and a dozen bytes of text are enough for a pattern of 5,000 instructions, or for
+ * four classes of hundreds of ranges. */
+#define PATTERNS_MAX       20000U
+#define PATTERNS_BYTES_MAX ((size_t)2 << 20)
 
 struct preparer {
         struct hf__cel_issues *issues;
         uint32_t n_instructions; /* of the patterns so far */
-        bool full;               /* the patterns have more than PATTERNS_MAX of them */
+        size_t n_bytes;          /* of their memory */
+        bool full;               /* one of the two is beyond its limit */
         int r;
 };
 
@@ -111,7 +115,8 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         if (r != 0)
                 return;
         p->n_instructions += regex->n;
-        if (p->n_instructions > PATTERNS_MAX)
+        p->n_bytes += regex->n_bytes;
+        if (p->n_instructions > PATTERNS_MAX || p->n_bytes > PATTERNS_BYTES_MAX)
                 p->full = true;
 }
 

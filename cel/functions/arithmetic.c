@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arithmetic, and + for texts, bytes and lists. Every overflow is an error.
+ * Arithmetic, and + for texts, bytes and lists. Every overflow is an error, except that of doubles.
  *
  * Invariant: no signed operation can overflow in C: a builtin reports it, or the operands are
  * checked before.
@@ -16,7 +16,7 @@ static struct hf__cel_value uint_overflow(void) {
         return hf__cel_error_text("unsigned integer overflow");
 }
 
-/* CEL has no silent overflow: an operation whose result does not fit is an error. */
+/* CEL has no silent overflow of integers: an operation whose result does not fit is an error. */
 #define INT_OPERATOR(name, builtin)                                                                \
         static struct hf__cel_value name##_int(struct hf__cel_run *run,                            \
                                                const struct hf__cel_value *args, unsigned n) {     \
@@ -124,7 +124,7 @@ static struct hf__cel_value add_text(struct hf__cel_run *run, const struct hf__c
                                               : hf__cel_bytes(text, length);
 }
 
-/* An empty operand returns the other list itself: a fold that begins with [] does not copy it. */
+/* If one list is empty, the other one itself is the result, without a copy. */
 static struct hf__cel_value add_list(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         const struct hf__cel_list *a = args[0].as.list;

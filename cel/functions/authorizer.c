@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of `authorizer`. Each returns a value that has one more detail of the right that
- * check() asks the host about.
+ * The functions of `authorizer`: those that return a value with one more detail of a right;
+ * check(), which asks the host about the right; and those that show the decision.
  *
  * Invariants: a value does not change; a detail makes a copy, whose texts are shared. Only check()
  * asks the host, and its cost is high, because an expression could otherwise ask for thousands of

@@ -2,8 +2,8 @@
 /*
  * The functions that convert a value to another type, such as int() and string().
  *
- * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, or an
- * error.
+ * Invariant: a conversion never wraps. It returns the same value, the whole part of a double, the
+ * double nearest to an integer, or an error.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static struct hf__cel_value conversion_error(struct hf__cel_run *run, const char
  * because doubles near them are rounded. */
 static struct hf__cel_value to_int(struct hf__cel_run *run, const struct hf__cel_value *args,
                                    unsigned n) {
-        int64_t value = args[0].as.i; /* if it is a timestamp: the seconds */
+        int64_t value = args[0].as.i; /* of a timestamp the seconds, of a duration nanoseconds */
 
         switch (args[0].kind) {
         case HF__CEL_UINT:

@@ -25,7 +25,8 @@
 #include "cel/values/timestamp.h"
 
 #define PRECISION_DEFAULT 6
-/* Bytes: the digits of the largest double, its sign, point and exponent. */
+/* Bytes: the digits of the largest double before the point, those after it, the sign, the point or
+ * exponent, and the NUL. */
 #define NUMBER_MAX (HF__CEL_PRECISION_MAX + 350)
 #define DEPTH_MAX  100 /* of lists and maps in each other; the functions below recurse */
 
@@ -158,7 +159,8 @@ static void put_time(struct format *f, struct hf__cel_value value, bool nested) 
                 hf__strbuf_puts(&f->out, "\")");
 }
 
-/* In a list or a map a value is written like a literal, and the infinities have none. */
+/* In a list or a map a value is written like a literal. Infinities and NaN have none, so they are
+ * quoted. */
 static void put_double(struct format *f, double value, bool nested) {
         bool quoted = nested && !isfinite(value);
 

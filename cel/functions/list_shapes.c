@@ -3,8 +3,9 @@
  * Functions that make a list from a list: slice, flatten, reverse, distinct, sort, lists.range, and
  * the order that sortBy gives.
  *
- * Invariants: the call was charged for its result before, so what is allocated here has been paid
- * for. An element that is an error ends the call.
+ * Invariants: the call was charged before, for about as many elements as its result gets; what
+ * flatten finds beyond that counts as work and as memory. An element that is an error ends a call
+ * that looks at it; slice and reverse pass it on.
  */
 
 #include "cel/functions/list_order.h"

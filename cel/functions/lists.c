@@ -2,7 +2,8 @@
 /*
  * Kubernetes' functions of lists: isSorted, sum, min, max, indexOf, lastIndexOf.
  *
- * Invariant: a list that mixes types is an error, or not sorted; sums are checked for overflow.
+ * Invariant: elements that cannot be compared, or added, are an error. Numbers of different types
+ * can be compared, but not added. Sums are checked for overflow.
  */
 
 #include "cel/functions/tables.h"
@@ -59,8 +60,8 @@ static struct hf__cel_value sum_ints(struct hf__cel_run *run, const struct hf__c
                                      unsigned n) {
         struct hf__cel_value zero = hf__cel_int(0);
 
-        /* The checker chose this overload for a list of dyn, too. Then the type of the first
-         * element decides. */
+        /* This row is the first one, so the evaluator calls it for a list of dyn, whose elements
+         * nobody has looked at. Then the type of the first element decides. */
         if (args[0].as.list->n > 0 && hf__cel_list_at(args[0].as.list, 0).kind != HF__CEL_INT) {
                 zero = hf__cel_list_at(args[0].as.list, 0);
                 if (hf__cel_is_error(zero))

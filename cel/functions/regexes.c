@@ -2,7 +2,8 @@
 /*
  * The functions that search a string for a regular expression: matches, find and findAll.
  *
- * Invariant: the pattern is compiled into the memory of the run, which has a limit.
+ * Invariant: a pattern that is no literal is compiled into the memory of the run, which has a
+ * limit.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,8 +13,22 @@
 #include "base/utf8.h"
 #include "cel/functions/tables.h"
 #include "cel/regex/regex.h"
+#include "cel/regex/regex_program.h"
 
-#define BYTES 400 /* of memory that the compilation needs for one byte of a pattern, at most */
+/* Work of a compilation, for any pattern and for each class of Unicode, which may have hundreds of
+ * ranges that must be found and sorted. */
+#define PATTERN_WORK 50
+#define CLASS_WORK   2000
+
+/* What compiling the pattern counts as work, whether it is valid or not. */
+static uint64_t compilation_work(struct hf__cel_value pattern) {
+        uint64_t work = PATTERN_WORK + pattern.n;
+
+        for (size_t i = 1; i < pattern.n; i++)
+                if (pattern.as.text[i - 1] == '\\' && (pattern.as.text[i] | 0x20) == 'p')
+                        work += CLASS_WORK;
+        return work;
+}
 
 /* The compiled pattern, or an error in *ret_error and NULL. */
 static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
@@ -29,20 +44,19 @@ static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
         *ret_error = hf__cel_error_text("the pattern is too long");
         if (pattern.n > HF__CEL_PATTERN_MAX)
                 return NULL;
-        /* The memory of the compilation is charged before: BYTES for each byte of the pattern, and
-         * a program of limited size. */
-        if (!hf__cel_work(run, pattern.n + 50) ||
-            !hf__cel_reserve(run, pattern.n * BYTES + HF__CEL_REGEX_SIZE_MAX * 8)) {
+        if (!hf__cel_work(run, compilation_work(pattern))) {
                 *ret_error = hf__cel_failure(run);
                 return NULL;
         }
         r = hf__cel_regex_compile(run->arena, pattern.as.text, pattern.n, &regex, message,
                                   sizeof message);
-        if (r == 0)
-                return regex;
         if (r < 0)
                 run->failed = r;
-        *ret_error = r < 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
+        /* The memory is known, and counted, afterwards. It exceeds the limit by one program at
+         * most, because then the run has failed. */
+        if (r == 0 && hf__cel_reserve(run, regex->n_bytes))
+                return regex;
+        *ret_error = run->failed != 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
         return NULL;
 }
 

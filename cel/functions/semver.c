@@ -174,6 +174,7 @@ static struct hf__cel_value call_semver(struct hf__cel_run *run, const struct hf
                 return hf__cel_failure(run);
         error = parse_version(args[0], n > 1 && args[1].as.boolean, version);
         version->opaque.equal = versions_equal;
+        version->opaque.n_text = version->n_pre;
         return error ? hf__cel_error_text(error) : hf__cel_opaque_value(&version->opaque);
 }
 
@@ -199,14 +200,15 @@ static struct hf__cel_value patch_number(struct hf__cel_run *run, const struct h
         return hf__cel_int((int64_t)version_of(args[0])->numbers[2]);
 }
 
-/* The lists may be as long as the texts, so the comparison is charged for their length. */
+/* The lists may be as long as the texts, so the comparison is charged for their length: for that of
+ * both, because it also looks for the end of the first identifier of each. */
 static bool order_of_args(struct hf__cel_run *run, const struct hf__cel_value *args,
                           int *ret_order) {
         const struct version *a = version_of(args[0]);
         const struct version *b = version_of(args[1]);
 
         *ret_order = 0;
-        if (!hf__cel_work(run, (a->n_pre < b->n_pre ? a->n_pre : b->n_pre) / 8))
+        if (!hf__cel_work(run, (a->n_pre + b->n_pre) / 8))
                 return false;
         *ret_order = compare_versions(a, b);
         return true;

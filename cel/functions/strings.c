@@ -360,6 +360,7 @@ static struct hf__cel_value call_replace(struct hf__cel_run *run, const struct h
         else if (!lead)
                 limit++;
         count = divide_text(args[0], args[1], limit, NULL);
+        /* Two more: an empty text matches before the first character and after the last one. */
         list = hf__cel_new_list(run, count + 2, &parts);
         if (hf__cel_is_error(list))
                 return list;

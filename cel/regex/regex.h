@@ -22,7 +22,8 @@ struct hf__cel_regex;
 #define HF__CEL_PATTERN_MAX 10000
 
 /* Compiles a pattern of n bytes. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message,
- * which is cut to max_message bytes and ends with a NUL. */
+ * which is cut to max_message bytes and ends with a NUL. Only the program takes memory of the
+ * arena, and nothing does after a failure, except a lack of memory. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
                           size_t max_message);

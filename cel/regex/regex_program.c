@@ -5,13 +5,16 @@
  *
  * Invariants: the program has at most HF__CEL_REGEX_SIZE_MAX instructions, and its memory is
  * allocated once, for the size that the tree needs (size_of). Writing stops at that size. So
- * repetitions of repetitions, which multiply, cost neither much memory nor much time.
+ * repetitions of repetitions, which multiply, cost neither much memory nor much time. The tree,
+ * whose sets take many times the memory of the finished ones, and the first form of the program are
+ * in an arena of the compilation; only a program that is complete is copied to the caller's.
  */
 #include "cel/regex/regex_program.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <holdfast/error.h>
 
@@ -19,7 +22,7 @@
 #include "cel/regex/regex.h"
 
 struct writer {
-        struct hf__cel_instruction *instructions; /* room for `max`; owned by the arena */
+        struct hf__cel_instruction *instructions; /* room for `max`; in the arena of the tree */
         uint32_t n;
         uint32_t max;
         bool full; /* an instruction had no room, so the program is useless */
@@ -179,21 +182,73 @@ static uint64_t size_of(const struct hf__cel_regex_node *node) {
         return size < HF__CEL_REGEX_SIZE_MAX ? size : HF__CEL_REGEX_SIZE_MAX;
 }
 
-int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
-                          const struct hf__cel_regex **ret_regex, char *reterr_message,
-                          size_t max_message) {
+/* Allocates a part of the regex, and counts it. NULL: out of memory. */
+static void *keep_block(struct hf__arena *arena, struct hf__cel_regex *regex, size_t n) {
+        regex->n_bytes += n;
+        return hf__arena_alloc(arena, n);
+}
+
+/* The copy of a set of the tree, which is made once: the instructions of a repetition share it.
+ * NULL: out of memory. */
+static const struct hf__cel_set *keep_set(struct hf__arena *arena, struct hf__cel_regex *regex,
+                                          const struct hf__cel_set *set) {
+        size_t n = set->n * sizeof *set->ranges;
+        struct hf__cel_set *kept;
+
+        if (set->kept)
+                return set->kept;
+        kept = keep_block(arena, regex, sizeof *kept + n);
+        if (!kept)
+                return NULL;
+        *kept = *set;
+        kept->ranges = (struct hf__cel_range *)(void *)(kept + 1);
+        kept->space = set->n;
+        if (n > 0)
+                memcpy(kept->ranges, set->ranges, n);
+        /* The tree is the compilation's own, so it may change. */
+        ((struct hf__cel_set *)(uintptr_t)set)->kept = kept;
+        return kept;
+}
+
+/* Copies the finished program, with its sets, to the caller's arena. NULL: out of memory. */
+static struct hf__cel_regex *keep_program(struct hf__arena *arena, const struct writer *w) {
+        struct hf__cel_regex *regex = hf__arena_alloc(arena, sizeof *regex);
+        size_t n = w->n * sizeof *w->instructions;
+
+        if (!regex)
+                return NULL;
+        *regex = (struct hf__cel_regex){.n = w->n, .n_bytes = sizeof *regex};
+        regex->instructions = keep_block(arena, regex, n);
+        if (!regex->instructions)
+                return NULL;
+        memcpy(regex->instructions, w->instructions, n);
+        for (uint32_t i = 0; i < regex->n; i++) {
+                struct hf__cel_instruction *instruction = &regex->instructions[i];
+
+                if (instruction->kind != HF__CEL_DO_SET)
+                        continue;
+                instruction->set = keep_set(arena, regex, instruction->set);
+                if (!instruction->set)
+                        return NULL;
+        }
+        return regex;
+}
+
+/* Compiles with the memory of `scratch`, except for the program. */
+static int compile_in(struct hf__arena *scratch, struct hf__arena *arena, const char *text,
+                      size_t n, const struct hf__cel_regex **ret_regex, char *reterr_message,
+                      size_t max_message) {
         struct hf__cel_regex_node *root;
         struct hf__cel_regex *regex;
         struct writer w = {.n = 0};
-        int r = hf__cel_regex_parse(arena, text, n, &root, reterr_message, max_message);
+        int r = hf__cel_regex_parse(scratch, text, n, &root, reterr_message, max_message);
 
         if (r != 0)
                 return r;
         /* One more for the MATCH. */
         w.max = (uint32_t)size_of(root) + 1;
-        w.instructions = hf__arena_alloc(arena, w.max * sizeof *w.instructions);
-        regex = hf__arena_alloc(arena, sizeof *regex);
-        if (!w.instructions || !regex)
+        w.instructions = hf__arena_alloc(scratch, w.max * sizeof *w.instructions);
+        if (!w.instructions)
                 return -ENOMEM;
         write_node(&w, root);
         emit_instruction(&w, HF__CEL_DO_MATCH);
@@ -201,9 +256,22 @@ int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                 snprintf(reterr_message, max_message, "error parsing regexp: expression too large");
                 return HF_E_INVALID;
         }
-        *regex = (struct hf__cel_regex){.instructions = w.instructions,
-                                        .n = w.n,
-                                        .anchored = is_anchored(root)};
+        regex = keep_program(arena, &w);
+        if (!regex)
+                return -ENOMEM;
+        regex->anchored = is_anchored(root);
         *ret_regex = regex;
         return 0;
+}
+
+int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
+                          const struct hf__cel_regex **ret_regex, char *reterr_message,
+                          size_t max_message) {
+        struct hf__arena scratch;
+        int r;
+
+        hf__arena_init(&scratch);
+        r = compile_in(&scratch, arena, text, n, ret_regex, reterr_message, max_message);
+        hf__arena_deinit(&scratch);
+        return r;
 }

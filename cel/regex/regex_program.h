@@ -2,6 +2,8 @@
 #pragma once
 /* The program of a regular expression, which a search follows (search.c). Owner: an arena.
  * Immutable once made. Thread: any. */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cel/regex/syntax.h"
@@ -18,12 +20,13 @@ struct hf__cel_instruction {
         enum hf__cel_instruction_kind kind;
         enum hf__cel_assertion assertion; /* of an ASSERT */
         const struct hf__cel_set *set;    /* of a SET */
-        uint32_t x;                       /* of a SPLIT or JUMP: the index of an instruction */
-        uint32_t y;                       /* of a SPLIT: the same */
+        uint32_t x; /* of a SPLIT or JUMP: the index of an instruction; of others: the next one */
+        uint32_t y; /* of a SPLIT: the same */
 };
 
 struct hf__cel_regex {
         struct hf__cel_instruction *instructions; /* the last one is a MATCH */
         uint32_t n;
-        bool anchored; /* a match can begin only at the beginning of the text */
+        size_t n_bytes; /* of memory that the regex takes in the arena */
+        bool anchored;  /* a match can begin only at the beginning of the text */
 };

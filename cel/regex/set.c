@@ -88,25 +88,27 @@ static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
         return next > LAST || push_range(arena, set, next, LAST);
 }
 
-/* Adds the ranges in `pairs`, or all characters outside of them. False: out of memory. */
-static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
+/* Adds the ranges in `pairs` and, if `nul`, the NUL, which cannot be a part of `pairs`; or all
+ * characters outside of them. False: out of memory. */
+static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs, bool nul,
                       bool negated, bool fold) {
         struct hf__cel_set other = {0};
+        struct hf__cel_set *class = negated ? &other : set;
 
-        if (!negated)
-                return add_text(arena, set, pairs, fold);
-        return add_text(arena, &other, pairs, fold) && hf__cel_set_finish(arena, &other, false) &&
-               add_complement(arena, set, &other);
+        if ((nul && !push_range(arena, class, 0, 0)) || !add_text(arena, class, pairs, fold))
+                return false;
+        return !negated ||
+               (hf__cel_set_finish(arena, &other, false) && add_complement(arena, set, &other));
 }
 
 bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold) {
         bool negated = name < 'a';
 
         switch (name | 0x20) {
-        case 'd': return add_class(arena, set, "09", negated, fold);
+        case 'd': return add_class(arena, set, "09", false, negated, fold);
         /* Without the vertical tab, which RE2 does not count. */
-        case 's': return add_class(arena, set, "\t\n\f\r  ", negated, fold);
-        default: return add_class(arena, set, "09AZ__az", negated, fold);
+        case 's': return add_class(arena, set, "\t\n\f\r  ", false, negated, fold);
+        default: return add_class(arena, set, "09AZ__az", false, negated, fold);
         }
 }
 
@@ -136,14 +138,9 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
         for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
                 const char *pairs = classes[i].pairs;
 
-                if (strlen(classes[i].name) != n || memcmp(classes[i].name, name, n) != 0)
-                        continue;
-                /* A NUL cannot be part of the table. */
-                if (!negated && n == 5 &&
-                    (memcmp(name, "ascii", 5) == 0 || memcmp(name, "cntrl", 5) == 0) &&
-                    !push_range(arena, set, 0, 0))
-                        return false;
-                return add_class(arena, set, pairs, negated, fold);
+                /* Both classes with the character 1 have the NUL, too. */
+                if (strlen(classes[i].name) == n && memcmp(classes[i].name, name, n) == 0)
+                        return add_class(arena, set, pairs, *pairs == 1, negated, fold);
         }
         *ret_known = false;
         return false;

@@ -19,8 +19,9 @@ struct hf__cel_range {
 struct hf__cel_set {
         struct hf__cel_range *ranges; /* once finished: sorted, without overlaps */
         size_t n;
-        size_t space;      /* ranges for which there is memory */
-        uint64_t ascii[2]; /* once finished: a bit for each character below 128 */
+        size_t space;                   /* ranges for which there is memory */
+        uint64_t ascii[2];              /* once finished: a bit for each character below 128 */
+        const struct hf__cel_set *kept; /* regex_program.c: the copy in a program; NULL = none */
 };
 
 /* Adds the range from `first` to `last`. `fold`: also adds the characters that differ only in case
@@ -32,8 +33,8 @@ bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
                          const struct hf__cel_set *other);
 /* Adds the class \d, \s, \w, \D, \S or \W; `name` is its letter. false: out of memory. */
 bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold);
-/* Adds a class like "alpha". false: out of memory or, if *ret_known is false, there is no such
- * class. */
+/* Adds a class like "alpha". negated: adds the characters that the class, with `fold` if set, does
+ * not have. false: out of memory or, if *ret_known is false, there is no such class. */
 bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
                            size_t n, bool negated, bool fold, bool *ret_known);
 /* Sorts the set, and turns it into its complement if `negated`. false: out of memory. */

@@ -49,7 +49,7 @@ static bool canonical_name(const char *name, size_t n, char out[static NAME_MAX_
         return length > 0;
 }
 
-/* Takes time in proportion to the number of names, about 300; a pattern is compiled once. */
+/* Takes time in proportion to the number of names, about 300, for each class of a pattern. */
 static bool find_class(const char *name, struct class *ret_class) {
         *ret_class = (struct class){.runs = hf__cel_category_runs, .n = hf__cel_n_category_runs};
         if (strcmp(name, "Any") == 0) {
@@ -121,6 +121,9 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
                 memcpy(text, "Cn", 3);
         }
         *ret_known = find_class(text, &class);
+        /* The class of all characters has nothing to add: its ranges would be found one by one, and
+         * then become one, so that nobody would count them (RANGES_MAX). */
+        fold = fold && class.classes != ALL;
         return *ret_known && add_class(arena, &other, &class, fold) &&
                hf__cel_set_finish(arena, &other, negated) &&
                hf__cel_set_add_set(arena, set, &other);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The tree of an expression. The parser makes it, the checker writes types and resolves names in
- * it, and then it does not change: evaluations of several threads may share it. All of it belongs
- * to the arena of the program.
+ * it, and hf__cel_prepare turns its literals into values. Then it does not change: evaluations of
+ * several threads may share it. All of it belongs to the arena of the program.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,6 +38,7 @@ enum hf__cel_operator {
         HF__CEL_OP_OR_OTHER, /* optional.or(optional) */
 };
 
+/* The macros whose result has the size 1 come first: estimate.c relies on the order. */
 enum hf__cel_fold {
         HF__CEL_FOLD_ALL,
         HF__CEL_FOLD_EXISTS,
@@ -58,7 +59,7 @@ enum hf__cel_scope {
 };
 
 struct hf__cel_name {
-        const char *text; /* with a NUL */
+        const char *text; /* with a NUL; of a NODE_NAME it may begin with a dot */
         uint32_t n;
         uint32_t at; /* byte of the expression */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computes literals: numbers exactly or not at all, strings with their escapes.
+ * Computes literals: integers exactly or not at all, the nearest doubles, strings with their
+ * escapes.
  *
  * Invariant: the lexer has checked the form, so an escape is complete. A text is never longer than
  * its literal, because every escape has more bytes than the character that it stands for.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The macros: has, all, exists, exists_one, map, filter, the ones with two variables, and those of
- * optional values. Pure. */
+/* The macros: has, all, exists, exists_one, map, filter, sortBy, the ones with two variables, and
+ * those of optional values. Pure. */
 #include <stdbool.h>
 
 #include "cel/syntax/ast.h"

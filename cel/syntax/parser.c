@@ -208,7 +208,8 @@ static bool parse_args(struct parser *p, struct nodes *args) {
 
 /* Parses a list after its opening bracket. */
 static struct hf__cel_node *parse_list(struct parser *p, uint32_t at) {
-        /* Most lists have no optional elements, and then need no array of marks. */
+        /* The marks are kept only if an element has one. Without them a list of constants can
+         * become a value (prepare.c). */
         struct hf__cel_node *node = new_node(p, HF__CEL_NODE_LIST, at);
         struct nodes items = {0};
         bool *optional = NULL;

@@ -13,7 +13,7 @@ struct hf__cel_run;
 struct hf__cel_authorizer;
 
 /* The right that an expression asks about. The texts are borrowed, end with a NUL, and are "" where
- * they do not apply. */
+ * they do not apply. During a call of decide they belong to the evaluation. */
 struct hf__cel_right {
         const char *verb;
         const char *path; /* NULL: the right to a resource */
@@ -25,7 +25,7 @@ struct hf__cel_right {
 struct hf__cel_decision {
         bool allowed;
         const char *reason; /* "", or a text that lives as long as the evaluation */
-        const char *error;  /* NULL: none */
+        const char *error;  /* NULL: none; otherwise a text that lives as long */
 };
 
 /* The caller keeps it alive as long as the values of an evaluation. decide must not block; it is
@@ -41,8 +41,8 @@ struct hf__arena;
 /*
  * hf__cel_authorizer_value makes the value of `authorizer`. hf__cel_resource_check_value makes that
  * of `authorizer.requestResource`, which already has the group, the resource, the subresource, the
- * namespace and the name of `right`. An error: out of memory. The arena and the authorizer must
- * live as long as the values.
+ * namespace and the name of `right`. An error: out of memory. The arena, the authorizer and the
+ * texts of `right` must live as long as the values.
  */
 struct hf__cel_value hf__cel_authorizer_value(struct hf__arena *arena,
                                               const struct hf__cel_authorizer *authorizer);

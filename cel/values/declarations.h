@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The names that an expression may use. The caller owns all of it, and keeps the types and the
- * library alive as long as a program that was compiled with them. Thread: any, since it does not
- * change. */
+/* The names that an expression may use. The caller owns all of it, and keeps the declarations, with
+ * all that they point to, as long as a program that was compiled with them. Thread: any, since
+ * nothing of it changes. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

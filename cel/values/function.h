@@ -31,7 +31,7 @@ enum hf__cel_cost {
         HF__CEL_COST_LEVELS, /* as many as the first has, times the second, if any */
         HF__CEL_COST_PAIRS,  /* see hf__cel_charge_pairs; of the last argument */
         HF__CEL_COST_AUTHORIZATION,
-        HF__CEL_COST_SELECTOR, /* the requirements that the second argument can have */
+        HF__CEL_COST_SELECTOR, /* of the most requirements in a selector of this length */
 };
 
 #define HF__CEL_AUTHORIZATION_COST 350000 /* of one check of a right */
@@ -56,7 +56,7 @@ struct hf__cel_overload {
         hf__cel_function *call;
         enum hf__cel_cost cost;
         bool member;
-        bool any_number; /* instead of an int it also takes a uint or double with the same value */
+        bool any_number; /* for an int it also takes a uint or a whole double */
         unsigned n_args; /* the target included */
         const struct hf__cel_type *args[HF__CEL_ARGS_MAX];
         const struct hf__cel_type *result;

@@ -15,10 +15,11 @@
 #include "base/strbuf.h"
 #include "base/utf8.h"
 
-/* The limits of cel-go: more issues are only counted, and a longer line is not shown. */
+/* The first two are limits of cel-go: more issues are only counted, and a longer line is not shown.
+ * A longer message is cut. */
 #define ISSUES_MAX  100
 #define SNIPPET_MAX 16384
-#define MESSAGE_MAX 1024
+#define MESSAGE_MAX 1024 /* bytes, with the NUL; room for two types (type_issues.c) */
 
 struct hf__cel_issue {
         struct hf__cel_issue *next;

@@ -23,7 +23,8 @@ struct hf__cel_issues {
         unsigned n;
 };
 
-/* Adds an issue at a byte of the text, or at HF__CEL_NO_PLACE. After 100 issues it only counts. */
+/* Adds an issue at a byte of the text, or at HF__CEL_NO_PLACE. The message is cut to 1023 bytes.
+ * After 100 issues it only counts. */
 void hf__cel_issues_add(struct hf__cel_issues *issues, uint32_t at, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 void hf__cel_issues_print(const struct hf__cel_issues *issues, struct hf__strbuf *out);

@@ -3,9 +3,9 @@
  * The memory and the limits of an evaluation, and what is common to all functions: making lists and
  * maps, equality and order.
  *
- * Invariants: every byte that an evaluation allocates is counted, and the count never exceeds the
- * limit. Equality counts each element that it visits, because lists can share their parts: a few
- * small ones may stand for a huge tree.
+ * Invariants: every byte that an evaluation keeps until its end is counted, and the count never
+ * exceeds the limit. Equality counts each element that it visits, because lists can share their
+ * parts: a few small ones may stand for a huge tree.
  */
 #include "cel/values/run.h"
 
@@ -22,7 +22,8 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* An expression may put an object that is nested as deep as JSON into lists of its own. */
+/* Levels that a comparison walks down; a deeper value fails the run, because the walk recurses. An
+ * expression may put an object that is nested as deep as JSON allows into some lists of its own. */
 #define EQUAL_DEPTH_MAX (HF__JSON_DEPTH_MAX + 100)
 /* Entries from which a map gets an index. Fewer are searched faster one after another, and most
  * literal maps have only a few. */
@@ -30,9 +31,9 @@
 /* The overhead of a block in the arena, rounded up. */
 #define BLOCK_BYTES 16
 
-/* Each block counts with BLOCK_BYTES more, so that many tiny values cannot use more than the limit
- * by the overhead of each. The count never exceeds the limit: other code takes the difference of
- * the two for what is left (format.c). */
+/* Each block counts BLOCK_BYTES more than it was asked for. Otherwise many tiny values would use
+ * more memory than the limit allows. The count never exceeds the limit: other code takes the
+ * difference of the two for what is left (format.c). */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n) {
         size_t left = run->bytes_limit - run->n_bytes;
 
@@ -377,6 +378,13 @@ static bool texts_equal(struct hf__cel_run *run, struct hf__cel_value a, struct 
                (a.n == 0 || memcmp(a.as.text, b.as.text, a.n) == 0);
 }
 
+/* The text of an opaque value is as long as a client has made it, so it counts as work. */
+static bool opaques_equal(struct hf__cel_run *run, const struct hf__cel_opaque *a,
+                          const struct hf__cel_opaque *b) {
+        return strcmp(a->type->name, b->type->name) == 0 &&
+               hf__cel_work(run, (a->n_text + b->n_text) / 8) && a->equal(a, b);
+}
+
 /* Once the run has failed, the result must not be used. */
 static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                          unsigned depth) {
@@ -411,9 +419,7 @@ static bool values_equal(struct hf__cel_run *run, struct hf__cel_value a, struct
                 return values_equal(run, *a.as.optional, *b.as.optional, depth + 1);
         case HF__CEL_TYPE:
                 return strcmp(hf__cel_type_name(a.as.type), hf__cel_type_name(b.as.type)) == 0;
-        case HF__CEL_OPAQUE:
-                return strcmp(a.as.opaque->type->name, b.as.opaque->type->name) == 0 &&
-                       a.as.opaque->equal(a.as.opaque, b.as.opaque);
+        case HF__CEL_OPAQUE: return opaques_equal(run, a.as.opaque, b.as.opaque);
         default: return false;
         }
 }

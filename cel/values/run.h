@@ -40,8 +40,8 @@ struct hf__cel_run {
 
 /* n bytes that live as long as the arena. NULL: the run has failed. */
 void *hf__cel_alloc(struct hf__cel_run *run, size_t n);
-/* Counts n bytes that other code allocates from the arena, and their overhead. n_bytes never
- * exceeds bytes_limit. false: the run has failed. */
+/* Counts n bytes that other code allocates, and their overhead. n_bytes never exceeds bytes_limit.
+ * false: the run has failed. */
 bool hf__cel_reserve(struct hf__cel_run *run, size_t n);
 /* The error value of a run that has failed. */
 struct hf__cel_value hf__cel_failure(const struct hf__cel_run *run);

@@ -6,8 +6,8 @@
  * In the computation of dates a year begins in March, so that the leap day is its last day and the
  * number of days before a month is the same in all years. 400 such years are an era.
  *
- * Invariants: days are counted in the proleptic Gregorian calendar. Every sum that a client's
- * number takes part in is checked.
+ * Invariants: days are counted in the proleptic Gregorian calendar. A sum that a client's number
+ * takes part in is checked, unless the limits of its parts exclude an overflow.
  */
 #include "cel/values/timestamp.h"
 
@@ -85,8 +85,9 @@ static int64_t days_of(int64_t year, int64_t month, int64_t day) {
                (153 * shifted + 2) / 5 + day - 1 - DAYS_TO_1970;
 }
 
-/* The inverse of days_of. Without the leap days before it (one in 1460 days, none in 36,524, one in
- * 146,096), a day of the era is divided into years of 365 days. 1970 began on a Thursday. */
+/* The inverse of days_of. The leap days of the era before the day are subtracted: one for each 1460
+ * days, but none at the end of a century (36,524 days) unless the era ends with it (146,096). The
+ * rest is a number of years of 365 days. 1970 began on a Thursday, which is day 4 of the week. */
 struct hf__cel_calendar hf__cel_calendar_of(struct hf__cel_value timestamp, int64_t offset) {
         int64_t seconds = timestamp.as.i + offset;
         int64_t days = floor_divide(seconds, DAY_SECONDS);

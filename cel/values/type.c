@@ -136,7 +136,8 @@ const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const cha
                         kind = k;
         if (kind == HF__CEL_ERROR)
                 return named_type(arena, word, n);
-        /* After another type, a parenthesis begins the arguments of its member. */
+        /* Behind any other type a parenthesis belongs to the signature: in ".string(int)" it begins
+         * the arguments. */
         if (**text != '(' || kind < HF__CEL_LIST)
                 return &plain[kind];
         (*text)++;

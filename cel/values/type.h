@@ -44,7 +44,7 @@ struct hf__cel_field {
 struct hf__cel_type {
         enum hf__cel_kind kind;
         uint32_t var;    /* of a VAR */
-        uint32_t weight; /* parts of the type; set by hf__cel_type_new */
+        uint32_t weight; /* parts of the type, without its fields; 0 in a constant counts as 1 */
         unsigned n_params;
         const struct hf__cel_type *params[2];
         const char *name;                   /* of an OBJECT or OPAQUE */

@@ -30,20 +30,20 @@ struct hf__cel_value {
 
 struct hf__cel_run;
 
-/* A list or map of the caller may contain errors. An expression that reads one of them ends with
- * that error. */
+/* A list or map of the caller may contain errors. An expression that reads one of them gets that
+ * error, as if a function had returned it. */
 struct hf__cel_list {
         size_t n;
         /* NULL: `at` makes each element. It must be pure: several evaluations may call it at
          * once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
-        /* Not NULL: a set, or a map that is written as a list. Then == and + ignore the order, and
-         * this is the key of an element: a scalar that hf__cel_key_compare can compare, or an
-         * error. It may allocate from the run. */
+        /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
+         * by the keys (hf__cel_union), and this is the key of an element: a scalar that
+         * hf__cel_key_compare can compare, or an error. It may allocate from the run. */
         struct hf__cel_value (*key)(struct hf__cel_run *run, const struct hf__cel_list *list,
                                     struct hf__cel_value element);
-        bool replaces;    /* + puts an element into the place of the one with the same key */
+        bool replaces;    /* with key: + puts an element into the place of the one with its key */
         const void *data; /* for the functions above */
 };
 
@@ -72,6 +72,7 @@ struct hf__cel_opaque {
         const struct hf__cel_type *type;
         /* Compares two values of this type. */
         bool (*equal)(const struct hf__cel_opaque *a, const struct hf__cel_opaque *b);
+        size_t n_text; /* bytes of text that equal may read: == is charged for those of both */
 };
 
 struct hf__cel_value hf__cel_null(void);

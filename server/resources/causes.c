@@ -19,7 +19,7 @@
 
 #define QUOTED_TEXT_MAX 250 /* bytes of a text that are quoted */
 #define QUOTED_MAX      300 /* bytes of a quoted text, with the quotes and the NUL */
-#define ELEMENT_ROOM    72  /* bytes for an element of a quoted list, with its quotes and "," */
+#define ELEMENT_ROOM    72  /* bytes for an element of a quoted list, and for what encloses it */
 
 bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
                       const struct hf__json *b) {
@@ -155,6 +155,7 @@ void hfd_quote_list(const struct hf__json *list, char *out, size_t max_out) {
                 const char *text = hf__json_is_string(m) ? hf__json_text(m) : "";
                 if (n > 1)
                         out[n++] = ',';
+                /* The rest of the room is for the comma, and for "]" and the NUL at the end. */
                 hf__quote_bytes(text, strnlen(text, 60), out + n, ELEMENT_ROOM - 4);
                 n += strlen(out + n);
         }

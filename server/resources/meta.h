@@ -55,7 +55,7 @@ int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json
 /*
  * For an update, after the kind's defaults are set: sets the generation to that of old. If the kind
  * counts generations, adds one if a counted part has changed. of_status: the client writes status,
- * so no metadata count. The client's value is ignored. 0 or -ENOMEM.
+ * so a change of metadata does not count. The client's value is ignored. 0 or -ENOMEM.
  */
 int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old, bool of_status);

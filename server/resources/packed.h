@@ -15,8 +15,9 @@
 /* Smaller bytes are not worth the time. */
 #define HFD_PACK_MIN 4096
 
-/* The bytes of an object, packed: a new block. NULL: that would not save memory, or memory ran
- * out; then the bytes are kept as they are. Takes about 10 ns per byte. */
+/* The bytes of an object, packed: a new block. NULL: they are fewer than HFD_PACK_MIN (or more than
+ * INT_MAX), they would not shrink to a half, or memory ran out; then they are kept as they are.
+ * Takes about 10 ns per byte. */
 struct hf__buf *hfd_pack(const struct hf__buf *bytes);
 bool hfd_is_packed(const struct hf__buf *bytes);
 /* The number of bytes when they are unpacked; bytes may be packed or not. */

@@ -18,8 +18,8 @@ struct hfd_causes;
 struct hfd_custom_version;
 struct hfd_schema;
 
-#define HFD_RESOURCES_MAX    80 /* rows of the table */
-#define HFD_CUSTOM_SLOTS_MAX 1024
+#define HFD_RESOURCES_MAX    80   /* rows of the table */
+#define HFD_CUSTOM_SLOTS_MAX 1024 /* groups and plurals of custom resources */
 #define HFD_SLOTS_MAX        (HFD_RESOURCES_MAX + HFD_CUSTOM_SLOTS_MAX)
 #define HFD_API_VERSION_MAX  320 /* bytes of "group/version", with the NUL */
 #define HFD_QUALIFIED_MAX    320 /* bytes of "plural.group", with the NUL */

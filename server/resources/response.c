@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bodies of responses. Every text here is that of Kubernetes: clients compare reasons and match
- * messages ("the object has been modified"), and kubectl shows them.
+ * Bodies of responses. A failure that Kubernetes has too has the same texts as there: clients
+ * compare reasons and match messages ("the object has been modified"), and kubectl shows them.
  *
  * Invariant: hfd_response_status builds every failure. It fills both the body for HTTP clients and
  * response->status for callers in the process, so the two agree.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The response to a request, and the Status bodies of its failures. Code, reason, message and
- * details are those of Kubernetes, because clients parse them (metav1.Status). Thread: owner only.
+ * The response to a request, and the Status bodies of its failures. Where Kubernetes has the same
+ * failure, code, reason, message and details are those of Kubernetes, because clients parse them
+ * (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. The owner calls exactly one of the functions below that fill
  * it, and hfd_response_done at the end. These functions never fail: when memory runs out, or a
@@ -88,7 +89,8 @@ void hfd_response_unreadable(struct hfd_response *response, const char *key);
 void hfd_response_sealed(struct hfd_response *response, const char *key, const char *why);
 /*
  * A failed operation of the store: 410, 413, 503, 504, or 500 for any other error. status has the
- * store's message. If status is NULL or has no message, the message of the error code is used.
+ * store's message, which all but 410 and 413 contain. If status is NULL or has no message, the
+ * message of the error code takes its place.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status);

@@ -101,6 +101,9 @@ static void test_macros_walk_lists_and_maps(void **state) {
                 {"m.transformMapEntry(k, v, {v: k})", "= {1: 'a'}"},
                 {"l.map(a, l.map(b, a * b))", "= [[1, 2, 3], [2, 4, 6], [3, 6, 9]]"},
                 {"has(m.a) && !has(m.b) && has(x.b)", "= true"},
+                {"dyn(i).all(v, false)", "! got 'types.Int', expected iterable type"},
+                {"dyn(optional.of(l)).all(v, false)", "! no such overload"},
+                {"dyn(optional.of(l)).map(v, v)", "! no such overload"},
         };
 
         CEL_CHECK(cases);
@@ -120,6 +123,8 @@ static void test_optional_values(void **state) {
                 {"optional.of(1).orValue(1 / 0)", "= 1"},
                 {"m.?b.optMap(v, v / 0)", "= optional.none()"},
                 {"m.?a.optFlatMap(v, m.?b)", "= optional.none()"},
+                {"dyn(m.?a).optMap(v, v + 1)", "= optional(2)"},
+                {"dyn(i).optMap(v, v + 1)", "! no such overload"},
         };
 
         CEL_CHECK(cases);

@@ -149,6 +149,15 @@ static void test_work_that_costs_nothing_is_limited_too(void **state) {
                 {"s", 17, "l.all(a, l.all(b, l.all(c, v != 'x' && v != 'y')))", HF_E_TOO_LARGE},
                 {"s", 17, "l.all(a, l.all(b, l.all(c, v in m || v in m || true)))", HF_E_TOO_LARGE},
                 {"s", 14, "v.matches('(\\b?){1000}x') || true", HF_E_TOO_LARGE},
+                {"'1'", 14, "[semver('1.0.0-' + v)].all(a, a == a && a.compareTo(a) == 0)", 0},
+                {"'1'", 14,
+                 "[semver('1.0.0-' + v)].all(a, "
+                 "lists.range(300).all(i, lists.range(300).all(j, a == a)))",
+                 HF_E_TOO_LARGE},
+                {"'1'", 14,
+                 "[semver('1.0.0-' + v)].all(a, [semver('1.0.0-a')].all(b, "
+                 "lists.range(300).all(i, lists.range(300).all(j, a.isLessThan(b)))))",
+                 HF_E_TOO_LARGE},
                 {"s", 10, "v.matches('^([a-z]+)*$')", 0},
         };
 
@@ -163,6 +172,35 @@ static void test_work_that_costs_nothing_is_limited_too(void **state) {
 static void test_the_patterns_of_a_program_are_limited_in_all(void **state) {
         assert_result("", "true", " && !s.matches('x{900}')", 10, 0);
         assert_result("", "true", " && !s.matches('x{900}')", 30, HF_E_INVALID);
+}
+
+#define CLASSES "lists.range(60).map(c, r'\\pL').join()" /* a pattern of 300 KiB */
+
+static void test_the_memory_of_patterns_is_limited(void **state) {
+        struct hf__cel_limits limits = {.bytes = 1 << 20};
+        char *classes = repeat("", "true && !s.matches(r'", "\\pL", 60);
+        char *one = repeat("", classes, "')", 1);
+
+        assert_result("", one, "", 1, 0);
+        assert_result("", one, one + strlen("true"), 10, HF_E_INVALID);
+        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(" CLASSES "))", &limits), 0);
+        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(" CLASSES "))", &limits),
+                         HF_E_TOO_LARGE);
+        /* Small programs, and patterns that are refused, take little memory or none. */
+        assert_int_equal(cel_result("lists.range(1000).all(i, !s.matches(s + string(i)))", NULL),
+                         0);
+        assert_int_equal(cel_result("lists.range(1000).all(i, s.matches(s + '(') || true)", NULL),
+                         0);
+        free(one);
+        free(classes);
+}
+
+static void test_the_time_of_patterns_is_limited(void **state) {
+        assert_int_equal(cel_result("lists.range(20).all(i, !s.matches(" CLASSES "))", NULL),
+                         HF_E_TOO_LARGE);
+        assert_int_equal(cel_result("lists.range(20).all(i, s.matches(" CLASSES " + '(') || true)",
+                                    NULL),
+                         HF_E_TOO_LARGE);
 }
 
 static void test_unclosed_texts_take_linear_time(void **state) {
@@ -216,6 +254,8 @@ int main(void) {
                 cmocka_unit_test(test_large_values_are_refused),
                 cmocka_unit_test(test_work_that_costs_nothing_is_limited_too),
                 cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
+                cmocka_unit_test(test_the_memory_of_patterns_is_limited),
+                cmocka_unit_test(test_the_time_of_patterns_is_limited),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };

@@ -11,6 +11,10 @@
 #include <cmocka.h>
 #include <holdfast/error.h>
 
+#include "base/arena.h"
+#include "cel/regex/regex.h"
+#include "cel/regex/regex_program.h"
+#include "cel/regex/unicode.h"
 #include "cel_fixture.h"
 
 static void test_patterns_match_as_re2_does(void **state) {
@@ -31,6 +35,8 @@ static void test_patterns_match_as_re2_does(void **state) {
                 {"'aaa'.matches('^a{2,3}$') && !'a'.matches('^a{2,}$')", "= true"},
                 {"'a{,2}'.matches('^a{,2}$') && ']'.matches('^[]]$')", "= true"},
                 {"'x-1'.matches('^[[:alpha:]][^[:alpha:]]+$')", "= true"},
+                {"'\\x00'.matches('^[[:ascii:]]$') && '\\x00'.matches('^[[:cntrl:]]$')", "= true"},
+                {"'\\x00'.matches('[[:^ascii:]]') || '\\x00'.matches('[[:^cntrl:]]')", "= false"},
                 {"'a+b'.matches(r'^\\Qa+b\\E$') && 'A'.matches(r'^\\x{41}$')", "= true"},
                 {"''.matches('^(a*)*$') && ''.matches('^()*$')", "= true"},
         };
@@ -106,6 +112,59 @@ static void test_many_classes_are_refused(void **state) {
                          HF_E_INVALID);
 }
 
+/* The sum of what is left of the first part of an arena, which has no other part. */
+static size_t free_bytes(const struct hf__arena *arena) {
+        assert_null(arena->chunks);
+        return arena->n_free;
+}
+
+static void test_an_invalid_pattern_takes_no_memory(void **state) {
+        static const char pattern[] = "(?i)[\\pL\\pN]+(";
+        const struct hf__cel_regex *regex;
+        struct hf__arena arena;
+        char message[100];
+
+        hf__arena_init(&arena);
+        size_t before = free_bytes(&arena);
+        assert_int_equal(hf__cel_regex_compile(&arena, pattern, strlen(pattern), &regex, message,
+                                               sizeof message),
+                         HF_E_INVALID);
+        assert_int_equal(free_bytes(&arena), before);
+        assert_string_equal(message, "error parsing regexp: missing closing ): `(?i)[\\pL\\pN]+(`");
+        hf__arena_deinit(&arena);
+}
+
+static void test_the_memory_of_a_program_is_counted(void **state) {
+        /* Two sets, of which the repetition shares the first, and 12 instructions. */
+        static const char pattern[] = "a{10}b";
+        const struct hf__cel_regex *regex;
+        struct hf__arena arena;
+        char message[100];
+
+        hf__arena_init(&arena);
+        assert_int_equal(hf__cel_regex_compile(&arena, pattern, strlen(pattern), &regex, message,
+                                               sizeof message),
+                         0);
+        assert_int_equal(regex->n_bytes,
+                         sizeof *regex + 12 * sizeof *regex->instructions +
+                                 2 * (sizeof(struct hf__cel_set) + sizeof(struct hf__cel_range)));
+        assert_ptr_equal(regex->instructions[0].set, regex->instructions[9].set);
+        hf__arena_deinit(&arena);
+}
+
+/* Every character has the class Any, so ignoring case adds none to it. */
+static void test_the_class_of_all_characters_is_one_range(void **state) {
+        struct hf__cel_set set = {0};
+        struct hf__arena arena;
+        bool known;
+
+        hf__arena_init(&arena);
+        assert_true(hf__cel_set_add_unicode(&arena, &set, "Any", 3, false, true, &known) && known);
+        assert_int_equal(set.n, 1);
+        assert_true(free_bytes(&arena) > 0);
+        hf__arena_deinit(&arena);
+}
+
 static void test_hostile_patterns_end(void **state) {
         assert_int_equal(cel_result("'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'.matches("
                                     "'^(a?){40}(a*)*(a|aa)+$b')",
@@ -121,6 +180,9 @@ int main(void) {
                 cmocka_unit_test(test_classes_of_unicode),
                 cmocka_unit_test(test_refuses_what_re2_refuses),
                 cmocka_unit_test(test_many_classes_are_refused),
+                cmocka_unit_test(test_an_invalid_pattern_takes_no_memory),
+                cmocka_unit_test(test_the_memory_of_a_program_is_counted),
+                cmocka_unit_test(test_the_class_of_all_characters_is_one_range),
                 cmocka_unit_test(test_hostile_patterns_end),
         };
 

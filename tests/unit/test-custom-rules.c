@@ -490,6 +490,7 @@ static char *list_of(const char *before, const char *element, size_t n, const ch
 static void test_an_evaluation_has_limits(void **state) {
         char *object = list_of("{\"f\":[", "1", 1000, "]}");
         char *objects = list_of("{\"f\":[", "[1,2,3,4,5,6,7,8,9,10]", 4000, "]}");
+        char *url = list_of("{\"f\":\"/", "a", 20000, "\"}");
         const struct object_case cases[] = {
                 {FIELD("\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
                        "{\"rule\":\"self.all(a, self.all(b, a == b))\",\"message\":\"m\"}"),
@@ -505,12 +506,22 @@ static void test_an_evaluation_has_limits(void **state) {
                  objects, NULL,
                  "f[1046]: Invalid value: \"array\": validation failed due to running out of cost "
                  "budget, no further validation rules will be run"},
+                /* A comparison of long URLs is not cheap, although they are single values. */
+                {FIELD("\"type\":\"string\",\"maxLength\":50000",
+                       "{\"rule\":\"[url(self)].all(u, lists.range(300).all(i, "
+                       "lists.range(300).all(j, u == u)))\",\"message\":\"m\"}"),
+                 url, NULL,
+                 "f: Invalid value: \"string\": 'operation cancelled: actual cost limit exceeded': "
+                 "no further validation rules will be run due to call cost exceeds limit for "
+                 "rule: m"},
         };
 
         check_object(&cases[0]);
         check_object(&cases[1]);
+        check_object(&cases[2]);
         free(object);
         free(objects);
+        free(url);
 }
 
 int main(void) {

@@ -215,6 +215,9 @@ static const struct rule_case cases[] = {
         {metadata, "'a/f#'", "{'metadata':{'deletionTimestamp':'t','finalizers':['a/new',@]}}",
          "{'metadata':{'deletionTimestamp':'t','finalizers':[@]}}",
          "metadata.finalizers: Forbidden: no new finalizers"},
+        {metadata, NULL, "{'metadata':{'deletionGracePeriodSeconds':5}}",
+         "{'metadata':{'deletionGracePeriodSeconds':0}}",
+         "metadata.deletionGracePeriodSeconds: Invalid value: 5: field is immutable"},
         {metadata, NULL,
          "{'metadata':{'name':'a','namespace':'b','ownerReferences':["
          "{'apiVersion':'v1','kind':'K','name':'a','uid':'u','controller':true},"

@@ -169,8 +169,8 @@ static bool check_result(const struct hf__cel_type *type, enum hfd_expression_re
 /* Compiles the text of an expression. 0 or -ENOMEM. */
 static int compile_expression(struct hfd_expressions *set, struct hfd_expression *expression,
                               unsigned features, enum hfd_expression_result result) {
-        /* The limit bounds what a client with a long expression makes the server keep and send. */
         const struct scope *scope = scope_of(set, features);
+        /* The limit bounds what a client with a long expression makes the server keep and send. */
         struct hf__strbuf message = {.max = 16384};
         int r;
 
@@ -247,8 +247,8 @@ static bool grow_set(struct hfd_expressions *set) {
         if (!variables)
                 return false;
         set->variables = variables;
-        /* Older types keep the old array, which programs may read: so this one is not freed before
-         * the set. */
+        /* Older types point to the old array, and their programs still read it. So the arrays of
+         * fields are in the arena, which keeps each until the set is freed. */
         fields = hf__arena_alloc(&set->arena, space * sizeof *fields);
         if (!fields)
                 return false;

@@ -58,8 +58,8 @@ struct hfd_expression {
         /* Why it does not compile, in kube-apiserver's words: "compilation failed: ERROR:
          * <input>:1:1: ...". */
         const char *error;
-        unsigned depth; /* levels */
-        struct hfd_expression *next;
+        unsigned depth;              /* levels of the program */
+        struct hfd_expression *next; /* of all of the set's; for expressions.c only */
 };
 
 /* An expression with a name, of `variables`. */

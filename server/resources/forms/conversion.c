@@ -101,7 +101,7 @@ static int rename_members(const struct hfd_conversion *conversion, struct hf__js
 /* The same for a set of fields (FieldsV1), where "f:" precedes each name. */
 static int rename_set(const struct hfd_renamed *all, size_t n, struct hf__json *fields,
                       bool to_stored) {
-        char from[80], to[80];
+        char from[80], to[80]; /* the names in the tables are shorter */
         int r = 0;
 
         if (!hf__json_is_object(fields))
@@ -218,7 +218,8 @@ static int name_type(const struct hfd_resource *row, struct hf__json *json) {
 
 /*
  * A reference to an object of a custom resource, in the form of the storage row: a new object if
- * the given one still has the form of an earlier definition. NULL = out of memory.
+ * the given one still has the form of an earlier definition. NULL = out of memory, or the object
+ * is not valid. If a webhook converts the kind, the form is that of the object's own version.
  */
 static struct hfd_object *form_custom(const struct hfd_resource *stored,
                                       struct hfd_object *object) {

@@ -25,7 +25,8 @@
  * leave the object in its version. registry/convert converts before an object comes here for a
  * client (hfd_conversion_is_pending).
  *
- * hfd_conversion_object costs nothing if the row has no conversion. hfd_conversion_parse and
+ * hfd_conversion_object costs nothing if the row has no conversion, unless the object is packed (it
+ * is unpacked) or has the form of an older definition. hfd_conversion_parse and
  * hfd_conversion_encode search the table of resources for another version of the kind. If there is
  * none, they only parse and encode.
  *
@@ -64,7 +65,7 @@ struct hf__json *hfd_conversion_parse_for_update(const struct hfd_resource *row,
                                                  const struct hfd_object *object);
 /* Encodes an object that has the form of the row, in the stored form. NULL = out of memory. */
 struct hf__buf *hfd_conversion_encode(const struct hfd_resource *row, const struct hf__json *json);
-/* A new reference to the object in the form of the row, for a read. It is the same object if the
- * row has no conversion. NULL = out of memory, the object's bytes are malformed, or object is NULL.
- */
+/* A new reference to the object in the form of the row, for a read; its bytes are not packed. It is
+ * the same object if nothing has to change. NULL = out of memory, the object's bytes are malformed,
+ * or object is NULL. */
 struct hfd_object *hfd_conversion_object(const struct hfd_resource *row, struct hfd_object *object);

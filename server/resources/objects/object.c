@@ -231,8 +231,8 @@ static struct hf__buf *normalize_bytes(const struct hfd_resource *resource,
         return normal;
 }
 
-/* An object that is not smaller when it is compressed, or for which memory has run out, stays as it
- * is: packing only saves memory. */
+/* An object that hfd_pack refuses, or for which memory has run out, stays as it is: packing only
+ * saves memory. */
 static void pack_object(struct hfd_object *object) {
         struct hf__buf *packed = hfd_pack(object->bytes);
 
@@ -439,7 +439,7 @@ static int copy_member(struct hf__json *selectable, const struct hf__json *whole
 
 /*
  * Extracts what selectors can read: the labels, and the fields that selectors may name. Malformed
- * bytes give {}. NULL = out of memory.
+ * bytes count as an object without members. NULL = out of memory.
  */
 static struct hf__json *make_selectable(const struct hfd_object *object) {
         struct hf__json *whole = NULL, *selectable = hf__json_object();
@@ -509,7 +509,8 @@ static struct hf__buf *make_frame(const struct hfd_object *object, enum hf_event
         return frame;
 }
 
-/* The lock of an object's frames. Objects are spread over the locks by their addresses. */
+/* The lock of an object's frames. Objects are spread over the locks by their addresses, without the
+ * lowest bits, which are alike. */
 static pthread_mutex_t *frames_lock(const struct hfd_object *object) {
         static pthread_mutex_t locks[N_LOCKS] =
                 {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,

@@ -30,9 +30,10 @@ struct hf__json;
 struct hfd_object_frames;
 
 struct hfd_object {
-        /* A counted reference. Of a custom resource: the storage row whose form the object has (if
-         * a webhook converts the kind: the row of the object's version), or the permanent row of
-         * its slot while its definition is not known. */
+        /* A counted reference. Of a custom resource in the cache: the storage row whose form the
+         * object has (if a webhook converts the kind: the row of the object's version), or the
+         * permanent row of its slot while its definition is not known. A copy for a client may
+         * have the row of another version (hfd_object_as). */
         const struct hfd_resource *resource;
         uint64_t revision;
         /* Owned; the served bytes, which may be packed if the resource says so (hfd_object_plain).
@@ -43,8 +44,8 @@ struct hfd_object {
         _Atomic(struct hf__json *) selectable;
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
-        uint16_t splice_at; /* offset of the resourceVersion in bytes */
-        uint8_t n_splice;   /* its length */
+        uint16_t splice_at; /* where the resourceVersion begins in the unpacked bytes */
+        uint8_t n_splice;   /* its length there */
         /* The store has the object encrypted in another way than it would be encrypted now, so an
          * update that changes nothing writes it too. Set before other threads know the object. */
         bool stale;
@@ -76,13 +77,15 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
                                   uint64_t revision, const struct hf__buf *stored);
 /*
  * The same for bytes that were brought into the form of resource, from the stored bytes `origin`.
- * The object keeps a reference to these if they differ: in another form it may have other members.
+ * They begin with the head of resource. The object keeps a reference to `origin` if the two differ:
+ * in another form it may have other members. NULL = out of memory.
  */
 struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
                                          uint64_t revision, const struct hf__buf *bytes,
                                          struct hf__buf *origin);
 /* The stored bytes from which the object was formed, if it keeps them; otherwise its served bytes.
- * Borrowed from object. */
+ * Those may have a resourceVersion, too, if the object was formed from another one. Borrowed from
+ * object. */
 struct hf__buf *hfd_object_origin(const struct hfd_object *object);
 /* Parses stored. 0 = it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
@@ -98,7 +101,8 @@ struct hfd_object *hfd_object_unreadable(const struct hfd_resource *resource, co
  */
 struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const char *key,
                                      uint64_t revision, const char *why);
-/* A copy of a valid object with another revision, for a DELETED event. NULL = out of memory. */
+/* A copy of a valid object with another revision, for a DELETED event. It is not packed, not stale,
+ * and has no origin. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
 /* A copy with the kind and apiVersion of another row. The bytes of the object are not packed. NULL
  * = out of memory. */
@@ -117,7 +121,7 @@ struct hfd_object *hfd_object_unref(struct hfd_object *object);
 /*
  * Whether a write of `stored` would change nothing: whether the object's bytes without the
  * resourceVersion equal stored. If hfd_object_new has converted the object, these are the converted
- * bytes, not those in the store.
+ * bytes, not those in the store. False also if the object is packed and memory runs out.
  */
 bool hfd_object_has_bytes(const struct hfd_object *object, const struct hf__buf *stored);
 /*
@@ -129,16 +133,18 @@ bool hfd_object_deleting(const struct hfd_object *object);
 /* Parses the served bytes, so the result has the resourceVersion. The caller frees it. NULL = out
  * of memory, or the bytes are malformed after the head. */
 struct hf__json *hfd_object_parse(const struct hfd_object *object);
-/* The same for an update: if metadata.managedFields is a list that consists of plain strings, it is
- * a raw value (json.h), because an update seldom changes it by more than a time. */
+/* The same for an update: if metadata.managedFields is a list of values that need no parser
+ * (hf__json_skip_plain_value), it is a raw value (json.h), because an update seldom changes it by
+ * more than a time. */
 struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object);
-/* The parts that selectors read: the labels and some fields, or {} if the bytes are malformed.
- * Borrowed from object, and valid as long as the object. NULL = out of memory. */
+/* The parts that selectors read: the labels and some fields; if the bytes are malformed, those of
+ * an object without members. Borrowed from object, and valid as long as the object. NULL = out of
+ * memory. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object);
 /*
  * The watch event `{"type":"ADDED","object":...}\n`, as a new reference; NULL = out of memory. type
- * must not be BOOKMARK, which has no stored object. Each call builds the event, unless frames are
- * shared and an earlier call has built it.
+ * must not be BOOKMARK, which has no stored object. The object is no placeholder. Each call builds
+ * the event, unless frames are shared and an earlier call has built it.
  */
 struct hf__buf *hfd_object_frame(struct hfd_object *object, enum hf_event_type type);
 /* The same in protobuf (protobuf_response.h). NULL also if the stored bytes are malformed. */
@@ -152,7 +158,8 @@ struct hf__buf *hfd_object_protobuf_frame(struct hfd_object *object, enum hf_eve
  */
 void hfd_object_share_frames(struct hfd_object *object);
 void hfd_object_unshare_frames(struct hfd_object *object);
-/* An estimate of the bytes of memory that the object uses, without its shared frames. */
+/* An estimate of the bytes of memory that the object uses, without its shared frames, and without
+ * what hfd_object_selectable has kept. */
 size_t hfd_object_memory(const struct hfd_object *object);
 /* "ADDED", "MODIFIED", "DELETED" or "BOOKMARK". */
 const char *hfd_event_type_name(enum hf_event_type type);

@@ -51,6 +51,7 @@ struct hf__json *hfd_object_parse_for_update(const struct hfd_object *object) {
         assert(bytes);
         if (hfd_is_packed(bytes) || !find_managers(object, &list))
                 return hfd_object_parse(object);
+        /* 4 is the length of the placeholder. */
         size_t n_before = (size_t)(list.data - bytes->data), n = bytes->n - list.n + 4;
         char *text = malloc(n);
         if (!text)

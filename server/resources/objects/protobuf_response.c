@@ -22,7 +22,9 @@
 
 #define META_VERSION "meta.k8s.io/v1"
 #define PARTIAL      "PartialObjectMetadata"
-#define KIND_MAX     80
+/* Bytes of the kind of a list, with the NUL. Only built-in kinds have a protobuf form, and metadata
+ * is of the kind PARTIAL. */
+#define KIND_MAX 80
 
 /* Field numbers of runtime.Unknown and its TypeMeta, of WatchEvent and its RawExtension, and of
  * lists. */

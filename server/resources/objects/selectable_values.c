@@ -2,8 +2,8 @@
 /*
  * The selectable fields of the built-in kinds, and their values (selectable_values.h).
  *
- * Invariant: every field that a selector may name is copied by hfd_selectable_copy. A field that is
- * left out there would look empty in every object.
+ * Invariant: hfd_selectable_copy copies the value of every field that a selector may name, except
+ * name and namespace. A field that is left out there looks empty in every object.
  */
 #include "server/resources/objects/selectable_values.h"
 
@@ -22,7 +22,7 @@ enum form {
         TEXT,
         BOOLEAN, /* absent = false */
         NUMBER,  /* absent = 0 */
-        POD_IP,  /* the first one of status.podIPs */
+        POD_IP,  /* the first one of status.podIPs; without one, status.podIP */
         NOTHING, /* the name is accepted, and no object has a value */
 };
 
@@ -35,7 +35,7 @@ struct field {
 /* A kind whose selectors may name more than name and namespace. */
 struct kind {
         const char *group, *plural;
-        struct field fields[12];
+        struct field fields[12]; /* they end at a name that is NULL */
 };
 
 static const struct kind kinds[] = {

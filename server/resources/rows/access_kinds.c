@@ -11,8 +11,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "authentication.k8s.io",
                 .version = "v1",
-                /* The kinds of the next two groups are questions. A create answers in the status,
-                 * and nothing is stored: an answer would be stale as soon as a role changes. */
+                /* The kinds of this group and the next one are questions. A create answers in the
+                 * status, and nothing is stored: an answer would be stale as soon as a role
+                 * changes. */
                 .plural = "selfsubjectreviews",
                 .singular = "selfsubjectreview",
                 .kind = "SelfSubjectReview",
@@ -61,8 +62,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "authorization.k8s.io",
                 .version = "v1",
-                /* The only review that asks about another user, so it needs a right of its own.
-                 * Every user may ask what they may do themselves. */
+                /* It and LocalSubjectAccessReview ask about any user, so they need a right of their
+                 * own. Every user may ask what they may do themselves. */
                 .plural = "subjectaccessreviews",
                 .singular = "subjectaccessreview",
                 .kind = "SubjectAccessReview",

@@ -134,8 +134,8 @@ static const struct hfd_resource rows[] = {
                 .storage = "resourcequotas",
                 .namespaced = true,
                 .unconditional_update = true,
-                /* What is used is in the status, which admission charges before it lets a create
-                 * pass. A client that writes the quota must not set it back. */
+                /* What is used is in the status, which a write that the quota counts updates in its
+                 * own transaction. A client that writes the quota must not set it back. */
                 .subresources = HFD_SUB_STATUS,
                 .subresources_write_meta = true,
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},

@@ -26,11 +26,14 @@ void hfd_resources_add_workloads(void);
 size_t hfd_resources_count(void);
 const struct hfd_resource *hfd_resource_at(size_t index);
 /*
- * The slot of a row, which the rows of the same stored objects share: below HFD_RESOURCES_MAX its
- * index in the table, from there on that of a custom resource; below HFD_SLOTS_MAX.
+ * The slot of a row: below HFD_RESOURCES_MAX its index in the table, from there on that of a custom
+ * resource, which the rows of all its versions share; below HFD_SLOTS_MAX. Of built-in kinds with
+ * two versions, such as Events, each row has its own, and objects are kept under that of the row
+ * that stores them (hfd_resource_stored).
  */
 size_t hfd_resource_index(const struct hfd_resource *resource);
-/* Whether two rows have the same objects, in whatever version. */
+/* Whether two rows have the same slot: whether they are one row of the table, or versions of one
+ * custom resource. */
 static inline bool hfd_resource_same(const struct hfd_resource *a, const struct hfd_resource *b) {
         return hfd_resource_index(a) == hfd_resource_index(b);
 }

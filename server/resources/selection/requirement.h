@@ -26,11 +26,12 @@ struct hfd_requirement {
          * name in the stored form, which may differ from the name in the text. */
         const char *key;
         bool has_static_key;
-        char **values; /* owned; they point into text; NULL for HFD_EXISTS and HFD_NOT_EXISTS */
+        char **values; /* owned; they point into the text; NULL for HFD_EXISTS, HFD_NOT_EXISTS */
         size_t n_values;
 };
 
-/* Parses a requirement of a label selector, in place. 0, -ENOMEM or HF_E_INVALID. */
+/* Parses a requirement of a label selector, in place. 0, -ENOMEM or HF_E_INVALID. The requirement
+ * begins as {0}. After an error, too, the caller frees its values; so with the next function. */
 int hfd_requirement_parse_label(struct hfd_requirement *requirement, char *text);
 /* Parses the requirement `term` of the field selector `text`, in place. The key may be any text:
  * selectable_fields.h tells whether the field is supported. 0, -ENOMEM, or HF_E_INVALID with the

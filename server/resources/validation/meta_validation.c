@@ -7,6 +7,7 @@
 #include "server/resources/validation/meta_validation.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,13 +349,17 @@ static void validate_unchanged(const struct hf__json *meta, const struct hf__jso
                 const struct hf__json *value = hf__json_get(meta, immutable[i][0]),
                                       *old_value = hf__json_get(old_meta, immutable[i][0]);
                 const char *field = immutable[i][1];
+                char number[24] = "null";
+                int64_t n;
                 if (hfd_causes_equal(causes, value, old_value))
                         continue;
+                if (hf__json_integer(value, &n))
+                        (void)snprintf(number, sizeof number, "%lld", (long long)n);
                 if (hf__json_is_string(value))
                         hfd_cause_invalid_text(causes, field, hf__json_text(value),
                                                "field is immutable");
                 else
-                        hfd_cause_invalid(causes, field, "null", "field is immutable");
+                        hfd_cause_invalid(causes, field, number, "field is immutable");
         }
 }
 

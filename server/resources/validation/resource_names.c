@@ -69,7 +69,7 @@ static bool is_standard(const char *name, unsigned *ret_flags) {
         return *ret_flags != 0;
 }
 
-/* Whether the name belongs to Kubernetes: it has no domain, or the domain kubernetes.io. */
+/* Whether the name belongs to Kubernetes: it has no domain, or one that ends in kubernetes.io. */
 static bool is_native(const char *name) {
         return !strchr(name, '/') || strstr(name, "kubernetes.io/");
 }

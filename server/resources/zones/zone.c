@@ -2,7 +2,8 @@
 /*
  * Reads a file of a time zone (TZif, RFC 8536). It has two parts with the same structure, a header
  * and tables. The first one has moments of 4 bytes and is skipped; the second has moments of 8
- * bytes. The rule for the time after the last moment is a line at the end.
+ * bytes. The rule for the time after the last moment is a line at the end. A file of version 1,
+ * which has only the first part, counts as malformed.
  *
  * Invariants: a read is within the file, and an index within its table: both are checked once,
  * here, and look-ups rely on it. The moments are sorted.
@@ -153,6 +154,7 @@ int hfd_zone_new(const void *data, size_t n, struct hfd_zone **ret_zone) {
                 return -ENOMEM;
         zone->n = part.n_moments;
         zone->n_types = (unsigned)part.n_types;
+        /* One more, because calloc may return NULL for a zone without changes. */
         zone->moments = calloc(zone->n + 1, sizeof *zone->moments);
         zone->to = calloc(zone->n + 1, sizeof *zone->to);
         if (!zone->moments || !zone->to)

@@ -95,6 +95,7 @@ static bool take_day(struct reader *r, struct hfd_zone_day *day) {
                 if (!take_number(r, day->form == 'J' ? 1 : 0, 365, &day->day))
                         return false;
         }
+        /* RFC 8536 allows a week: 167 hours, before or after the day. */
         return !take_char(r, '/') || take_time(r, 167, &day->time);
 }
 
@@ -123,7 +124,8 @@ bool hfd_zone_rule_parse(const char *text, size_t n, struct hfd_zone_rule *ret_r
 
 static bool is_leap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
 
-/* Days from 1970 to January 1 of the year, which is at least 1. */
+/* Days from 1970 to January 1 of the year, which is at least 1. From year 1 to 1970 there are
+ * 719,162. */
 static int64_t days_before(int64_t year) {
         int64_t y = year - 1;
 

@@ -22,7 +22,8 @@
 #include "server/resources/zones/zone.h"
 
 #define FOLDER "/usr/share/zoneinfo/"
-/* Longer than all names in Debian's tzdata. */
+/* Longer than all names in Debian's tzdata, which has some 1,200 of them, most for a zone that has
+ * several. A zone beyond the limit is read at each look-up. */
 #define NAME_MAX_BYTES 64
 #define ZONES_MAX      1000
 
@@ -54,7 +55,8 @@ static const struct hfd_zone *find_zone(const char *name) {
         return zone;
 }
 
-/* Reads the file of a zone. NULL: there is no such file, or it is not a valid zone. */
+/* Reads the file of a zone. NULL: there is no such file, it is not a valid zone, or it cannot be
+ * read, for example because memory runs out. */
 static struct hfd_zone *load_zone(const char *name) {
         char path[sizeof FOLDER + NAME_MAX_BYTES];
         struct hfd_zone *zone = NULL;

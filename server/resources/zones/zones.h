@@ -2,9 +2,9 @@
 #pragma once
 /*
  * The time zones of the system, for expressions: getHours('Europe/Berlin'). The first look-up of a
- * zone reads it from /usr/share/zoneinfo and keeps it. That may happen on any thread, because it is
- * a local file of a few KiB. Without these files no zone is known. If the files change, the process
- * must be restarted to see it. Thread: any.
+ * zone reads it from /usr/share/zoneinfo and keeps it, up to a limit (zones.c). That may happen on
+ * any thread, because it is a local file of a few KiB. Without these files no zone is known. If the
+ * files change, the process must be restarted to see it. Thread: any.
  */
 #include "cel/values/declarations.h"
 
