@@ -172,7 +172,7 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
 void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes);
 
-/* ---- apps_validation.c, workload_validation.c, network_policy_validation.c,
+/* ---- apps_validation.c, workload_validation.c, job_validation.c, network_policy_validation.c,
  * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c in rules/; the
  * contract of each is that of hfd_resource.validate ---- */
 
@@ -219,6 +219,10 @@ void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf_
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
 /* The restartPolicy of spec.template is Always. Its pods are kept running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
+/* job_update.c: what an update may change. old: the old Job, not only its spec, because its status
+ * says whether it is idle. */
+void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,
+                             struct hfd_causes *causes);
 /* claim_validation.c: the spec of a claim, at the path `field`. */
 void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);
