@@ -73,6 +73,12 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
         "{'spec':{'suspend':" suspend ",'template':{'spec':{'containers':[{" CONTAINER(            \
                 "a") "}],'nodeSelector':" selector                                                 \
                      ",'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
+#define JOB_WITH(policy)                                                                           \
+        "{'spec':{" policy                                                                         \
+        ",'selector':{'matchLabels':{}},'template':{'spec':{'containers':[{" CONTAINER(            \
+                "a") "}],'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
+#define CODES(values)                                                                              \
+        "{'rules':[{'action':'Count','onExitCodes':{'operator':'NotIn','values':[" values "]}}]}"
 #define CLAIM(modes, more)                                                                         \
         "{'spec':{'accessModes':['" modes "'],'resources':{'requests':{'storage':'1'}}" more "}}"
 #define VOLUME(csi)                                                                                \
@@ -157,6 +163,13 @@ static const struct rule_case cases[] = {
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("false", "{'a':'w'}"),
          "spec.template: Invalid value: {}: field is immutable"},
+        {hfd_job_validate, "#", JOB_WITH("'podFailurePolicy':" CODES("@,12,7")), NULL,
+         "spec.podFailurePolicy.rules[0].onExitCodes.values[13]: Duplicate value: 7"},
+        {hfd_job_validate, "#", JOB_WITH("'podFailurePolicy':" CODES("11,@")), NULL,
+         "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [11,0,1,"},
+        {hfd_job_validate, NULL,
+         JOB_WITH("'successPolicy':{'rules':[{'succeededIndexes':'0'},{'succeededCount':1}]}"),
+         NULL, "spec.successPolicy: Invalid value: {\"Rules\":[{\"SucceededIndexes\":\"0\""},
         {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",
          SERVICE("@,{'name':'p0','port':9,'protocol':'TCP','targetPort':1}"), NULL,
          "spec.ports[12].name: Duplicate value"},

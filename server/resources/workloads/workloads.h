@@ -219,6 +219,15 @@ void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf_
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
 /* The restartPolicy of spec.template is Always. Its pods are kept running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
+/* job_failure_policy.c: spec.podFailurePolicy, and spec.podReplacementPolicy. spec: that of the
+ * Job, at the path `field`. A policy that is absent is valid. */
+void hfd_job_failure_policy_validate(const struct hf__json *spec, const char *field,
+                                     struct hfd_causes *causes);
+void hfd_job_replacement_policy_validate(const struct hf__json *spec, const char *field,
+                                         struct hfd_causes *causes);
+/* job_success_policy.c: spec.successPolicy, which is there. */
+void hfd_job_success_policy_validate(const struct hf__json *spec, const char *field,
+                                     struct hfd_causes *causes);
 /* job_update.c: what an update may change. old: the old Job, not only its spec, because its status
  * says whether it is idle. */
 void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,

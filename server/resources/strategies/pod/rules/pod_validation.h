@@ -80,3 +80,5 @@ void hfd_label_name_validate(const struct hf__json *object, const char *field, c
                              struct hfd_causes *causes);
 /* A DNS subdomain. "" is an "Invalid value" too. */
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* A DNS subdomain, "/" and a path: "acme.io/foo". "": "Required value". */
+void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes);
