@@ -66,6 +66,10 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 /* clang-format off */
 #define POD_OF(container)                                                                          \
         "{'spec':{'containers':[{" CONTAINER("a") "," container "}]," END "}}"
+#define ARMOR "container.apparmor.security.beta.kubernetes.io/"
+#define ARMED(annotations, type)                                                                   \
+        "{'metadata':{'annotations':{" annotations "}},'spec':{'containers':[{" CONTAINER("a")     \
+        ",'securityContext':{'appArmorProfile':{'type':'" type "'}}}]," END "}}"
 #define SERVICE(ports)                                                                             \
         "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
 /* clang-format on */
@@ -109,6 +113,15 @@ static const struct rule_case cases[] = {
         {hfd_pod_validate, "{'name':'v#','emptyDir':{}}",
          POD("'volumes':[@,{'name':'v0','emptyDir':{}}]"), NULL,
          "spec.volumes[12].name: Duplicate value"},
+        {hfd_pod_validate, "'" ARMOR "c#':'unconfined'", ARMED("@", "Unconfined"), NULL,
+         "metadata.annotations[" ARMOR "c0]: Invalid value: \"c0\": container not found"},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@,'" ARMOR "a':'unconfined'", "RuntimeDefault"), NULL,
+         "spec.containers[0].securityContext.appArmorProfile.type: Forbidden"},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@,'" ARMOR "a':'unconfined'", "Unconfined"), NULL,
+         NULL},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@", "Unconfined"),
+         ARMED("@,'" ARMOR "a':'unconfined'", "Unconfined"),
+         "metadata.annotations[" ARMOR "a]: Forbidden: may not remove"},
         {hfd_pod_validate, "{'containerPort':1,'protocol':'TCP','name':'p#'}",
          POD_OF("'ports':[@,{'containerPort':1,'protocol':'TCP','name':'p0'}]"), NULL,
          "spec.containers[0].ports[12].name: Duplicate value"},

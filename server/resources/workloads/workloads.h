@@ -131,6 +131,14 @@ int hfd_node_taint_new(struct hf__json *node);
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
                                 struct hf__strbuf *why);
+/* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
+ */
+int hfd_pod_copy_app_armor(struct hf__json *object);
+/* The annotations of a new pod and the profiles of its containers agree. */
+void hfd_pod_validate_app_armor(const struct hf__json *object, struct hfd_causes *causes);
+/* An update leaves the annotations for AppArmor as they are. */
+void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
 extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */

@@ -24,6 +24,12 @@ const char *hfd_text_of(const struct hf__json *object, const char *key) {
         return text ? text : "";
 }
 
+bool hfd_is_padded(const char *text) {
+        static const char spaces[] = " \t\n\v\f\r";
+
+        return *text && (strchr(spaces, *text) || strchr(spaces, text[strlen(text) - 1]));
+}
+
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member) {
         (void)snprintf(out, HFD_FIELD_PATH_MAX, "%s.%s", field, member);
         return out;
