@@ -134,6 +134,20 @@ def test_a_stateful_set_changes_in_a_few_fields(server):
     assert patch(server, path, {"spec": changes}).code == 200
 
 
+@pytest.mark.parametrize("number, kind", [(1 << 31, "int64"), (-(1 << 31) - 1, "int64"), (1 << 32, "int64"), (1 << 63, "float64"), (1e300, "float64")])
+def test_a_patch_cannot_make_a_number_larger_than_its_type(server, number, kind):
+    """Kubernetes' converter would keep the low 32 bits after a strategic merge patch: 1 << 32 became 0, and the pods were gone."""
+    path, _ = made(server, APPS + "/deployments", workload(replicas=3))
+    change = {"spec": {"replicas": number}}
+    reply = server.ask("PATCH", path, change, content_type="application/strategic-merge-patch+json")
+    (field, why), = causes(reply)
+    assert field == "patch" and why.endswith(f": cannot convert {kind} to int32"), why
+    operations = [{"op": "replace", "path": "/spec/replicas", "value": number}]
+    for reply in (patch(server, path, change), server.ask("PATCH", path, operations, content_type="application/json-patch+json")):
+        assert causes(reply)[0][0] == "patch" and "of type int32" in reply.text
+    assert server.ask("GET", path).json["spec"]["replicas"] == 3
+
+
 def test_a_revision_keeps_its_data(server):
     path, _ = made(server, APPS + "/controllerrevisions", {"revision": 1, "data": {"a": 1}})
     assert patch(server, path, {"revision": 2}).code == 200
