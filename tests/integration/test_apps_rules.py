@@ -96,11 +96,6 @@ REFUSED = [
      "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"),
     (APPS + "/controllerrevisions", {"revision": -1, "data": {"a": 1}}, "revision", NEGATIVE),
     (APPS + "/controllerrevisions", {"revision": 1}, "data", "Required value: data is mandatory"),
-    # ---- Jobs, CronJobs ----
-    (BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "X"}}, "spec.completionMode",
-     'Unsupported value: "X": supported values: "Indexed", "NonIndexed"'),
-    (BATCH + "/jobs", {"spec": {"template": template(restartPolicy="Never"), "completionMode": "Indexed", "parallelism": 1}}, "spec.completions",
-     "Required value: when completion mode is Indexed"),
 ]
 
 
@@ -137,6 +132,20 @@ def test_a_stateful_set_changes_in_a_few_fields(server):
     changes = {"replicas": 3, "ordinals": {"start": 2}, "template": template(terminationGracePeriodSeconds=5), "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},
                "revisionHistoryLimit": 3, "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Delete"}, "minReadySeconds": 2}
     assert patch(server, path, {"spec": changes}).code == 200
+
+
+@pytest.mark.parametrize("number, kind", [(1 << 31, "int64"), (-(1 << 31) - 1, "int64"), (1 << 32, "int64"), (1 << 63, "float64"), (1e300, "float64")])
+def test_a_patch_cannot_make_a_number_larger_than_its_type(server, number, kind):
+    """Kubernetes' converter would keep the low 32 bits after a strategic merge patch: 1 << 32 became 0, and the pods were gone."""
+    path, _ = made(server, APPS + "/deployments", workload(replicas=3))
+    change = {"spec": {"replicas": number}}
+    reply = server.ask("PATCH", path, change, content_type="application/strategic-merge-patch+json")
+    (field, why), = causes(reply)
+    assert field == "patch" and why.endswith(f": cannot convert {kind} to int32"), why
+    operations = [{"op": "replace", "path": "/spec/replicas", "value": number}]
+    for reply in (patch(server, path, change), server.ask("PATCH", path, operations, content_type="application/json-patch+json")):
+        assert causes(reply)[0][0] == "patch" and "of type int32" in reply.text
+    assert server.ask("GET", path).json["spec"]["replicas"] == 3
 
 
 def test_a_revision_keeps_its_data(server):
@@ -191,6 +200,168 @@ def test_a_suspended_job_gets_nodes_and_resources_while_it_starts(server):
         ("spec.template", "Invalid value: {}: field is immutable")]
 
 
+# ---- Jobs ----
+
+def job(**spec):
+    return {"spec": {"template": template(restartPolicy="Never"), **spec}}
+
+
+def indexed(**spec):
+    return job(completionMode="Indexed", **{"completions": 10, "parallelism": 1, **spec})
+
+
+def fails(*rules, **spec):
+    return job(podFailurePolicy={"rules": list(rules)}, **spec)
+
+
+def rule(**members):
+    return {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [1]}, **members}
+
+
+def codes(**members):
+    return fails(rule(onExitCodes={"operator": "In", "values": [1], **members}))
+
+
+def conditions(*patterns):
+    return fails({"action": "Ignore", "onPodConditions": list(patterns)})
+
+
+def succeeds(*rules, **spec):
+    return indexed(successPolicy={"rules": list(rules)}, **spec)
+
+
+RULES, RULE = "podFailurePolicy.rules", "podFailurePolicy.rules[0]"
+CODES, CONDITIONS = RULE + ".onExitCodes", RULE + ".onPodConditions"
+SUCCESS = "successPolicy.rules[0]"
+UNREAD = "error parsing succeededIndexes: "
+NOT_QUALIFIED = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or " \
+                "'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+MANY = "when completions are above 100000 and used with backoff limit per index"
+JOBS = [
+    ("mode", job(completionMode="X"), [("completionMode", 'Unsupported value: "X": supported values: "NonIndexed", "Indexed"')]),
+    ("no mode, but limits", job(backoffLimitPerIndex=1, maxFailedIndexes=2), [
+        ("backoffLimitPerIndex", "Invalid value: 1: requires indexed completion mode"), ("maxFailedIndexes", "Invalid value: 2: requires indexed completion mode")]),
+    ("no completions", job(completionMode="Indexed", parallelism=1), [("completions", "Required value: when completion mode is Indexed")]),
+    ("many at a time", indexed(parallelism=100001), [
+        ("parallelism", "Invalid value: 100001: must be less than or equal to 100000 when completion mode is Indexed")]),
+    ("more failures than indexes", indexed(backoffLimitPerIndex=1, maxFailedIndexes=11), [
+        ("maxFailedIndexes", "Invalid value: 11: must be less than or equal to completions")]),
+    ("failures without a limit", indexed(maxFailedIndexes=1), [("backoffLimitPerIndex", "Required value: when maxFailedIndexes is specified")]),
+    ("negative limits", indexed(backoffLimitPerIndex=-1, maxFailedIndexes=-1), [("backoffLimitPerIndex", NEGATIVE), ("maxFailedIndexes", NEGATIVE)]),
+    ("many indexes", indexed(completions=100001, parallelism=10001, backoffLimitPerIndex=1), [
+        ("maxFailedIndexes", "Required value: must be specified when completions is above 100000"),
+        ("parallelism", f"Invalid value: 10001: must be less than or equal to 10000 {MANY}")]),
+    ("many failures", indexed(completions=100002, backoffLimitPerIndex=1, maxFailedIndexes=100001), [
+        ("maxFailedIndexes", "Invalid value: 100001: must be less than or equal to 100000"),
+        ("maxFailedIndexes", f"Invalid value: 100001: must be less than or equal to 10000 {MANY}")]),
+    ("no manager", job(managedBy=""), [("managedBy", "Required value")]),
+    ("manager", job(managedBy="x"), [("managedBy", 'Invalid value: "x": must be a domain-prefixed path (such as "acme.io/foo")')]),
+    ("path of a manager", job(managedBy="a.b/c d"), [
+        ("managedBy", "Invalid value: \"c d\": Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')")]),
+    ("long manager", job(managedBy="a.b/" + "c" * 60), [("managedBy", "Too long: may not be more than 63 bytes")]),
+    ("replacement", job(podReplacementPolicy="X"), [
+        ("podReplacementPolicy", 'Unsupported value: "X": supported values: "Failed", "TerminatingOrFailed"')]),
+    ("replacement with failures", fails(rule(), podReplacementPolicy="TerminatingOrFailed"), [
+        ("podReplacementPolicy", 'Unsupported value: "TerminatingOrFailed": supported values: "Failed"')]),
+    ("restart", job(template=template()), [("template.spec.restartPolicy", 'Required value: valid values: "OnFailure", "Never"')]),
+    ("restart with failures", fails(rule(), template=template(restartPolicy="OnFailure")), [
+        ("template.spec.restartPolicy", 'Invalid value: "OnFailure": only "Never" is supported when podFailurePolicy is specified')]),
+    # ---- policies of failures ----
+    ("many rules", fails(*[rule()] * 21), [(RULES, "Too many: 21: must have at most 20 items")]),
+    ("no action", fails(rule(action="")), [(RULE + ".action", 'Required value: valid values: ["Count" "FailIndex" "FailJob" "Ignore"]')]),
+    ("action", fails(rule(action="X")), [
+        (RULE + ".action", 'Unsupported value: "X": supported values: "Count", "FailIndex", "FailJob", "Ignore"')]),
+    ("action without indexes", fails(rule(action="FailIndex")), [
+        (RULE + ".action", 'Invalid value: "FailIndex": requires the backoffLimitPerIndex to be set')]),
+    ("nothing", fails({"action": "Count"}), [(RULE, "Invalid value: specifying one of OnExitCodes and OnPodConditions is required")]),
+    ("both", fails(rule(onPodConditions=[{"type": "A"}])), [
+        (RULE, "Invalid value: specifying both OnExitCodes and OnPodConditions is not supported")]),
+    ("no operator", codes(operator=""), [(CODES + ".operator", 'Required value: valid values: ["In" "NotIn"]')]),
+    ("operator", codes(operator="X"), [(CODES + ".operator", 'Unsupported value: "X": supported values: "In", "NotIn"')]),
+    ("container", codes(containerName="x"), [
+        (CODES + ".containerName", 'Invalid value: "x": must be one of the container or initContainer names in the pod template')]),
+    ("no codes", codes(values=[]), [(CODES + ".values", "Invalid value: []: at least one value is required")]),
+    ("many codes", codes(values=list(range(1, 257))), [(CODES + ".values", "Too many: 256: must have at most 255 items")]),
+    ("zero", codes(values=[0, 1]), [(CODES + ".values[0]", "Invalid value: 0: must not be 0 for the In operator")]),
+    ("codes", codes(values=[2, 1, 2]), [
+        (CODES + ".values[2]", "Duplicate value: 2"), (CODES + ".values", "Invalid value: [2,1,2]: must be ordered")]),
+    ("many conditions", conditions(*[{"type": "A"}] * 21), [(CONDITIONS, "Too many: 21: must have at most 20 items")]),
+    ("condition", conditions({"type": "A B", "status": "X"}), [
+        (CONDITIONS + "[0].type", f'Invalid value: "A B": {NOT_QUALIFIED}'),
+        (CONDITIONS + "[0].status", 'Unsupported value: "X": supported values: "False", "True", "Unknown"')]),
+    # ---- policies of success ----
+    ("no indexes", job(successPolicy={"rules": [{"succeededIndexes": "0"}]}), [
+        ("successPolicy", 'Invalid value: {"Rules":[{"SucceededIndexes":"0","SucceededCount":null}]}: requires indexed completion mode')]),
+    ("no success", succeeds(), [("successPolicy.rules", "Required value: at least one rules must be specified when the successPolicy is specified")]),
+    ("many successes", succeeds(*[{"succeededCount": 1}] * 21), [("successPolicy.rules", "Too many: 21: must have at most 20 items")]),
+    ("empty success", succeeds({}), [(SUCCESS, "Required value: at least one of succeededCount or succeededIndexes must be specified")]),
+    ("negative success", succeeds({"succeededCount": -1}), [(SUCCESS + ".succeededCount", NEGATIVE)]),
+    ("more than all", succeeds({"succeededCount": 11}), [
+        (SUCCESS + ".succeededCount", "Invalid value: 11: must be less than or equal to 10 (the number of specified completions)")]),
+    ("more than these", succeeds({"succeededCount": 4, "succeededIndexes": "0,2-3"}), [
+        (SUCCESS + ".succeededCount", "Invalid value: 4: must be less than or equal to 3 (the number of indexes in the specified succeededIndexes field)")]),
+    ("text", succeeds({"succeededIndexes": "0,x"}), [
+        (SUCCESS + ".succeededIndexes", f'Invalid value: "0,x": {UNREAD}cannot convert string to integer for index: "x"')]),
+    ("too far", succeeds({"succeededIndexes": "3-10"}), [
+        (SUCCESS + ".succeededIndexes", f'Invalid value: "3-10": {UNREAD}too large index: "10"')]),
+    ("three parts", succeeds({"succeededIndexes": "1-2-3"}), [
+        (SUCCESS + ".succeededIndexes", f'Invalid value: "1-2-3": {UNREAD}the fragment "1-2-3" violates the requirement that an index interval can have at most two '
+         "parts separated by '-'")]),
+    ("order of indexes", succeeds({"succeededIndexes": "1-4,4"}), [
+        (SUCCESS + ".succeededIndexes", f'Invalid value: "1-4,4": {UNREAD}non-increasing order, previous: 4, current: 4')]),
+    # ---- selectors ----
+    ("no selector", job(manualSelector=True), [
+        ("selector", "Required value"), ("template.metadata.labels", 'Invalid value: {"app":"a"}: `selector` does not match template `labels`')]),
+    ("selector", job(manualSelector=True, selector={"matchLabels": {"b": "c"}}), [
+        ("template.metadata.labels", 'Invalid value: {"app":"a"}: `selector` does not match template `labels`')]),
+]
+
+
+@pytest.mark.parametrize("body, wanted", [row[1:] for row in JOBS], ids=[row[0] for row in JOBS])
+def test_a_job_is_refused(server, body, wanted):
+    assert causes(make(server, BATCH + "/jobs", body)) == [(f"spec.{field}", why) for field, why in wanted]
+
+
+@pytest.mark.parametrize("body", [
+    fails(rule(), rule(action="Count", onExitCodes={"operator": "NotIn", "values": [0, 5, 200], "containerName": "c"}),
+          {"action": "Ignore", "onPodConditions": [{"type": "example.com/Lost"}, {"type": "DisruptionTarget", "status": "Unknown"}]}),
+    fails(), fails(rule(onExitCodes={"operator": "In", "values": [-1], "containerName": "i"}),
+                   template=template(restartPolicy="Never", initContainers=[{"name": "i", "image": "i"}])),
+    {"spec": {**indexed(backoffLimitPerIndex=0, maxFailedIndexes=10)["spec"], **fails(rule(action="FailIndex"))["spec"]}},
+    succeeds({"succeededIndexes": "0,2-4,9", "succeededCount": 5}, {"succeededCount": 10}, {"succeededIndexes": ""}),
+    indexed(completions=1000000, parallelism=10000, backoffLimitPerIndex=1, maxFailedIndexes=10000),
+    job(managedBy="example.com/queue"), job(podReplacementPolicy="TerminatingOrFailed"),
+    job(manualSelector=True, selector={"matchLabels": LABELS})])
+def test_a_job_with_policies_is_made(server, body):
+    made(server, BATCH + "/jobs", body)
+
+
+def test_the_host_names_of_the_pods_of_an_indexed_job_are_labels(server):
+    def create(name, completions):
+        return server.ask("POST", BATCH + "/jobs", {"metadata": {"name": name}, **indexed(completions=completions)})
+
+    assert create("n" * 61, 10).code == 201
+    assert causes(create("m" * 61, 11)) == [
+        ("metadata.name", f'Invalid value: "{"m" * 61}": will not able to create pod with invalid DNS label: {"m" * 61}-10')]
+
+
+def test_the_policies_of_a_job_stay(server):
+    policy = {"rules": [rule()]}
+    path, _ = made(server, BATCH + "/jobs", indexed(podFailurePolicy=policy, managedBy="a.b/c", backoffLimitPerIndex=1, maxFailedIndexes=1,
+                                                    successPolicy={"rules": [{"succeededCount": 2}]}))
+    for member, value in (("podFailurePolicy", None), ("podFailurePolicy", {"rules": [rule(action="Count")]}), ("backoffLimitPerIndex", 2),
+                          ("managedBy", "a.b/d"), ("managedBy", None), ("successPolicy", {"rules": [{"succeededCount": 1}]})):
+        (field, why), = causes(patch(server, path, {"spec": {member: value}}))
+        assert field == f"spec.{member}" and why.endswith(": field is immutable")
+    assert patch(server, path, {"spec": {"maxFailedIndexes": 2, "backoffLimit": 3, "ttlSecondsAfterFinished": 4}}).code == 200
+    path, _ = made(server, BATCH + "/jobs", job())
+    assert patch(server, path, {"spec": {"podReplacementPolicy": "Failed"}}).code == 200
+    # What a scaled Job counts is checked again.
+    path, _ = made(server, BATCH + "/jobs", succeeds({"succeededIndexes": "9"}))
+    assert causes(patch(server, path, {"spec": {"completions": 9, "parallelism": 9}})) == [
+        ("spec.successPolicy.rules[0].succeededIndexes", f'Invalid value: "9": {UNREAD}too large index: "9"')]
+
+
 # ---- CronJobs ----
 
 def cron_job(schedule, **spec):
@@ -226,9 +397,19 @@ def test_other_schedules_are_refused(server, schedule, why):
     ({"startingDeadlineSeconds": -1}, "spec.startingDeadlineSeconds", NEGATIVE),
     ({"failedJobsHistoryLimit": -1}, "spec.failedJobsHistoryLimit", NEGATIVE),
     ({"concurrencyPolicy": "X"}, "spec.concurrencyPolicy", 'Unsupported value: "X": supported values: "Allow", "Forbid", "Replace"'),
-    ({"jobTemplate": {"spec": {"template": template(restartPolicy="Never"), "backoffLimit": -1}}}, "spec.jobTemplate.spec.backoffLimit", NEGATIVE)])
+    ({"jobTemplate": job(backoffLimit=-1)}, "spec.jobTemplate.spec.backoffLimit", NEGATIVE),
+    ({"jobTemplate": codes(values=[0])}, f"spec.jobTemplate.spec.{CODES}.values[0]", "Invalid value: 0: must not be 0 for the In operator"),
+    ({"jobTemplate": job(selector={"matchLabels": LABELS})}, "spec.jobTemplate.spec.selector",
+     'Invalid value: {"matchLabels":{"app":"a"}}: `selector` will be auto-generated'),
+    ({"jobTemplate": job(manualSelector=True)}, "spec.jobTemplate.spec.manualSelector", 'Unsupported value: true: supported values: "nil", "false"')])
 def test_a_cron_job_is_refused(server, spec, field, why):
     assert causes(make(server, BATCH + "/cronjobs", cron_job("* * * * *", **spec))) == [(field, why)]
+
+
+def test_the_jobs_of_a_cron_job_may_change(server):
+    path, _ = made(server, BATCH + "/cronjobs", cron_job("* * * * *", jobTemplate=fails(rule(), managedBy="a.b/c")))
+    assert patch(server, path, {"spec": {"jobTemplate": fails(rule(action="Count"), managedBy="a.b/d")}}).code == 200
+    assert causes(patch(server, path, {"spec": {"jobTemplate": fails(rule(action="X"))}}))[0][0] == f"spec.jobTemplate.spec.{RULE}.action"
 
 
 def test_the_name_of_a_cron_job_leaves_room_for_its_jobs(server):

@@ -5,9 +5,14 @@ import json
 import random
 
 import pytest
+from holdfastd import wait_until
 from memory_server import MemoryServer
 
 CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITION = {"metadata": {"name": "reads.example.com"}, "spec": {
+    "group": "example.com", "scope": "Cluster", "names": {"plural": "reads", "kind": "Read"},
+    "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}
 LARGE = 128 << 10
 
 
@@ -74,7 +79,19 @@ def test_watches_are_not_compressed(api):
 @pytest.mark.parametrize("path, code", [
     (CONFIGMAPS, 405), (CONFIGMAPS + "/large", 405), (CONFIGMAPS + "?watch=1", 405), (CONFIGMAPS + "/none", 405), ("/api/v1/namespaces/default/status", 405),
     ("/api/v1/nothings", 404), ("/api", 405), ("/apis", 200), ("/apis/coordination.k8s.io", 200), ("/api/v1", 405), ("/apis/coordination.k8s.io/v1", 405), ("/version", 405),
+    ("/apis/coordination.k8s.io/v1/", 405), ("/apis/coordination.k8s.io/v9", 404), ("/apis/none.example.com", 404), ("/apis/none.example.com/v1", 404),
     ("/", 200), ("/livez", 200), ("/metrics", 200), ("/openapi/v2", 200), ("/openapi/v3", 200)])
 def test_the_api_has_no_head(api, path, code):
     head = api.ask("HEAD", path, accept_encoding="gzip")
     assert (head.code, head.bytes, head.headers.get("allow")) == (code, b"", None)
+
+
+def test_the_documents_of_a_custom_group_have_a_head(api):
+    assert api.ask("POST", DEFINITIONS, DEFINITION).code == 201
+    wait_until("the group", lambda: api.ask("GET", "/apis/example.com/v1").code == 200)
+    for path in ("/apis/example.com", "/apis/example.com/", "/apis/example.com/v1", "/apis/example.com/v1/", "/apis/example.com/v1/reads"):
+        head, get = api.ask("HEAD", path), api.ask("GET", path)
+        assert (head.code, head.bytes, head.headers["content-type"]) == (200, b"", get.headers["content-type"]), path
+        assert head.headers.get("content-length", str(len(get.bytes))) == str(len(get.bytes))
+    assert api.ask("HEAD", "/apis/example.com/v1", accept="text/plain").code == 406
+    assert api.ask("HEAD", "/apis/example.com/v2").code == 404

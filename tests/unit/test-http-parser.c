@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,53 @@ static void test_any_split_gives_the_same_request(void **state) {
                 assert_int_equal(n, 4);
                 assert_true(hfd_h1_parser_in_head(parser)); /* the next one's */
                 assert_int_equal(hfd_h1_parser_memory(parser), 0);
+                hfd_http_request_unref(request);
+                hfd_h1_parser_free(parser);
+        }
+}
+
+/* RFC 9112 3.2.2 and RFC 9110 4.2.3: after a host, an empty path is equal to "/". */
+static void test_a_target_may_be_an_absolute_url(void **state) {
+        static const struct {
+                const char *target, *path, *query; /* path NULL: it is refused */
+        } cases[] = {
+                {"http://host", "/", ""},
+                {"https://host:6443", "/", ""},
+                {"http://a", "/", ""},
+                {"http://[::1]:6443/a", "/a", ""},
+                {"http://host/a?b=/c", "/a", "b=/c"},
+                {"http://host?b=/c", "/", "b=/c"},
+                {"http://host?", "/", ""},
+                {"http://host/?b", "/", "b"},
+                {"/http://host", "/http://host", ""},
+                {"/?http://host", "/", "http://host"},
+                {"http://", NULL, NULL},
+                {"http:///a", NULL, NULL},
+                {"http://?a", NULL, NULL},
+                {"ftp://host/a", NULL, NULL},
+                {"host/a", NULL, NULL},
+                {"?a", NULL, NULL},
+        };
+        char text[100];
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hfd_h1_parser *parser;
+                struct hfd_http_request *request;
+                int code = 0;
+
+                assert_int_equal(hfd_h1_parser_new(1000, 1000, &parser), 0);
+                assert_int_equal(hfd_http_request_new(NULL, NULL, &request), 0);
+                (void)snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n",
+                               cases[i].target);
+                enum hfd_h1_event event = feed(parser, request, text, sizeof text, &code);
+                if (cases[i].path) {
+                        assert_int_equal(event, HFD_H1_DONE);
+                        assert_string_equal(hfd_http_request_path(request), cases[i].path);
+                        assert_string_equal(hfd_http_request_query(request), cases[i].query);
+                } else {
+                        assert_int_equal(event, HFD_H1_BAD);
+                        assert_int_equal(code, 400);
+                }
                 hfd_http_request_unref(request);
                 hfd_h1_parser_free(parser);
         }
@@ -176,6 +224,7 @@ static void test_the_router_prefers_the_longest_path(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_any_split_gives_the_same_request),
+                cmocka_unit_test(test_a_target_may_be_an_absolute_url),
                 cmocka_unit_test(test_bytes_after_the_request_are_left),
                 cmocka_unit_test(test_a_response_queue_has_limits),
                 cmocka_unit_test(test_a_response_queue_keeps_its_order_while_it_grows),

@@ -66,6 +66,10 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
 /* clang-format off */
 #define POD_OF(container)                                                                          \
         "{'spec':{'containers':[{" CONTAINER("a") "," container "}]," END "}}"
+#define ARMOR "container.apparmor.security.beta.kubernetes.io/"
+#define ARMED(annotations, type)                                                                   \
+        "{'metadata':{'annotations':{" annotations "}},'spec':{'containers':[{" CONTAINER("a")     \
+        ",'securityContext':{'appArmorProfile':{'type':'" type "'}}}]," END "}}"
 #define SERVICE(ports)                                                                             \
         "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
 /* clang-format on */
@@ -73,6 +77,12 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
         "{'spec':{'suspend':" suspend ",'template':{'spec':{'containers':[{" CONTAINER(            \
                 "a") "}],'nodeSelector':" selector                                                 \
                      ",'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
+#define JOB_WITH(policy)                                                                           \
+        "{'spec':{" policy                                                                         \
+        ",'selector':{'matchLabels':{}},'template':{'spec':{'containers':[{" CONTAINER(            \
+                "a") "}],'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
+#define CODES(values)                                                                              \
+        "{'rules':[{'action':'Count','onExitCodes':{'operator':'NotIn','values':[" values "]}}]}"
 #define CLAIM(modes, more)                                                                         \
         "{'spec':{'accessModes':['" modes "'],'resources':{'requests':{'storage':'1'}}" more "}}"
 #define VOLUME(csi)                                                                                \
@@ -103,6 +113,15 @@ static const struct rule_case cases[] = {
         {hfd_pod_validate, "{'name':'v#','emptyDir':{}}",
          POD("'volumes':[@,{'name':'v0','emptyDir':{}}]"), NULL,
          "spec.volumes[12].name: Duplicate value"},
+        {hfd_pod_validate, "'" ARMOR "c#':'unconfined'", ARMED("@", "Unconfined"), NULL,
+         "metadata.annotations[" ARMOR "c0]: Invalid value: \"c0\": container not found"},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@,'" ARMOR "a':'unconfined'", "RuntimeDefault"), NULL,
+         "spec.containers[0].securityContext.appArmorProfile.type: Forbidden"},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@,'" ARMOR "a':'unconfined'", "Unconfined"), NULL,
+         NULL},
+        {hfd_pod_validate, "'k#':'v'", ARMED("@", "Unconfined"),
+         ARMED("@,'" ARMOR "a':'unconfined'", "Unconfined"),
+         "metadata.annotations[" ARMOR "a]: Forbidden: may not remove"},
         {hfd_pod_validate, "{'containerPort':1,'protocol':'TCP','name':'p#'}",
          POD_OF("'ports':[@,{'containerPort':1,'protocol':'TCP','name':'p0'}]"), NULL,
          "spec.containers[0].ports[12].name: Duplicate value"},
@@ -157,6 +176,13 @@ static const struct rule_case cases[] = {
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("true", "{'a':'w'}"), NULL},
         {hfd_job_validate, NULL, JOB("false", "{'a':'v'}"), JOB("false", "{'a':'w'}"),
          "spec.template: Invalid value: {}: field is immutable"},
+        {hfd_job_validate, "#", JOB_WITH("'podFailurePolicy':" CODES("@,12,7")), NULL,
+         "spec.podFailurePolicy.rules[0].onExitCodes.values[13]: Duplicate value: 7"},
+        {hfd_job_validate, "#", JOB_WITH("'podFailurePolicy':" CODES("11,@")), NULL,
+         "spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: [11,0,1,"},
+        {hfd_job_validate, NULL,
+         JOB_WITH("'successPolicy':{'rules':[{'succeededIndexes':'0'},{'succeededCount':1}]}"),
+         NULL, "spec.successPolicy: Invalid value: {\"Rules\":[{\"SucceededIndexes\":\"0\""},
         {hfd_service_validate, "{'name':'p#','port':1#,'protocol':'TCP','targetPort':1}",
          SERVICE("@,{'name':'p0','port':9,'protocol':'TCP','targetPort':1}"), NULL,
          "spec.ports[12].name: Duplicate value"},

@@ -23,6 +23,10 @@
 #include "server/resources/resource.h"
 #include "server/resources/rows/resource_table.h"
 
+#define PATH_BYTES_MAX 512 /* of a path without the slashes at its end, with the NUL */
+
+static const char below_apis[] = "/apis/";
+
 /* Sorted by name, as kube-apiserver sorts them, so that a client that compares documents of two
  * servers sees no difference. */
 const char *hfd_discovery_verbs(const struct hfd_resource *row) {
@@ -242,8 +246,6 @@ static bool put_below_apis(struct hf__strbuf *s, const struct hfd_served_rows *r
 /* False: there is no document at path. */
 static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *rows,
                          const char *path) {
-        static const char apis[] = "/apis/";
-
         /* The addresses for clients in certain networks are left out: each client has found an
          * address that it can reach. */
         if (strcmp(path, "/api") == 0) {
@@ -257,22 +259,52 @@ static bool put_document(struct hf__strbuf *s, const struct hfd_served_rows *row
                 put_groups(s, rows);
                 return true;
         }
-        if (strncmp(path, apis, sizeof apis - 1) == 0)
-                return put_below_apis(s, rows, path + sizeof apis - 1);
+        if (strncmp(path, below_apis, sizeof below_apis - 1) == 0)
+                return put_below_apis(s, rows, path + sizeof below_apis - 1);
         return false;
 }
 
-struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code) {
-        struct hfd_served_rows *rows = hfd_served_rows_new(table);
-        struct hf__strbuf s = {0};
-        char trimmed[512]; /* a longer path is cut; no document has such a path */
-        struct hf__buf *buf = NULL;
+/* Copies the path without the slashes at its end. A longer path is cut; no document has such a
+ * path. */
+static void trim_path(const char *path, char trimmed[PATH_BYTES_MAX]) {
         size_t n = strlen(path);
 
         assert(*path == '/');
         while (n > 1 && path[n - 1] == '/')
                 n--;
-        (void)snprintf(trimmed, sizeof trimmed, "%.*s", (int)(n < 511 ? n : 511), path);
+        (void)snprintf(trimmed, PATH_BYTES_MAX, "%.*s",
+                       (int)(n < PATH_BYTES_MAX ? n : PATH_BYTES_MAX - 1), path);
+}
+
+/* rest: the path after "/apis/". Without memory the answer is false, and hfd_discovery says so. */
+static bool is_built_in_version(struct hfd_custom_table *table, const char *rest) {
+        char group[256], version[64];
+        struct hfd_served_rows *rows = NULL;
+
+        if (split_group_version(rest, group, version))
+                rows = hfd_served_rows_new(table);
+        size_t first = rows ? hfd_served_find_version(rows, group, version) : 0;
+        bool built_in = rows && first < rows->n && !rows->of[first]->custom;
+        hfd_served_rows_free(rows);
+        return built_in;
+}
+
+bool hfd_discovery_takes_head(struct hfd_custom_table *table, const char *path) {
+        char trimmed[PATH_BYTES_MAX];
+
+        trim_path(path, trimmed);
+        if (strncmp(trimmed, below_apis, sizeof below_apis - 1) == 0)
+                return !is_built_in_version(table, trimmed + sizeof below_apis - 1);
+        return strcmp(trimmed, "/apis") == 0;
+}
+
+struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code) {
+        struct hfd_served_rows *rows = hfd_served_rows_new(table);
+        struct hf__strbuf s = {0};
+        char trimmed[PATH_BYTES_MAX];
+        struct hf__buf *buf = NULL;
+
+        trim_path(path, trimmed);
         if (!rows) {
                 *ret_code = 500;
         } else if (put_document(&s, rows, trimmed)) {

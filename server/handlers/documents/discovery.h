@@ -22,6 +22,13 @@ struct hfd_served_rows;
  * it serves now. Thread: any; takes only the lock of table.
  */
 struct hf__buf *hfd_discovery(struct hfd_custom_table *table, const char *path, int *ret_code);
+/*
+ * Whether a HEAD of path is answered as a GET. In Kubernetes the functions behind /apis, groups and
+ * versions of custom resources serve every method that reads; those behind the other documents
+ * serve GET only. True also for a path below /apis that has no document, which is then a 404. The
+ * other rules are those of hfd_discovery.
+ */
+bool hfd_discovery_takes_head(struct hfd_custom_table *table, const char *path);
 
 /* ---- common parts of the documents of a group and of aggregated discovery ---- */
 

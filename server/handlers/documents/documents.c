@@ -124,18 +124,6 @@ static void respond_aggregated(struct hfd_custom_table *table,
         hfd_http_request_unref(http_request);
 }
 
-/* Whether a path is /apis or /apis/GROUP. In Kubernetes the functions behind these serve every
- * method that reads; those behind the other documents serve GET only, and a HEAD gets 405. */
-static bool takes_head(const char *path) {
-        static const char apis[] = "/apis";
-        size_t n = sizeof apis - 1;
-
-        if (strncmp(path, apis, n) != 0)
-                return false;
-        path += n + strspn(path + n, "/");
-        return path[strcspn(path, "/")] == '\0';
-}
-
 void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_request *http_request) {
         const char *method = hfd_http_request_method(http_request),
                    *path = hfd_http_request_path(http_request);
@@ -143,7 +131,8 @@ void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_reques
         struct document document =
                 negotiate_document(path, hfd_http_request_header(http_request, "accept"));
 
-        if (strcmp(method, "GET") != 0 && (strcmp(method, "HEAD") != 0 || !takes_head(path))) {
+        if (strcmp(method, "GET") != 0 &&
+            (strcmp(method, "HEAD") != 0 || !hfd_discovery_takes_head(table, path))) {
                 hfd_response_not_allowed(&response);
         } else if (document.form == FORM_AGGREGATED) {
                 respond_aggregated(table, http_request, path, document.version);

@@ -9,9 +9,9 @@
 
 struct hfd_custom_table;
 
-/* Responds to a GET of a document of discovery, and to a HEAD of /apis and of a group; to the rest
- * with 405. Consumes the caller's reference. table NULL = without custom resources. Never blocks.
- */
+/* Responds to a GET of a document of discovery, and to a HEAD of one that takes it (discovery.h);
+ * to the rest with 405. Consumes the caller's reference. table NULL = without custom resources.
+ * Never blocks. */
 void hfd_documents_handle(struct hfd_custom_table *table, struct hfd_http_request *http_request);
 /* A handler of http.h, for a GET or HEAD of "/". ctx: the struct hfd_custom_table. */
 void hfd_documents_handle_root(void *ctx, struct hfd_http_request *http_request);

@@ -135,35 +135,57 @@ static bool is_target(const char *target, size_t n) {
         return bad == 0;
 }
 
+/* The length of "http://HOST" at the beginning of a target in the absolute form. That form is for
+ * proxies, but every server must accept it (RFC 9112 3.2.2). 0: it has no such beginning, or the
+ * host is missing. */
+static size_t skip_origin(const char *target, size_t n) {
+        static const char *const schemes[] = {"http://", "https://"};
+
+        for (size_t i = 0; i < 2; i++) {
+                size_t begin = strlen(schemes[i]), at = begin;
+                if (n <= begin || memcmp(target, schemes[i], begin) != 0)
+                        continue;
+                while (at < n && target[at] != '/' && target[at] != '?')
+                        at++;
+                return at > begin ? at : 0;
+        }
+        return 0;
+}
+
+/* Copies a target that begins with "/" or, if slash, gets one. Freed with hf__blocks_put. NULL =
+ * out of memory. */
+static char *copy_target(const char *target, size_t n, bool slash) {
+        char *copy = hf__blocks_get(n + slash + 1);
+
+        if (!copy)
+                return NULL;
+        copy[0] = '/';
+        memcpy(copy + slash, target, n);
+        copy[n + slash] = '\0';
+        return copy;
+}
+
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n) {
+        size_t origin = skip_origin(target, n);
         char *copy, *query;
 
         assert(hfd_http_request_is_on_worker(request) && !request->dispatched);
         if (!is_target(target, n))
                 return HF_E_INVALID;
-        /* The absolute form is for proxies, but every server must accept it (RFC 9112 3.2.2). */
-        if (n > 8 && (strncmp(target, "http://", 7) == 0 || strncmp(target, "https://", 8) == 0)) {
-                const char *authority = memchr(target, ':', n);
-                const char *path;
-
-                authority += 3;
-                path = memchr(authority, '/', n - (size_t)(authority - target));
-                /* A slash in the query is no path. */
-                if (!path || memchr(authority, '?', (size_t)(path - authority)))
-                        return HF_E_INVALID;
-                n -= (size_t)(path - target);
-                target = path;
-        }
-        if (n == 0 || target[0] != '/')
+        target += origin;
+        n -= origin;
+        /* After a host, an empty path is equal to "/" (RFC 9110 4.2.3). */
+        bool is_empty = origin > 0 && (n == 0 || target[0] == '?');
+        if (!is_empty && (n == 0 || target[0] != '/'))
                 return HF_E_INVALID;
-        copy = copy_text(target, n);
+        copy = copy_target(target, n, is_empty);
         if (!copy)
                 return -ENOMEM;
         hf__blocks_put(request->target);
         request->target = copy;
-        request->n_target = n;
+        request->n_target = n + is_empty;
         request->query = "";
-        query = memchr(copy, '?', n);
+        query = memchr(copy, '?', request->n_target);
         if (query) {
                 *query = '\0';
                 request->query = query + 1;

@@ -94,8 +94,8 @@ int hfd_http_request_new(struct hfd_worker_mailbox *worker, struct hfd_origin *o
                          struct hfd_http_request **ret_request);
 /* 0 or -ENOMEM. */
 int hfd_http_request_set_method(struct hfd_http_request *request, const char *method, size_t n);
-/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL with a path, or has a
- * forbidden byte. */
+/* 0, -ENOMEM, or HF_E_INVALID: it is neither a path nor an absolute http URL, or has a forbidden
+ * byte. */
 int hfd_http_request_set_target(struct hfd_http_request *request, const char *target, size_t n);
 /* Converts the name to lower case and joins repeated headers. 0, -ENOMEM, or HF_E_TOO_LARGE: there
  * are too many headers, or this one is too long. */

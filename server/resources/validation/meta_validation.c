@@ -163,6 +163,10 @@ static void check_qualified_name(const char *name, const char *field, const char
         refuse_name_part(slash ? slash + 1 : name, field, shown, causes);
 }
 
+void hfd_qualified_name_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        check_qualified_name(name, field, name, causes);
+}
+
 /* As in Kubernetes, the field of a cause is the whole map, not the single label. */
 void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes) {

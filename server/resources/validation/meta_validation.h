@@ -20,3 +20,5 @@ void hfd_labels_validate(const struct hf__json *labels, const char *field,
                          struct hfd_causes *causes);
 void hfd_annotations_validate(const struct hf__json *annotations, const char *field,
                               struct hfd_causes *causes);
+/* The same for a qualified name, which has the syntax of the key of a label. */
+void hfd_qualified_name_validate(const char *name, const char *field, struct hfd_causes *causes);

@@ -163,6 +163,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         }
         if (r == 0 && !old)
                 r = set_gated(object);
+        if (r == 0 && !old)
+                r = hfd_pod_copy_app_armor(object);
         for (size_t i = 0; i < 2 && r == 0; i++)
                 r = keep_preset(object, old, kept[i]);
         if (r == 0 && !hf__json_string(object, "status.qosClass"))

@@ -131,6 +131,14 @@ int hfd_node_taint_new(struct hf__json *node);
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
                                 struct hf__strbuf *why);
+/* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
+ */
+int hfd_pod_copy_app_armor(struct hf__json *object);
+/* The annotations of a new pod and the profiles of its containers agree. */
+void hfd_pod_validate_app_armor(const struct hf__json *object, struct hfd_causes *causes);
+/* An update leaves the annotations for AppArmor as they are. */
+void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
 extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */
@@ -172,7 +180,7 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
 void hfd_autoscaler_v1_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes);
 
-/* ---- apps_validation.c, workload_validation.c, network_policy_validation.c,
+/* ---- apps_validation.c, workload_validation.c, job_validation.c, network_policy_validation.c,
  * storage_validation.c, persistent_volume_validation.c, endpoint_validation.c in rules/; the
  * contract of each is that of hfd_resource.validate ---- */
 
@@ -219,6 +227,19 @@ void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf_
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
 /* The restartPolicy of spec.template is Always. Its pods are kept running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);
+/* job_failure_policy.c: spec.podFailurePolicy, and spec.podReplacementPolicy. spec: that of the
+ * Job, at the path `field`. A policy that is absent is valid. */
+void hfd_job_failure_policy_validate(const struct hf__json *spec, const char *field,
+                                     struct hfd_causes *causes);
+void hfd_job_replacement_policy_validate(const struct hf__json *spec, const char *field,
+                                         struct hfd_causes *causes);
+/* job_success_policy.c: spec.successPolicy, which is there. */
+void hfd_job_success_policy_validate(const struct hf__json *spec, const char *field,
+                                     struct hfd_causes *causes);
+/* job_update.c: what an update may change. old: the old Job, not only its spec, because its status
+ * says whether it is idle. */
+void hfd_job_update_validate(const struct hf__json *spec, const struct hf__json *old,
+                             struct hfd_causes *causes);
 /* claim_validation.c: the spec of a claim, at the path `field`. */
 void hfd_claim_spec_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);

@@ -259,8 +259,11 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
 
+        hfd_app_armor_annotations_validate(hf__json_path(object, "metadata.annotations"), spec,
+                                           "metadata.annotations", causes);
         hfd_pod_validate_spec(spec, causes);
         if (old) {
+                hfd_pod_validate_app_armor_update(object, old, causes);
                 validate_update(spec, hf__json_get(old, "spec"), causes);
                 return;
         }
@@ -269,4 +272,5 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
         if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))
                 hfd_cause_forbidden(causes, "spec.nodeName",
                                     "cannot be set until all schedulingGates have been cleared");
+        hfd_pod_validate_app_armor(object, causes);
 }

@@ -218,30 +218,13 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
 
 /* ---- classes ---- */
 
-/* The name of the controller is a domain, "/" and a path: "acme.io/foo". */
 static void validate_controller(const char *name, struct hfd_causes *causes) {
-        static const char field[] = "spec.controller",
-                          allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                      "0123456789/-._~%!$&'()*+,;=:";
-        char domain[CONTROLLER_MAX + 1];
-        const char *slash = strchr(name, '/');
+        static const char field[] = "spec.controller";
 
         if (strlen(name) > CONTROLLER_MAX)
                 hfd_cause_too_long(causes, field, "may not be more than 250 bytes");
-        else if (!*name)
-                hfd_cause_required(causes, field, "");
-        else if (!slash || slash == name || slash[1] == '\0')
-                hfd_cause_invalid_text(causes, field, name,
-                                       "must be a domain-prefixed path (such as \"acme.io/foo\")");
-        else {
-                memcpy(domain, name, (size_t)(slash - name));
-                domain[slash - name] = '\0';
-                hfd_subdomain_validate(domain, field, causes);
-                if (slash[1 + strspn(slash + 1, allowed)] != '\0')
-                        hfd_cause_invalid_text(causes, field, slash + 1,
-                                               "Invalid path (regex used for validation is "
-                                               "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
-        }
+        else
+                hfd_domain_path_validate(name, field, causes);
 }
 
 /* The reference to an object with parameters for the controller. Only one with the scope Namespace

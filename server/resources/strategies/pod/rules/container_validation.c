@@ -218,6 +218,8 @@ static void validate_container(const struct pod *pod, const struct hf__json *con
                            hfd_field_path(path, field, "resources"), causes);
         validate_resize_policy(hf__json_get(container, "resizePolicy"),
                                hfd_field_path(path, field, "resizePolicy"), pod);
+        hfd_app_armor_validate(hf__json_get(container, "securityContext"),
+                               hfd_field_path(path, field, "securityContext"), causes);
 }
 
 /* Only an init container with restartPolicy Always, a sidecar, may have probes and a lifecycle. */
@@ -390,11 +392,10 @@ void hfd_containers_validate(const struct hf__json *spec, const char *field,
 
 void hfd_image_validate(const struct hf__json *container, const char *field,
                         struct hfd_causes *causes) {
-        static const char spaces[] = " \t\n\v\f\r";
         const char *image = hfd_text_of(container, "image");
         char path[HFD_FIELD_PATH_MAX];
 
-        if (*image && (strchr(spaces, *image) || strchr(spaces, image[strlen(image) - 1])))
+        if (hfd_is_padded(image))
                 hfd_cause_invalid_text(causes, hfd_field_path(path, field, "image"), image,
                                        "must not have leading or trailing whitespace");
 }

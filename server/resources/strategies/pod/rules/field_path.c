@@ -24,6 +24,12 @@ const char *hfd_text_of(const struct hf__json *object, const char *key) {
         return text ? text : "";
 }
 
+bool hfd_is_padded(const char *text) {
+        static const char spaces[] = " \t\n\v\f\r";
+
+        return *text && (strchr(spaces, *text) || strchr(spaces, text[strlen(text) - 1]));
+}
+
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member) {
         (void)snprintf(out, HFD_FIELD_PATH_MAX, "%s.%s", field, member);
         return out;
@@ -140,4 +146,29 @@ void hfd_subdomain_validate(const char *name, const char *field, struct hfd_caus
                 hfd_cause_invalid_text(causes, field, name, "must be no more than 253 bytes");
         else if (!hfd_is_dns_subdomain(name))
                 hfd_cause_invalid_text(causes, field, name, hfd_dns_subdomain_rule);
+}
+
+void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes) {
+        static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                      "0123456789/-._~%!$&'()*+,;=:";
+        char domain[HFD_DNS_SUBDOMAIN_MAX + 2]; /* a longer one is refused as too long */
+        const char *slash = strchr(name, '/');
+
+        if (!*name) {
+                hfd_cause_required(causes, field, "");
+                return;
+        }
+        if (!slash || slash == name || slash[1] == '\0') {
+                hfd_cause_invalid_text(causes, field, name,
+                                       "must be a domain-prefixed path (such as \"acme.io/foo\")");
+                return;
+        }
+        size_t n = (size_t)(slash - name);
+        (void)snprintf(domain, sizeof domain, "%.*s", (int)(n < sizeof domain ? n : sizeof domain),
+                       name);
+        hfd_subdomain_validate(domain, field, causes);
+        if (slash[1 + strspn(slash + 1, allowed)] != '\0')
+                hfd_cause_invalid_text(causes, field, slash + 1,
+                                       "Invalid path (regex used for validation is "
+                                       "'[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
 }

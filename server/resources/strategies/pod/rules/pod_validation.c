@@ -7,8 +7,8 @@
  * show them and tests compare them. Only rules that pods and templates share are here; those that
  * only pods have are in workloads/pods/pod_update.c.
  *
- * Affinities, security contexts and spread constraints are not checked: Holdfast runs no pods, so a
- * mistake in them shows only in the program that does.
+ * Affinities, security contexts (except profiles of AppArmor) and spread constraints are not
+ * checked: Holdfast runs no pods, so a mistake in them shows only in the program that does.
  */
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 
@@ -57,6 +57,8 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
         hfd_require_one_of(spec, field, "dnsPolicy", dns_policies, causes);
         hfd_labels_validate(hf__json_get(spec, "nodeSelector"),
                             hfd_field_path(path, field, "nodeSelector"), causes);
+        hfd_app_armor_validate(hf__json_get(spec, "securityContext"),
+                               hfd_field_path(path, field, "securityContext"), causes);
         validate_names(spec, field, of_node, causes);
         hfd_require_range(spec, field, "activeDeadlineSeconds", 1, INT32_MAX,
                           "must be between 1 and 2147483647, inclusive", causes);
@@ -81,6 +83,7 @@ void hfd_pod_template_spec_validate(const struct hf__json *template, const char 
                             causes);
         hfd_annotations_validate(hf__json_get(meta, "annotations"),
                                  hfd_field_path(path, field, "annotations"), causes);
+        hfd_app_armor_annotations_validate(hf__json_get(meta, "annotations"), spec, path, causes);
         hfd_field_path(of_spec, field, "spec");
         hfd_pod_spec_validate(spec, of_spec, causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))

@@ -52,11 +52,40 @@ void hfd_variables_validate(const struct hf__json *container, const char *field,
 void hfd_handlers_validate(const struct hf__json *container, const char *field, int64_t grace,
                            struct hfd_causes *causes);
 
+/* ---- profiles of AppArmor: app_armor.c ---- */
+
+/* The key of an annotation with a profile is this and the name of the container. Such annotations
+ * are older than the field appArmorProfile of security contexts. */
+#define HFD_APP_ARMOR_PREFIX "container.apparmor.security.beta.kubernetes.io/"
+
+struct hfd_app_armor {
+        const char *type;    /* as in the field; NULL: the annotation names no profile */
+        const char *profile; /* of the type Localhost; may be ""; borrowed from the annotation */
+};
+
+/* value: that of an annotation. */
+struct hfd_app_armor hfd_app_armor_of_annotation(const char *value);
+/* Whether one of the annotations is for AppArmor. Few pods have one. */
+bool hfd_app_armor_is_annotated(const struct hf__json *annotations);
+bool hfd_app_armor_is_key(const char *key);
+/* Whether the name of a profile on the node is valid: it is not empty, has no spaces around it, and
+ * is not too long. */
+bool hfd_app_armor_is_profile(const char *profile);
+/* context: a security context of a pod or a container. */
+void hfd_app_armor_validate(const struct hf__json *context, const char *field,
+                            struct hfd_causes *causes);
+/* The annotations of a pod or a template. spec: that of the pod. */
+void hfd_app_armor_annotations_validate(const struct hf__json *annotations,
+                                        const struct hf__json *spec, const char *field,
+                                        struct hfd_causes *causes);
+
 /* ---- helpers of these files: field_path.c ---- */
 
 /* The text of a member; "" if it is absent or no text. key: a key, not a path. Borrowed from the
  * object. */
 const char *hfd_text_of(const struct hf__json *object, const char *key);
+/* Whether there are spaces at an end of the text. */
+bool hfd_is_padded(const char *text);
 /* The path of a member: "a" and "b" become "a.b". A path that does not fit is cut. Returns out,
  * which must not be one of the texts. */
 const char *hfd_field_path(char out[HFD_FIELD_PATH_MAX], const char *field, const char *member);
@@ -80,3 +109,5 @@ void hfd_label_name_validate(const struct hf__json *object, const char *field, c
                              struct hfd_causes *causes);
 /* A DNS subdomain. "" is an "Invalid value" too. */
 void hfd_subdomain_validate(const char *name, const char *field, struct hfd_causes *causes);
+/* A DNS subdomain, "/" and a path: "acme.io/foo". "": "Required value". */
+void hfd_domain_path_validate(const char *name, const char *field, struct hfd_causes *causes);

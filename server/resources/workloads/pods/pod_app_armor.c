@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Annotations for AppArmor of pods. Before containers had the field appArmorProfile, an annotation
+ * of the pod named the profile of a container. A new pod gets the field from the annotation; the
+ * field adds no annotation (Kubernetes does that until 1.33 only). Both must agree, and the
+ * annotations of a pod stay as they are.
+ *
+ * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
+ * show them and tests compare them. Annotations are found by an index: a client chooses how many
+ * of them and how many containers there are.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/json_index.h"
+#include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/validation/names.h"
+#include "server/resources/workloads/workloads.h"
+
+static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
+
+/* The annotation for a container; NULL: there is none. by_key: an index of all annotations. */
+static const char *find_annotation(const struct hf__json_index *by_key,
+                                   const struct hf__json *container) {
+        const char *name = hfd_text_of(container, "name");
+        char key[sizeof HFD_APP_ARMOR_PREFIX + HFD_DNS_LABEL_MAX];
+
+        if (strlen(name) > HFD_DNS_LABEL_MAX)
+                return NULL; /* the pod will be refused */
+        (void)snprintf(key, sizeof key, HFD_APP_ARMOR_PREFIX "%s", name);
+        const struct hf__json_index_entry *entry = hf__json_index_find(by_key, key);
+        return entry ? hf__json_text(entry->item) : NULL;
+}
+
+/* Whether a pod of Windows, which has no AppArmor. */
+static bool is_of_windows(const struct hf__json *spec) {
+        return hf__json_has_text(spec, "os.name", "windows");
+}
+
+/* ---- from the annotation to the field ---- */
+
+/* Whether the pod's profile, which holds for containers without one, is the same. */
+static bool is_same(const struct hf__json *field, const struct hfd_app_armor *profile) {
+        const char *name = hf__json_string(field, "localhostProfile");
+
+        if (!field || strcmp(hfd_text_of(field, "type"), profile->type) != 0)
+                return false;
+        return name && profile->profile ? strcmp(name, profile->profile) == 0
+                                        : !name && !profile->profile;
+}
+
+/* An annotation that is no valid profile is left to the validation. 0 or -ENOMEM. */
+static int copy_profile(struct hf__json *container, const char *annotation,
+                        const struct hf__json *of_pod) {
+        static const char field[] = "securityContext.appArmorProfile";
+        struct hfd_app_armor profile = hfd_app_armor_of_annotation(annotation);
+
+        if (hf__json_path(container, field) || !profile.type || is_same(of_pod, &profile) ||
+            (profile.profile && !hfd_app_armor_is_profile(profile.profile)))
+                return 0;
+        int r = hf__json_set_string(container, "securityContext.appArmorProfile.type",
+                                    profile.type);
+        return r == 0 && profile.profile
+                       ? hf__json_set_string(container,
+                                             "securityContext.appArmorProfile.localhostProfile",
+                                             profile.profile)
+                       : r;
+}
+
+int hfd_pod_copy_app_armor(struct hf__json *object) {
+        struct hf__json *spec = hf__json_get(object, "spec");
+        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations"),
+                              *of_pod = hf__json_path(spec, "securityContext.appArmorProfile");
+        struct hf__json_index by_key;
+
+        if (!hfd_app_armor_is_annotated(annotations) || is_of_windows(spec))
+                return 0;
+        int r = hf__json_index_init(&by_key, annotations, NULL);
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
+                for (struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m && r == 0;
+                     m = hf__json_next(m)) {
+                        const char *annotation = find_annotation(&by_key, m);
+                        if (annotation)
+                                r = copy_profile(m, annotation, of_pod);
+                }
+        hf__json_index_done(&by_key);
+        return r;
+}
+
+/* ---- whether they agree ---- */
+
+/* field: the path of the container. of_pod: the profile of the pod; NULL: there is none. */
+static void compare_profile(const struct hf__json *container, const char *annotation,
+                            const struct hf__json *of_pod, const char *field,
+                            struct hfd_causes *causes) {
+        static const char *const types[] = {"Localhost", "RuntimeDefault", "Unconfined"};
+        const struct hf__json *own = hf__json_path(container, "securityContext.appArmorProfile"),
+                              *value = own ? own : of_pod;
+        struct hfd_app_armor profile = hfd_app_armor_of_annotation(annotation);
+        const char *type = hfd_text_of(value, "type");
+        char path[HFD_FIELD_PATH_MAX];
+        bool is_type = false;
+
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                is_type = is_type || strcmp(type, types[i]) == 0;
+        if (!is_type)
+                return;
+        if (!profile.type || strcmp(type, profile.type) != 0)
+                hfd_cause_forbidden(causes,
+                                    hfd_field_path(path, field,
+                                                   "securityContext.appArmorProfile.type"),
+                                    "apparmor type in annotation and field must match");
+        else if (profile.profile &&
+                 strcmp(profile.profile, hfd_text_of(value, "localhostProfile")) != 0)
+                hfd_cause_forbidden(causes,
+                                    hfd_field_path(path, field,
+                                                   "securityContext.appArmorProfile."
+                                                   "localhostProfile"),
+                                    "apparmor profile in annotation and field must match");
+}
+
+void hfd_pod_validate_app_armor(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations"),
+                              *spec = hf__json_get(object, "spec"),
+                              *of_pod = hf__json_path(spec, "securityContext.appArmorProfile");
+        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
+        struct hf__json_index by_key;
+
+        if (!hfd_app_armor_is_annotated(annotations) || is_of_windows(spec) ||
+            !hfd_causes_check(causes, hf__json_index_init(&by_key, annotations, NULL)))
+                return;
+        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+                size_t at = 0;
+                hfd_field_path(list, "spec", lists[i]);
+                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
+                     m = hf__json_next(m)) {
+                        const char *annotation = find_annotation(&by_key, m);
+                        hfd_field_index(path, list, at++);
+                        if (annotation)
+                                compare_profile(m, annotation, of_pod, path, causes);
+                }
+        }
+        hf__json_index_done(&by_key);
+}
+
+/* ---- updates ---- */
+
+/* Adds a cause for each annotation of `from` for AppArmor that `to` does not have, or, if values,
+ * that has another value there. */
+static void refuse_missing(const struct hf__json *from, const struct hf__json *to, bool values,
+                           const char *why, struct hfd_causes *causes) {
+        struct hf__json_index by_key;
+        char path[HFD_FIELD_PATH_MAX];
+
+        if (!hfd_app_armor_is_annotated(from) ||
+            !hfd_causes_check(causes, hf__json_index_init(&by_key, to, NULL)))
+                return;
+        for (const struct hf__json *m = hf__json_first(from); m; m = hf__json_next(m)) {
+                const struct hf__json_index_entry *same =
+                        hf__json_index_find(&by_key, hf__json_key(m));
+                if (!hfd_app_armor_is_key(hf__json_key(m)) ||
+                    (same && (!values || hfd_causes_equal(causes, same->item, m))))
+                        continue;
+                (void)snprintf(path, sizeof path, "metadata.annotations[%s]", hf__json_key(m));
+                hfd_cause_forbidden(causes, path, why);
+        }
+        hf__json_index_done(&by_key);
+}
+
+void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
+                                       struct hfd_causes *causes) {
+        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations"),
+                              *old_annotations = hf__json_path(old, "metadata.annotations");
+
+        refuse_missing(old_annotations, annotations, true,
+                       "may not remove or update AppArmor annotations", causes);
+        refuse_missing(annotations, old_annotations, false, "may not add AppArmor annotations",
+                       causes);
+}
