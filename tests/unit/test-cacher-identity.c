@@ -308,6 +308,29 @@ static void test_an_epoch_that_cannot_be_read_ends_the_watch(void **state) {
         expect_replaced(1, "(the epoch key changed)");
 }
 
+static void write_epoch_without_memory(struct scripted_store *store) {
+        store->on_watch = NULL;
+        scripted_store_refuse(store, SCRIPTED_GET, -ENOMEM);
+        scripted_store_event(store, "/registry.holdfast/epoch", "whatever", 11);
+        scripted_store_refuse(store, SCRIPTED_GET, 0);
+}
+
+/* A watch delivers events before the cacher has its ID, so it can be canceled only afterwards. */
+static void test_an_epoch_that_cannot_be_read_ends_a_watch_that_is_being_opened(void **state) {
+        scripted.store.on_watch = write_epoch_without_memory;
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        scripted_cacher_await_backoff();
+        assert_false(scripted_store_is_watched(&scripted.store));
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch("new", 11);
+        expect_replaced(1, "(the epoch key changed)");
+        scripted_cacher_reply_list(11);
+        scripted_cacher_await_watch(2); /* it stays */
+        expect_epoch("new");
+}
+
 /* Readers of the epoch notice the change at once, before the replacement is handled. */
 static void test_a_changed_epoch_is_pending_at_once(void **state) {
         struct hf__buf *epoch = hf__buf_copy("new", 3);
@@ -337,6 +360,7 @@ int main(void) {
                 SCRIPTED_TEST(test_the_same_epoch_is_no_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_changed_between_watches_is_a_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_cannot_be_read_ends_the_watch),
+                SCRIPTED_TEST(test_an_epoch_that_cannot_be_read_ends_a_watch_that_is_being_opened),
                 SCRIPTED_TEST(test_a_changed_epoch_is_pending_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,7 +283,6 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
 
 static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
-        uint64_t cancel = 0;
 
         if (!reply->error) {
                 if (hfd_store_identity_epoch_changed(cacher,
@@ -293,10 +292,7 @@ static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         }
         /* So end the watch: before the next one the reflector does the same read, and repeats it
          * until it succeeds. */
-        pthread_mutex_lock(&cacher->mu);
-        cancel = cacher->watch.id;
-        pthread_mutex_unlock(&cacher->mu);
-        hfd_cacher_cancel_watch(cacher, cancel);
+        hfd_cacher_reopen_watch(cacher);
 }
 
 void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {

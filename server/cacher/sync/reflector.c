@@ -228,6 +228,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
         pthread_mutex_lock(&cacher->mu);
         cacher->watch.is_open = true;
+        cacher->watch.reopen = false;
         uint64_t watch_number = ++reflector->n_watches;
         uint64_t from = cacher->revision + 1;
         pthread_mutex_unlock(&cacher->mu);
@@ -246,7 +247,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
                 hfd_store_lag_opened_locked(cacher);
         }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
-        bool must_cancel = cacher->stopping || cacher->watch.relist;
+        bool must_cancel = cacher->stopping || cacher->watch.relist || cacher->watch.reopen;
         pthread_mutex_unlock(&cacher->mu);
         if (must_cancel)
                 hfd_cacher_cancel_watch(cacher, id);
