@@ -268,13 +268,20 @@ static void begin_list(struct hfd_cacher *cacher) {
  */
 static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
+        bool changed;
 
         if (reply->error) {
                 fail_chain(cacher, reply->error, &reply->status, false);
                 return;
         }
-        if (hfd_store_identity_epoch_changed(cacher, reply->n_kvs ? reply->kvs[0].value : NULL))
+        int r = hfd_store_identity_epoch_read(cacher, reply->n_kvs ? reply->kvs[0].value : NULL,
+                                              &changed);
+        if (changed)
                 hfd_store_identity_replaced(cacher, "the epoch key changed");
+        if (r != 0) {
+                fail_chain(cacher, r, NULL, false);
+                return;
+        }
         pthread_mutex_lock(&cacher->mu);
         bool relist = cacher->watch.relist;
         pthread_mutex_unlock(&cacher->mu);
