@@ -773,6 +773,7 @@ static void test_a_new_connection_may_take_no_request(void **state) {
                 expect_end(&calls[i], HF_E_UNAVAILABLE, nghttp2_strerror(NGHTTP2_ERR_NOMEM));
         atomic_store(&f.submit_error, 0);
         call_with("echo");
+        assert_int_equal(n_connections(), 2); /* the first one is left */
 }
 
 /* ---- the socket ---- */
