@@ -50,6 +50,16 @@ void hf__key_index_done(struct hf__key_index *index) {
         *index = (struct hf__key_index){0};
 }
 
+void hf__key_index_free_items(struct hf__key_index *index) {
+        struct hf__key_iter iter;
+        struct hf__keyed *item;
+
+        hf__key_iter_init(&iter, index);
+        while ((item = hf__key_iter_next(&iter)))
+                free(item);
+        hf__key_index_done(index);
+}
+
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key) {
         for (const struct hf__key_node *node = index->root; node;) {
                 int order = compare_keys(key, node);

@@ -25,6 +25,8 @@ struct hf__key_index {
 
 /* Frees the index, not the items. A zeroed struct is an empty index. */
 void hf__key_index_done(struct hf__key_index *index);
+/* Frees the index, and each item with free. For items that own nothing else. */
+void hf__key_index_free_items(struct hf__key_index *index);
 /* Returns the item with that key, or NULL. */
 struct hf__keyed *hf__key_index_find(const struct hf__key_index *index, const char *key);
 /* Returns the first item whose key is equal to or after `key`, or NULL. */

@@ -466,12 +466,7 @@ struct hf_workqueue *hf_workqueue_free(struct hf_workqueue *queue) {
                 hf_metrics_remove_collector(queue->registry, measure_work, queue);
                 hf__workqueue_metrics_reset(&queue->metrics);
         }
-        struct hf__key_iter iter;
-        struct hf__keyed *item;
-        hf__key_iter_init(&iter, &queue->entries);
-        while ((item = hf__key_iter_next(&iter)))
-                free(item);
-        hf__key_index_done(&queue->entries);
+        hf__key_index_free_items(&queue->entries);
         (void)pthread_cond_destroy(&queue->cond);
         (void)pthread_mutex_destroy(&queue->mu);
         free(queue);

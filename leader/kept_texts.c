@@ -31,15 +31,7 @@ void hf__kept_texts_init(struct hf__kept_texts *texts) {
         *texts = (struct hf__kept_texts){.port = {copy_of}};
 }
 
-void hf__kept_texts_done(struct hf__kept_texts *texts) {
-        struct hf__key_iter iter;
-        struct hf__keyed *item;
-
-        hf__key_iter_init(&iter, &texts->index);
-        while ((item = hf__key_iter_next(&iter)))
-                free(item);
-        hf__key_index_done(&texts->index);
-}
+void hf__kept_texts_done(struct hf__kept_texts *texts) { hf__key_index_free_items(&texts->index); }
 
 static struct kept_text *entry_of(const char *text) {
         return (struct kept_text *)(void *)((char *)text - offsetof(struct kept_text, text));

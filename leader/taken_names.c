@@ -100,12 +100,6 @@ int hf__taken_names_take(struct hf__taken_names *names, const struct hf__names_o
 }
 
 void hf__taken_names_done(struct hf__taken_names *names) {
-        struct hf__key_iter iter;
-        struct hf__keyed *item;
-
-        hf__key_iter_init(&iter, &names->index);
-        while ((item = hf__key_iter_next(&iter)))
-                free(item);
-        hf__key_index_done(&names->index);
+        hf__key_index_free_items(&names->index);
         names->newest = NULL;
 }

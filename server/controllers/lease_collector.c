@@ -160,17 +160,12 @@ int hfd_lease_collector_run(struct hf_term *term, void *ctx) {
                 .ctx = &collector,
                 .sources = {{collector.context->identity_leases}},
         };
-        struct hf__key_iter iter;
-        struct hf__keyed *item;
 
         int r = hf__mutex_init(&collector.mu);
         if (r != 0)
                 return r;
         r = hfd_reconcile_loop_run(&loop, term);
-        hf__key_iter_init(&iter, &collector.observations);
-        while ((item = hf__key_iter_next(&iter)))
-                free(item);
-        hf__key_index_done(&collector.observations);
+        hf__key_index_free_items(&collector.observations);
         (void)pthread_mutex_destroy(&collector.mu);
         return r;
 }

@@ -160,6 +160,8 @@ static int watch(struct hfd_store *self, const char *begin, const char *end, uin
                 pthread_cond_broadcast(&store->cond);
         }
         pthread_mutex_unlock(&store->mu);
+        if (r == 0 && store->on_watch)
+                store->on_watch(store);
         return r;
 }
 

@@ -51,6 +51,9 @@ struct scripted_store {
         uint64_t from;                               /* its first revision */
         struct hfd_watch_handler handler;
         void *ctx;
+        /* Called when a watch has begun, before the caller of watch knows of it; NULL = not. Set
+         * before the store is used, and called without mu. */
+        void (*on_watch)(struct scripted_store *store);
 };
 
 void scripted_store_init(struct scripted_store *store, const struct hf_host *host);

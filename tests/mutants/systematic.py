@@ -107,8 +107,7 @@ def compile_tree(directory, scope, wanted):
                            check=True, stdout=subprocess.DEVNULL)
         # The tree may have tests that the build directory does not know yet.
         subprocess.run(["ninja", "-C", build, "build.ninja"], check=True, stdout=subprocess.DEVNULL)
-        targets = {os.path.relpath(test["argv"][0], build) for test in tests_of(build, wanted)}
-        done = subprocess.run(["ninja", "-k", "0", "-C", build, *targets], capture_output=True, text=True)
+        done = subprocess.run(["ninja", "-k", "0", "-C", build, *targets_of(build, tests_of(build, wanted))], capture_output=True, text=True)
         if done.returncode == 0:
             return mutations
         found = set()
@@ -125,23 +124,34 @@ def compile_tree(directory, scope, wanted):
         print(f"{len(dropped)} mistakes do not compile")
 
 
+def introspect(build, what):
+    return json.loads(subprocess.run(["meson", "introspect", what, build], capture_output=True, check=True).stdout)
+
+
+def targets_of(build, tests):
+    """Returns the files that the tests need: their programs, and what these start or load."""
+    files = {target["id"]: target["filename"] for target in introspect(build, "--targets")}
+    return {os.path.relpath(file, build) for test in tests for target in test["depends"] for file in files[target]}
+
+
 def tests_of(build, wanted):
     """Returns the tests that are run: the unit tests, the simulator, and the scenarios of tests/threads."""
-    listed = json.loads(subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, check=True).stdout)
     found = []
-    for test in listed:
+    for test in introspect(build, "--tests"):
         argv = test["cmd"]
         if not re.search(wanted, test["name"]):
             continue
+        # As with `meson test`: arguments may be relative to the build directory.
+        common = {"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"] or str(build), "depends": test["depends"]}
         if "unit" in " ".join(test["suite"]):
-            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+            found.append(common)
         elif test["name"] in ("sim", "sim-seven", "sim-stop-at-each-step"):
             at = argv.index("--schedules")
             argv[at + 1] = "300" if "sweep" in " ".join(argv) else SIM_SCHEDULES
-            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+            found.append(common)
         elif test["name"].startswith("threads-") and "--seeds" in argv:
             argv[argv.index("--seeds") + 1] = THREADS_SEEDS
-            found.append({"name": test["name"], "argv": argv, "env": test["env"], "cwd": test["workdir"]})
+            found.append(common)
     return found
 
 
@@ -151,7 +161,7 @@ def run_test(test, extra, limit):
     environment = {"MALLOC_PERTURB_": "165", **os.environ, **test["env"], **extra}
     with tempfile.TemporaryDirectory(prefix="hf-mutant-") as private:
         environment["TMPDIR"] = private
-        process = subprocess.Popen(test["argv"], cwd=test["cwd"] or ROOT, env=environment, stdin=subprocess.DEVNULL,
+        process = subprocess.Popen(test["argv"], cwd=test["cwd"], env=environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             return process.wait(limit) == 0

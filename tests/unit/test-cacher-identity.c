@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "failing_memory.h"
 #include "patience.h"
 #include "scripted_cacher.h"
 #include "server/cacher/requests/store_identity.h"
@@ -308,16 +309,75 @@ static void test_an_epoch_that_cannot_be_read_ends_the_watch(void **state) {
         expect_replaced(1, "(the epoch key changed)");
 }
 
+static void write_epoch_without_memory(struct scripted_store *store) {
+        store->on_watch = NULL;
+        scripted_store_refuse(store, SCRIPTED_GET, -ENOMEM);
+        scripted_store_event(store, "/registry.holdfast/epoch", "whatever", 11);
+        scripted_store_refuse(store, SCRIPTED_GET, 0);
+}
+
+/* A watch delivers events before the cacher has its ID, so it can be canceled only afterwards. */
+static void test_an_epoch_that_cannot_be_read_ends_a_watch_that_is_being_opened(void **state) {
+        scripted.store.on_watch = write_epoch_without_memory;
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        scripted_cacher_await_backoff();
+        assert_false(scripted_store_is_watched(&scripted.store));
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch("new", 11);
+        expect_replaced(1, "(the epoch key changed)");
+        scripted_cacher_reply_list(11);
+        scripted_cacher_await_watch(2); /* it stays */
+        expect_epoch("new");
+}
+
+/* The next allocation is the copy of the epoch. */
+static void reply_epoch_without_memory(const char *value, uint64_t revision) {
+        failing_memory_arm(value ? 1 : 0); /* the reply itself takes one */
+        scripted_cacher_reply_epoch(value, revision);
+        failing_memory_disarm();
+        assert_true(failing_memory_hit());
+        scripted_cacher_await_backoff();
+}
+
+/* Otherwise a change could not be seen, and the writes of a leader would not be compared. */
+static void test_no_watch_begins_with_an_epoch_that_is_not_recorded(void **state) {
+        assert_int_equal(hfd_cacher_start(scripted.cacher), 0);
+        reply_epoch_without_memory(NULL, 10);
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_cacher_move(50 * MSEC);
+        scripted_cacher_reply_epoch(NULL, 10);
+        scripted_cacher_reply_list(10);
+        scripted_cacher_await_watch(1);
+        expect_epoch(NULL);
+        scripted_store_end_watch(&scripted.store, HF_E_UNAVAILABLE, NULL);
+        scripted_cacher_move(50 * MSEC);
+        reply_epoch_without_memory("new", 11);
+        expect_replaced(1, "(the epoch key changed)");
+        assert_int_equal(scripted_store_n_waiting(&scripted.store), 0);
+        scripted_cacher_move(SEC);
+        scripted_cacher_reply_epoch("new", 11);
+        expect_replaced(1, "");
+        scripted_cacher_reply_list(11);
+        scripted_cacher_await_watch(2);
+        expect_epoch("new");
+}
+
 /* Readers of the epoch notice the change at once, before the replacement is handled. */
 static void test_a_changed_epoch_is_pending_at_once(void **state) {
         struct hf__buf *epoch = hf__buf_copy("new", 3);
+        bool changed = true;
 
         scripted_cacher_fill();
-        assert_false(hfd_store_identity_epoch_changed(scripted.cacher, NULL));
+        assert_int_equal(hfd_store_identity_epoch_read(scripted.cacher, NULL, &changed), 0);
+        assert_false(changed);
         assert_false(hfd_store_identity_replacement_pending(scripted.cacher));
-        assert_true(hfd_store_identity_epoch_changed(scripted.cacher, epoch));
+        assert_int_equal(hfd_store_identity_epoch_read(scripted.cacher, epoch, &changed), 0);
+        assert_true(changed);
         assert_true(hfd_store_identity_replacement_pending(scripted.cacher));
-        assert_false(hfd_store_identity_epoch_changed(scripted.cacher, epoch));
+        assert_int_equal(hfd_store_identity_epoch_read(scripted.cacher, epoch, &changed), 0);
+        assert_false(changed);
         assert_true(hfd_store_identity_replacement_pending(scripted.cacher));
         hf__buf_unref(epoch);
 }
@@ -337,6 +397,8 @@ int main(void) {
                 SCRIPTED_TEST(test_the_same_epoch_is_no_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_changed_between_watches_is_a_replacement),
                 SCRIPTED_TEST(test_an_epoch_that_cannot_be_read_ends_the_watch),
+                SCRIPTED_TEST(test_an_epoch_that_cannot_be_read_ends_a_watch_that_is_being_opened),
+                SCRIPTED_TEST(test_no_watch_begins_with_an_epoch_that_is_not_recorded),
                 SCRIPTED_TEST(test_a_changed_epoch_is_pending_at_once),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

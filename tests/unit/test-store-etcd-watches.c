@@ -228,6 +228,34 @@ static void test_a_suspected_watch_moves_alone(void **state) {
         held_etcd_close();
 }
 
+/* Only the watch's own endpoint is left, and only once, however often it is suspected. */
+static void test_an_endpoint_that_is_suspected_again_is_left_once(void **state) {
+        uint64_t ids[3];
+
+        open_store(3);
+        for (unsigned i = 0; i < 2; i++)
+                ids[i] = watch();
+        for (unsigned i = 0; i < 2; i++) {
+                held_etcd.store->ops->watch_suspect(held_etcd.store, ids[i]);
+                held_etcd.store->ops->watch_suspect(held_etcd.store, ids[i]); /* before its end */
+                assert_true(held_etcd.attempts[i].is_canceled);
+        }
+        ids[2] = watch();
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        for (unsigned i = 0; i < 2; i++) {
+                end_watch(i, HF_E_CANCELED);
+                held_etcd.store->ops->watch_suspect(held_etcd.store, ids[i]); /* after it */
+        }
+        (void)watch();
+        assert_int_equal(held_etcd_latest()->request.endpoint, 1);
+        held_etcd.store->ops->watch_suspect(held_etcd.store, ids[2]);
+        (void)watch();
+        assert_int_equal(held_etcd_latest()->request.endpoint, 2);
+        for (unsigned i = 2; i < 5; i++)
+                end_watch(i, HF_E_CANCELED);
+        held_etcd_close();
+}
+
 /* The first watch begins at the endpoint that the operations use. */
 static void test_a_watch_begins_where_the_operations_are(void **state) {
         open_store(3);
@@ -284,6 +312,7 @@ int main(void) {
                 cmocka_unit_test(test_an_unreadable_message_ends_the_watch),
                 cmocka_unit_test(test_a_watch_that_fails_leaves_its_endpoint),
                 cmocka_unit_test(test_a_suspected_watch_moves_alone),
+                cmocka_unit_test(test_an_endpoint_that_is_suspected_again_is_left_once),
                 cmocka_unit_test(test_a_watch_begins_where_the_operations_are),
                 cmocka_unit_test(test_each_watch_is_canceled_by_its_id),
                 cmocka_unit_test(test_a_store_that_closes_opens_no_watch),

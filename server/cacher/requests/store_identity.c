@@ -3,7 +3,8 @@
  * Notices that the store was replaced: a backup was restored, or another cluster uses the same
  * address. There are three signs of it: a reply has another cluster ID; a reply has a revision
  * below the highest that was known when its request was sent; the epoch key has another value. A
- * restore procedure changes this key, which is watched, and read before each new watch.
+ * restore procedure changes this key, which is watched, and read before each new watch. No watch
+ * begins before that read has succeeded and its result is recorded.
  *
  * A sign alone is not believed, because a member that lags behind, or a late event, may show an old
  * state: a linearizable read must confirm it. Every replacement has the same consequences:
@@ -259,10 +260,12 @@ int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX
         return hfd_key_own(key, cacher->prefix, "epoch");
 }
 
-bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value) {
+int hfd_store_identity_epoch_read(struct hfd_cacher *cacher, const struct hf__buf *value,
+                                  bool *ret_changed) {
         struct hfd_store_identity *identity = cacher->identity;
         const char *text = value ? value->data : "";
         size_t n = value ? value->n : 0;
+        int r = 0;
 
         pthread_mutex_lock(&cacher->mu);
         bool changed = identity->epoch &&
@@ -271,32 +274,33 @@ bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf
         identity->replacement_pending |= changed;
         if (changed || !identity->epoch) {
                 struct hf__buf *copy = hf__buf_copy(text, n);
-                if (copy) { /* if memory runs out, the next read detects the change again */
+                if (copy) {
                         hf__buf_unref(identity->epoch);
                         identity->epoch = copy;
                         identity->epoch_exists = value != NULL;
+                } else {
+                        r = -ENOMEM;
                 }
         }
         pthread_mutex_unlock(&cacher->mu);
-        return changed;
+        *ret_changed = changed;
+        return r;
 }
 
 static void on_epoch_confirmed(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
-        uint64_t cancel = 0;
+        bool changed = false;
+        int r = reply->error;
 
-        if (!reply->error) {
-                if (hfd_store_identity_epoch_changed(cacher,
-                                                     reply->n_kvs ? reply->kvs[0].value : NULL))
-                        hfd_store_identity_replaced(cacher, "the epoch key changed");
-                return;
-        }
-        /* So end the watch: before the next one the reflector does the same read, and repeats it
-         * until it succeeds. */
-        pthread_mutex_lock(&cacher->mu);
-        cancel = cacher->watch.id;
-        pthread_mutex_unlock(&cacher->mu);
-        hfd_cacher_cancel_watch(cacher, cancel);
+        if (r == 0)
+                r = hfd_store_identity_epoch_read(cacher, reply->n_kvs ? reply->kvs[0].value : NULL,
+                                                  &changed);
+        if (changed)
+                hfd_store_identity_replaced(cacher, "the epoch key changed");
+        /* End the watch: before the next one the reflector does the same read, and repeats it until
+         * it succeeds. */
+        else if (r != 0)
+                hfd_cacher_reopen_watch(cacher);
 }
 
 void hfd_store_identity_epoch_written(struct hfd_cacher *cacher) {

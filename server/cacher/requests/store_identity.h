@@ -75,8 +75,12 @@ void hfd_store_identity_filled_locked(struct hfd_cacher *cacher);
  * HF_E_TOO_LARGE.
  */
 int hfd_store_identity_epoch_key(struct hfd_cacher *cacher, char key[HFD_KEY_MAX]);
-/* Records the epoch that was just read (NULL: the key does not exist). True: it has changed. */
-bool hfd_store_identity_epoch_changed(struct hfd_cacher *cacher, const struct hf__buf *value);
+/*
+ * Records the epoch that was just read (NULL: the key does not exist). *ret_changed: it differs
+ * from the one before. 0, or -ENOMEM: it was compared but not recorded, so it must be read again.
+ */
+int hfd_store_identity_epoch_read(struct hfd_cacher *cacher, const struct hf__buf *value,
+                                  bool *ret_changed);
 /* Called when the watch delivers a write of the epoch key. Reads the key to confirm the change. */
 void hfd_store_identity_epoch_written(struct hfd_cacher *cacher);
 /*

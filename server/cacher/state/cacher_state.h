@@ -40,7 +40,8 @@ struct hfd_watchers;
 struct hfd_store_watch {
         bool relist;      /* list everything again; otherwise resume at revision + 1 */
         bool is_open;     /* a watch is open or being opened */
-        uint64_t id;      /* the store's ID of the watch; 0 = none */
+        bool reopen;      /* end the watch that is open, so that the next one reads the epoch */
+        uint64_t id;      /* the store's ID of the watch; 0 = none, or not known yet */
         hf_nsec retry_at; /* boot time of the next try, while the reflector waits for one */
 };
 
@@ -129,3 +130,6 @@ void hfd_cacher_relist_locked(struct hfd_cacher *cacher, uint64_t *ret_cancel);
 /* Cancels a watch of the store; id 0 = none. Its end makes the reflector go on. Not under the
  * lock. */
 void hfd_cacher_cancel_watch(struct hfd_cacher *cacher, uint64_t id);
+/* Ends the watch that is open, also if it has no ID yet. Before the next one the reflector reads
+ * the epoch. Not under the lock. */
+void hfd_cacher_reopen_watch(struct hfd_cacher *cacher);

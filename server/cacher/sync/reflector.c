@@ -228,6 +228,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
         (void)snprintf(end, sizeof end, "%s0", cacher->prefix);
         pthread_mutex_lock(&cacher->mu);
         cacher->watch.is_open = true;
+        cacher->watch.reopen = false;
         uint64_t watch_number = ++reflector->n_watches;
         uint64_t from = cacher->revision + 1;
         pthread_mutex_unlock(&cacher->mu);
@@ -246,7 +247,7 @@ static void begin_watch(struct hfd_cacher *cacher) {
                 hfd_store_lag_opened_locked(cacher);
         }
         /* Another thread may have tried to cancel the watch before its ID was stored. */
-        bool must_cancel = cacher->stopping || cacher->watch.relist;
+        bool must_cancel = cacher->stopping || cacher->watch.relist || cacher->watch.reopen;
         pthread_mutex_unlock(&cacher->mu);
         if (must_cancel)
                 hfd_cacher_cancel_watch(cacher, id);
@@ -267,13 +268,20 @@ static void begin_list(struct hfd_cacher *cacher) {
  */
 static void on_epoch(void *ctx, const struct hfd_store_reply *reply) {
         struct hfd_cacher *cacher = ctx;
+        bool changed;
 
         if (reply->error) {
                 fail_chain(cacher, reply->error, &reply->status, false);
                 return;
         }
-        if (hfd_store_identity_epoch_changed(cacher, reply->n_kvs ? reply->kvs[0].value : NULL))
+        int r = hfd_store_identity_epoch_read(cacher, reply->n_kvs ? reply->kvs[0].value : NULL,
+                                              &changed);
+        if (changed)
                 hfd_store_identity_replaced(cacher, "the epoch key changed");
+        if (r != 0) {
+                fail_chain(cacher, r, NULL, false);
+                return;
+        }
         pthread_mutex_lock(&cacher->mu);
         bool relist = cacher->watch.relist;
         pthread_mutex_unlock(&cacher->mu);

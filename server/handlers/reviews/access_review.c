@@ -220,8 +220,7 @@ static int split_rules(const struct hf__json *rules, struct hf__json *resource_r
 }
 
 /* Collects what the authorization modes allow the client in the namespace. *ret_missing: why rules
- * are missing, which the caller frees; NULL = none are. Before the index of roles is complete, its
- * rules are missing, too, but *ret_missing does not say so. 0 or -ENOMEM. */
+ * are missing, which the caller frees; NULL = none are. 0 or -ENOMEM. */
 static int collect_rules(const struct hfd_review_context *context, const char *ns,
                          struct hf__json *resource_rules, struct hf__json *url_rules,
                          char **ret_missing) {
@@ -236,6 +235,11 @@ static int collect_rules(const struct hfd_review_context *context, const char *n
         if (r == 0 && index)
                 r = hfd_rbac_index_rules_of(index, &context->requester->subject, ns, &rules,
                                             ret_missing);
+        /* Until there is an index, RBAC allows nothing, but that is not what the roles say. */
+        if (r == 0 && !index && hfd_authorizer_has_mode(context->authorizer, HFD_MODE_RBAC)) {
+                *ret_missing = strdup("the roles are being read");
+                r = *ret_missing ? 0 : -ENOMEM;
+        }
         if (r == 0)
                 r = split_rules(rules, resource_rules, url_rules);
         hf__json_free(rules);
@@ -260,8 +264,8 @@ bool hfd_rules_review(const struct hfd_review_context *context, struct hf__json 
         if (r == 0)
                 r = collect_rules(context, ns, hf__json_path(object, "status.resourceRules"),
                                   hf__json_path(object, "status.nonResourceRules"), &missing);
-        /* A binding to a role that does not exist is not an error of the request. The client learns
-         * that the lists may lack rules. */
+        /* Neither an index that is not complete nor a binding to a role that does not exist is an
+         * error of the request. The client learns that the lists may lack rules. */
         if (r == 0)
                 r = hf__json_set_bool(object, "status.incomplete", missing != NULL);
         if (r == 0 && missing)

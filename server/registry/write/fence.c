@@ -139,6 +139,7 @@ static bool fence_holds(const struct hfd_write *w, const struct hfd_store_reply 
 static bool report_other_epoch(struct hfd_write *w, const struct hfd_store_reply *reply) {
         const struct hf__buf *found = NULL;
         char key[HFD_KEY_MAX];
+        bool changed;
 
         if (!w->epoch || hfd_store_identity_epoch_key(w->registry->cacher, key) != 0)
                 return false;
@@ -150,7 +151,9 @@ static bool report_other_epoch(struct hfd_write *w, const struct hfd_store_reply
         if (found && w->epoch_exists && found->n == w->epoch->n &&
             memcmp(found->data, w->epoch->data, found->n) == 0)
                 return false;
-        if (hfd_store_identity_epoch_changed(w->registry->cacher, found))
+        /* If it cannot be recorded, the reflector reads it again: a replacement ends its watch. */
+        (void)hfd_store_identity_epoch_read(w->registry->cacher, found, &changed);
+        if (changed)
                 hfd_store_identity_replaced(w->registry->cacher, "the epoch key changed");
         return true;
 }

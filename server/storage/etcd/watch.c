@@ -215,25 +215,39 @@ int hfd_etcd_watch(struct hfd_store *store, const char *begin, const char *end, 
         return r;
 }
 
+static struct hfd_etcd_watch *find_locked(struct hfd_etcd *etcd, uint64_t id) {
+        struct hfd_etcd_watch *watch = etcd->watches;
+
+        hf__mutex_assert_held(&etcd->mu);
+        while (watch && watch->id != id)
+                watch = watch->next;
+        return watch;
+}
+
 /* Canceling under the lock keeps the watch from being released meanwhile. */
 void hfd_etcd_watch_cancel(struct hfd_store *store, uint64_t id) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
         struct hfd_etcd_watch *watch;
 
         pthread_mutex_lock(&etcd->mu);
-        watch = etcd->watches;
-        while (watch && watch->id != id)
-                watch = watch->next;
+        watch = find_locked(etcd, id);
         if (watch)
                 hfd_grpc_channel_cancel(etcd->calls, &watch->stream);
         pthread_mutex_unlock(&etcd->mu);
 }
 
-/* Takes the endpoint for watches for the one of this watch. That is right, because a store has one
- * watch at a time, that of the cacher, apart from one that ends just now. */
+/* The endpoint is switched first, because the end of the watch makes its user open another one. */
 void hfd_etcd_watch_suspect(struct hfd_store *store, uint64_t id) {
         struct hfd_etcd *etcd = hfd_etcd_of(store);
+        size_t endpoint = HFD_ETCD_NO_ENDPOINT;
 
-        hfd_etcd_watch_fail_over(etcd, hfd_etcd_watch_endpoint(etcd));
+        pthread_mutex_lock(&etcd->mu);
+        const struct hfd_etcd_watch *watch = find_locked(etcd, id);
+        if (watch)
+                endpoint = watch->endpoint;
+        pthread_mutex_unlock(&etcd->mu);
+        if (endpoint == HFD_ETCD_NO_ENDPOINT)
+                return;
+        hfd_etcd_watch_fail_over(etcd, endpoint);
         hfd_etcd_watch_cancel(store, id);
 }

@@ -101,6 +101,18 @@ struct hfd_grpc_connection *hfd_grpc_connection_new(struct hfd_grpc_channel *cha
 
 /* ---- calls ---- */
 
+/* If nghttp2 refuses a request, the numbers of the connection's streams are used up, or memory is
+ * short and nghttp2 asks not to use the session any more. So new calls get another connection.
+ * Calls that were added before may still succeed, and stay. */
+static void submit(struct hfd_grpc_connection *connection, struct hfd_grpc_stream *stream) {
+        int r = hfd_grpc_session_submit(connection, stream);
+
+        if (r == 0)
+                return;
+        hfd_grpc_connection_retire(connection);
+        hfd_grpc_connection_end(stream, HF_E_UNAVAILABLE, nghttp2_strerror(r));
+}
+
 void hfd_grpc_connection_add(struct hfd_grpc_connection *connection,
                              struct hfd_grpc_stream *stream) {
         assert(!stream->connection);
@@ -116,12 +128,7 @@ void hfd_grpc_connection_add(struct hfd_grpc_connection *connection,
         if (!connection->timer.queued)
                 hfd_grpc_connection_set_timer(connection,
                                               connection->channel->now + HFD_GRPC_PING_AFTER);
-        int r = hfd_grpc_session_submit(connection, stream);
-        if (r == 0)
-                return;
-        /* Its stream numbers are used up, or it cannot be used for another reason. */
-        hfd_grpc_connection_retire(connection);
-        hfd_grpc_connection_end(stream, HF_E_UNAVAILABLE, nghttp2_strerror(r));
+        submit(connection, stream);
 }
 
 void hfd_grpc_connection_end(struct hfd_grpc_stream *stream, int outcome, const char *error_text) {
@@ -164,12 +171,8 @@ void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection) {
         connection->state = HFD_GRPC_READY;
         hfd_grpc_connection_set_timer(connection, connection->channel->now + HFD_GRPC_PING_AFTER);
         for (; stream; stream = next) {
-                int r = hfd_grpc_session_submit(connection, stream);
-
                 next = stream->next;
-                /* A new connection has stream numbers, so memory is short; others may succeed. */
-                if (r != 0)
-                        hfd_grpc_connection_end(stream, HF_E_UNAVAILABLE, nghttp2_strerror(r));
+                submit(connection, stream);
         }
 }
 
