@@ -318,13 +318,14 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hf__json *sp
 }
 
 /* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
- * that selectors can read. */
+ * that selectors can read. With preserveUnknownFields no schema prunes them, whatever it says. */
 static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
 
-        hf__strbuf_printf(&s, "%s\n%s\n%d\n", stored->row.kind, stored->row.version,
-                          kind->is_converted_elsewhere);
+        hf__strbuf_printf(&s, "%s\n%s\n%d\n%d\n", stored->row.kind, stored->row.version,
+                          kind->is_converted_elsewhere,
+                          hf__json_bool(spec, "preserveUnknownFields", false));
         /* The fields of all versions count: an object keeps the values that selectors of any
          * version can read. */
         for (const struct hf__json *v = hf__json_first(hf__json_get(spec, "versions")); v;
