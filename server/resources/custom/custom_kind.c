@@ -7,9 +7,10 @@
  *    plural are those of the slot.
  *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
  *    spec.names.
- *  - Group, version, plural and kind have the syntax that the rules of definitions demand. They are
- *    checked here once more, because a definition in the store may have any content, and the head
- *    of each object (objects/object.h) contains them without escapes, in a buffer of fixed size.
+ *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
+ * the rules of definitions demand. They are checked here once more, because a definition in the
+ * store may have any content, and discovery and the heads of objects (objects/object.h) and lists
+ *    contain them without escapes; the head of an object has a buffer of fixed size for them.
  */
 #include "server/resources/custom/custom_kind.h"
 
@@ -245,9 +246,12 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
         const char *name = hf__json_string(json, "name"),
                    *scope = hf__json_string(kind->spec, "scope"),
                    *singular = hf__json_string(kind->names, "singular"),
-                   *kind_name = hf__json_string(kind->names, "kind");
+                   *kind_name = hf__json_string(kind->names, "kind"),
+                   *list_kind = hf__json_string(kind->names, "listKind");
 
-        if (!name || !hfd_is_dns1035_label(name) || !kind_name || !is_kind_name(kind_name))
+        if (!name || !hfd_is_dns1035_label(name) || !kind_name || !is_kind_name(kind_name) ||
+            (list_kind && *list_kind && !is_kind_name(list_kind)) ||
+            (singular && *singular && !hfd_is_dns1035_label(singular)))
                 return HF_E_INVALID;
         version->kind = kind;
         version->served = hf__json_bool(json, "served", false);
@@ -257,7 +261,7 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
                                       .plural = slot->plural,
                                       .singular = singular ? singular : "",
                                       .kind = kind_name,
-                                      .list_kind = hf__json_string(kind->names, "listKind"),
+                                      .list_kind = list_kind && *list_kind ? list_kind : NULL,
                                       .storage = slot->storage,
                                       .namespaced = scope && strcmp(scope, "Namespaced") == 0,
                                       .has_generation = true,
