@@ -183,8 +183,10 @@ static bool is_uri_host(const char *text, size_t n) {
                 if (isalnum((unsigned char)text[i]) || is_high(text[i]) ||
                     strchr("-_.~!$&'()*+,;=:[]<>\"", text[i]))
                         continue;
-                /* In a host only bytes outside of ASCII, and the % itself, may be escaped. */
-                if (text[i] != '%' || !is_escaped(text + i, n - i) ||
+                /* In a host only bytes outside of ASCII, and the % itself, may be escaped. Only
+                 * this escape is looked at, because looking at the rest each time would take
+                 * quadratic time. */
+                if (text[i] != '%' || !is_escaped(text + i, n - i < 3 ? n - i : 3) ||
                     (strchr("01234567", text[i + 1]) && strncmp(text + i, "%25", 3) != 0))
                         return false;
         }
@@ -215,7 +217,7 @@ static size_t scheme_length(const char *text) {
         return text[n] == ':' ? n : 0;
 }
 
-/* An absolute URI, or an absolute path. */
+/* An absolute URI, an absolute path, or "*". */
 bool hfd_is_request_uri(const char *text) {
         size_t n_scheme = scheme_length(text);
 
