@@ -3,8 +3,8 @@
  * Makes the kinds of custom resources from their CustomResourceDefinitions. Invariants:
  *
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
- *    JSON values, so nothing of the definition is used after hfd_custom_kind_new. Only group and
- *    plural are those of the slot.
+ *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new. Only
+ * group, plural and storage are those of the slot.
  *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
  *    spec.names.
  *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
@@ -63,8 +63,8 @@ static int hash_of(const struct hf__strbuf *s, unsigned char ret_hash[HFD_CUSTOM
         return 0;
 }
 
-/* Appends a part as JSON. The line feed before it keeps parts apart, because JSON that is printed
- * here has none: so no two definitions have the same text by chance. */
+/* Appends a part as JSON. The line feed before it keeps the parts apart, because the JSON contains
+ * no line feed: so no two definitions have the same text by chance. */
 static void put_part(struct hf__strbuf *s, const struct hf__json *json, const char *path) {
         const struct hf__json *part = hf__json_path(json, path);
 
@@ -142,7 +142,7 @@ static int make_columns(struct hfd_custom_version *version, const struct hf__jso
         size_t n = hf__json_count(list);
         int r = 0;
 
-        version->columns = calloc(n + 2, sizeof *version->columns);
+        version->columns = calloc(n + 2, sizeof *version->columns); /* with the name and the age */
         if (!version->columns)
                 return -ENOMEM;
         version->columns[version->n_columns++] = name;
@@ -168,7 +168,8 @@ static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource 
 }
 
 /* Compiles the schema and the rules. json: the version in the definition. preserve: the kind keeps
- * unknown fields everywhere, as old definitions may want. 0 or -ENOMEM. */
+ * unknown fields everywhere, as old definitions may want; then it has rules, but no schema. 0 or
+ * -ENOMEM. */
 static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
                        bool preserve) {
         const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
@@ -180,7 +181,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
                 r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
                                                 &version->schema);
         /* A stored definition may be older than the rules of structural schemas. If its schema
-         * breaks them, the kind is served as if it had no schema. */
+         * cannot be compiled, the version is served as if it had none. */
         if (r == HF_E_INVALID)
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
         hf__strbuf_done(&name);
@@ -237,8 +238,8 @@ struct version {
         const struct hf__json *whole, *copy;
 };
 
-/* Adds a version to the kind. of: the version in the definition. 0, -ENOMEM or HF_E_INVALID; then
- * the kind frees what was made. */
+/* Adds a version to the kind. of: the version in the definition. 0, -ENOMEM or HF_E_INVALID. After
+ * a failure the caller frees the kind, and with it what was made of the version. */
 static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource *slot,
                         const struct version *of) {
         const struct hf__json *json = of->copy;
