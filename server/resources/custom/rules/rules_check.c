@@ -227,6 +227,8 @@ static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
         if (hf__json_is_null(old))
                 old = NULL;
         hfd_rule_run_node(run, node, object, old, correlation);
+        /* As in Kubernetes, a rule in an allOf is reported even if its part is as it was, unless
+         * the part above is as it was too. So the pair of this part is not passed on. */
         for (size_t i = 0; i < node->n_all_of; i++)
                 check_node(run, node->all_of[i], object, old,
                            (struct hfd_rule_correlation){.nearest = correlation.nearest});

@@ -2,10 +2,11 @@
 /*
  * The checks of formats of the network: URIs, e-mail addresses, names of hosts, addresses.
  *
- * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are two
- * differences: comments in e-mail addresses are not understood, and in names of hosts every
- * character outside of ASCII counts as a letter. Each check takes linear time, because clients
- * choose the texts.
+ * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are
+ * four differences: comments in e-mail addresses are not understood; in names of hosts every
+ * character outside of ASCII counts as a letter; what a URI has in brackets as its host is not
+ * looked at; and an IPv4 address within IPv6 must not have leading zeros. Each check takes linear
+ * time, because clients choose the texts.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -169,7 +170,7 @@ static bool is_port(const char *text, size_t n) {
 }
 
 /* Whether n bytes are a host with or without a port. A colon in brackets belongs to an IPv6
- * address. */
+ * address, which is not checked. */
 static bool is_uri_host(const char *text, size_t n) {
         const char *bracket, *colon = NULL;
 

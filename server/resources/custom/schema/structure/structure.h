@@ -13,7 +13,7 @@
 
 #include "server/resources/causes.h"
 
-#define HFD_STRUCTURE_PATH_MAX 256
+#define HFD_STRUCTURE_PATH_MAX 256 /* bytes of a path, with the NUL; longer ones are cut */
 
 struct hf__json;
 struct hfd_custom_node;
