@@ -3,14 +3,15 @@
  * Makes the kinds of custom resources from their CustomResourceDefinitions. Invariants:
  *
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
- *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new. Only
- * group, plural and storage are those of the slot.
+ *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new.
+ *    Only group, plural and storage are those of the slot.
  *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
  *    spec.names.
  *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
- * the rules of definitions demand. They are checked here once more, because a definition in the
- * store may have any content, and discovery and the heads of objects (objects/object.h) and lists
- *    contain them without escapes; the head of an object has a buffer of fixed size for them.
+ *    the rules of definitions demand. They are checked here once more, because a definition in
+ *    the store may have any content, and discovery and the heads of objects (objects/object.h)
+ *    and lists contain them without escapes; the head of an object has a buffer of fixed size
+ *    for them.
  */
 #include "server/resources/custom/custom_kind.h"
 

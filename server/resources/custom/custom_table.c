@@ -4,7 +4,7 @@
  *
  *  - A slot's row never moves and is never freed before the table, so pointers to it need no count.
  *  - n_slots only grows, and only after the row is complete. hfd_custom_table_slots reads it
- * without the lock; the rows themselves are read under it.
+ *    without the lock; the array of rows is read under it.
  *  - Nothing is called under the lock that takes another one.
  */
 #include "server/resources/custom/custom_table.h"
