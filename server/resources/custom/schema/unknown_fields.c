@@ -37,7 +37,8 @@ static bool is_of_resources(const char *key) {
                strcmp(key, "metadata") == 0;
 }
 
-/* Adds the lines of `inner`, whose paths begin at place. */
+/* Adds the lines of `inner`, whose paths begin at place. In a line the path is in quotes, so that
+ * of place is put behind the first quote (strict.h). A line without quotes does not occur. */
 static void add_lines(struct hfd_strict *strict, const struct hfd_strict *inner,
                       const struct hfd_place *place) {
         const char *line = inner->lines.data;

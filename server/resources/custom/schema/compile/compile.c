@@ -302,7 +302,8 @@ static void fill_defaults(struct hfd_schema_compiler *compiler,
         free(indices);
 }
 
-/* Compiles the properties into node. */
+/* Compiles the properties into node. The list has one more place, so that no properties do not look
+ * like a lack of memory. */
 static void fill_properties(struct hfd_schema_compiler *compiler, const struct hf__json *properties,
                             bool is_validation, struct hfd_custom_node *node) {
         size_t n = 0;
