@@ -207,13 +207,14 @@ PATH = "spec.rules[0].http.paths[0]"
     ({"rules": rules(backend={})}, PATH + ".backend", 'Invalid value: "": resource or service backend is required'),
     ({"rules": rules(backend={"service": {"name": "s"}})}, PATH + ".backend", "Required value: port name or number is required"),
     ({"rules": rules(host="1.2.3.4")}, "spec.rules[0].host", 'Invalid value: "1.2.3.4": must be a DNS name, not an IP address'),
+    ({"rules": rules(host="::1")}, "spec.rules[0].host", 'Invalid value: "::1": must be a DNS name, not an IP address'),
     ({"rules": [{"http": {"paths": []}}]}, "spec.rules[0].http.paths", "Required value")])
 def test_an_ingress_is_refused(server, spec, field, why):
     assert (field, why) in causes(server.make(INGRESSES, **spec))
 
 
 def test_an_ingress_is_made(server):
-    for spec in ({"defaultBackend": SERVICE}, {"rules": rules(host="*.foo.com")}, {"rules": [{"host": "a.b"}]},
+    for spec in ({"defaultBackend": SERVICE}, {"rules": rules(host="*.foo.com")}, {"rules": [{"host": "a.b"}]}, {"rules": [{"host": "1.2"}]},
                  {"rules": rules(pathType="ImplementationSpecific", path="")}, {"rules": rules(), "tls": [{"hosts": ["a.b"], "secretName": "s"}]}):
         assert server.made(INGRESSES, **spec)["status"] == {"loadBalancer": {}}
 

@@ -138,11 +138,12 @@ static void test_runtime_classes_are_validated(void **state) {
         expect_refused(f, runtimes,
                        RUNTIME("\"handler\":\"runc\",\"overhead\":{\"podFixed\":{\"cpu\":\"-1\","
                                "\"pods\":"
-                               "\"1\",\"x.org/gpu\":2}}"),
+                               "\"1\",\"x.org/gpu\":-2}}"),
                        BAD_RUNTIME
                        "[overhead.limits[cpu]: Invalid value: \"-1\": must be greater than or "
                        "equal to 0, overhead.limits[pods]: Invalid value: \"pods\": must be a "
-                       "standard resource for containers]");
+                       "standard resource for containers, overhead.limits[x.org/gpu]: Invalid "
+                       "value: \"-2\": must be greater than or equal to 0]");
         expect_refused(
                 f, runtimes,
                 RUNTIME(TOLERATES("{\"operator\":\"Equal\"},{\"key\":\"a\",\"operator\":\"Exists\","

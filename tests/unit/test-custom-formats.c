@@ -53,9 +53,9 @@ static const struct {
          {"", "00:00:5e:00:53", "00:00:5e:00:53:0g", "00:00-5e:00:53:01", "00:00:5e:00:53:01:"}},
         {"uri",
          {"http://example.com/a?b#c", "/path", "mailto:a@b", "http://[::1]:80/", "*",
-          "http://u:p@h:1/%20", "a:b"},
+          "http://u:p@h:1/%20", "a:b", "http://h%25%C3/"},
          {"", "path", "example.com/a", "http://a b/", "http://h:x/", "http://h/%zz", ":x",
-          "http://[::1", "1a:b", "http://h%41/"}},
+          "http://[::1", "1a:b", "http://h%41/", "http://h%C3%4", "http://h%C3%zz/"}},
         {"email",
          {"a@b", "a.b@c.d", "Some Name <a@b>", "\"q q\"@b", "a@[1.2.3.4]", "<a@b>"},
          {"", "a", "@b", "a@", "a@b c", "a..b@c", "a@b>", "Name <a@b", "\"q@b", "a b@c"}},
@@ -91,8 +91,24 @@ static void test_formats(void **state) {
         }
 }
 
+/* Looking at the rest of the host at each escape would take some minutes. */
+static void test_a_host_of_escapes_is_checked_in_linear_time(void **state) {
+        static char text[1024 * 1024] = "http://";
+        size_t n = strlen(text);
+
+        (void)state;
+        for (; n + 3 < sizeof text; n += 3)
+                memcpy(text + n, "%C3", 3);
+        assert_true(hfd_custom_format_matches("uri", text));
+        text[n - 1] = 'x';
+        assert_false(hfd_custom_format_matches("uri", text));
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_formats)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_formats),
+                cmocka_unit_test(test_a_host_of_escapes_is_checked_in_linear_time),
+        };
 
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,7 +231,8 @@ static void test_definitions_that_cannot_be_are_not_served(void **state) {
         hfd_custom_kind_unref(kind);
 }
 
-/* The names of a kind are in the head of each of its objects, without escapes and with a limit. */
+/* The names of a kind are in the head of each of its objects, without escapes and with a limit, and
+ * without escapes in lists and in discovery. */
 static void test_definitions_with_other_names_than_the_rules_allow_are_not_served(void **state) {
         struct api_fixture *f = *state;
         char long_name[400], text[500];
@@ -246,6 +247,8 @@ static void test_definitions_with_other_names_than_the_rules_allow_are_not_serve
         put_other(f, CRDS "d.example.com", "\"plural\":\"gadgets\",\"kind\":\"Gadget\"}",
                   "\"plural\":\"Gadgets\",\"kind\":\"Gadget\"}");
         put_other(f, CRDS "e.example.com", "\"name\":\"v1\"", "\"name\":\"v 1\"");
+        put_other(f, CRDS "f.example.com", "\"GadgetList\"", "\"Gadget\\\"List\"");
+        put_other(f, CRDS "g.example.com", "\"listKind\":", "\"singular\":\"\\\"\",\"listKind\":");
         put_definition(f, DEFINITION(VERSION("v1", "true", "first")));
         PATIENCE_AWAIT(has_kind(f, "Gadget"));
         assert_int_equal(n_served(f), 1);

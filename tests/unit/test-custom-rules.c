@@ -316,6 +316,7 @@ static void test_quantities_urls_and_formats_have_functions(void **state) {
                 "isURL('https://a.b:80/c') && isURL('/path') && isURL('mailto:x') && isURL('*')",
                 "!isURL('') && !isURL('a/b') && !isURL(':x') && !isURL('http://a b/')",
                 "!isURL('http://a:x/') && !isURL('http://[::1/') && !isURL('/%zz')",
+                "isURL('http://a%25b%C3/') && !isURL('http://a%41/') && !isURL('http://a%2')",
                 "url('HTTPS://u@[::1]:80/p').getScheme() == 'https'",
                 "url('https://u@[::1]:80/p').getHost() == '[::1]:80'",
                 "url('https://u@[::1]:80/p').getHostname() == '::1'",

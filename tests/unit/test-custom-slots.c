@@ -180,6 +180,31 @@ static void test_a_kind_has_a_row_for_each_version(void **state) {
         hfd_custom_table_free(table);
 }
 
+/* A definition that an older API version has stored may keep unknown fields. When it no longer
+ * does, cached objects must be pruned, although the schema is the same. */
+static void test_a_kind_that_begins_to_prune_has_another_form(void **state) {
+        static const char text[] = DEFINITION(VERSION("v1", "true", "a"));
+        struct hfd_custom_table *table = hfd_custom_table_new();
+        const struct hfd_resource *slot;
+        struct hfd_custom_kind *keeps, *prunes, *same;
+        struct hf__json *json;
+
+        assert_int_equal(hf__json_parse(text, sizeof text - 1, &json, NULL), 0);
+        assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 1, &prunes), 0);
+        assert_int_equal(hf__json_set_bool(json, "spec.preserveUnknownFields", false), 0);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 2, &same), 0);
+        assert_int_equal(hf__json_set_bool(json, "spec.preserveUnknownFields", true), 0);
+        assert_int_equal(hfd_custom_kind_new(json, NULL, slot, 3, &keeps), 0);
+        assert_true(hfd_custom_same_form(&same->storage->row, &prunes->storage->row));
+        assert_false(hfd_custom_same_form(&keeps->storage->row, &prunes->storage->row));
+        hfd_custom_kind_unref(keeps);
+        hfd_custom_kind_unref(prunes);
+        hfd_custom_kind_unref(same);
+        hf__json_free(json);
+        hfd_custom_table_free(table);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_slot_belongs_to_group_and_plural),
@@ -188,6 +213,7 @@ int main(void) {
                 cmocka_unit_test(test_versions_are_ordered_as_in_kubernetes),
                 cmocka_unit_test(test_a_json_path_finds_the_first_value),
                 cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
+                cmocka_unit_test(test_a_kind_that_begins_to_prune_has_another_form),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,15 @@
  * Makes the kinds of custom resources from their CustomResourceDefinitions. Invariants:
  *
  *  - A kind is freed with its last reference, on any thread. Its strings are its own or in its two
- *    JSON values, so nothing of the definition is used after hfd_custom_kind_new. Only group and
- *    plural are those of the slot.
+ *    JSON values, so nothing of the parsed definition is used after hfd_custom_kind_new.
+ *    Only group, plural and storage are those of the slot.
  *  - Names are those that the controller has accepted (status.acceptedNames), and not those of
  *    spec.names.
- *  - Group, version, plural and kind have the syntax that the rules of definitions demand. They are
- *    checked here once more, because a definition in the store may have any content, and the head
- *    of each object (objects/object.h) contains them without escapes, in a buffer of fixed size.
+ *  - Group, version, plural, singular and the kinds of objects and of lists have the syntax that
+ *    the rules of definitions demand. They are checked here once more, because a definition in
+ *    the store may have any content, and discovery and the heads of objects (objects/object.h)
+ *    and lists contain them without escapes; the head of an object has a buffer of fixed size
+ *    for them.
  */
 #include "server/resources/custom/custom_kind.h"
 
@@ -62,8 +64,8 @@ static int hash_of(const struct hf__strbuf *s, unsigned char ret_hash[HFD_CUSTOM
         return 0;
 }
 
-/* Appends a part as JSON. The line feed before it keeps parts apart, because JSON that is printed
- * here has none: so no two definitions have the same text by chance. */
+/* Appends a part as JSON. The line feed before it keeps the parts apart, because the JSON contains
+ * no line feed: so no two definitions have the same text by chance. */
 static void put_part(struct hf__strbuf *s, const struct hf__json *json, const char *path) {
         const struct hf__json *part = hf__json_path(json, path);
 
@@ -141,7 +143,7 @@ static int make_columns(struct hfd_custom_version *version, const struct hf__jso
         size_t n = hf__json_count(list);
         int r = 0;
 
-        version->columns = calloc(n + 2, sizeof *version->columns);
+        version->columns = calloc(n + 2, sizeof *version->columns); /* with the name and the age */
         if (!version->columns)
                 return -ENOMEM;
         version->columns[version->n_columns++] = name;
@@ -167,7 +169,8 @@ static void put_definition_name(struct hf__strbuf *s, const struct hfd_resource 
 }
 
 /* Compiles the schema and the rules. json: the version in the definition. preserve: the kind keeps
- * unknown fields everywhere, as old definitions may want. 0 or -ENOMEM. */
+ * unknown fields everywhere, as old definitions may want; then it has rules, but no schema. 0 or
+ * -ENOMEM. */
 static int make_schema(struct hfd_custom_version *version, const struct hf__json *json,
                        bool preserve) {
         const struct hf__json *props = hf__json_path(json, "schema.openAPIV3Schema");
@@ -179,7 +182,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
                 r = hfd_custom_schema_new_named(preserve ? NULL : props, name.data,
                                                 &version->schema);
         /* A stored definition may be older than the rules of structural schemas. If its schema
-         * breaks them, the kind is served as if it had no schema. */
+         * cannot be compiled, the version is served as if it had none. */
         if (r == HF_E_INVALID)
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
         hf__strbuf_done(&name);
@@ -236,8 +239,8 @@ struct version {
         const struct hf__json *whole, *copy;
 };
 
-/* Adds a version to the kind. of: the version in the definition. 0, -ENOMEM or HF_E_INVALID; then
- * the kind frees what was made. */
+/* Adds a version to the kind. of: the version in the definition. 0, -ENOMEM or HF_E_INVALID. After
+ * a failure the caller frees the kind, and with it what was made of the version. */
 static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource *slot,
                         const struct version *of) {
         const struct hf__json *json = of->copy;
@@ -245,9 +248,12 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
         const char *name = hf__json_string(json, "name"),
                    *scope = hf__json_string(kind->spec, "scope"),
                    *singular = hf__json_string(kind->names, "singular"),
-                   *kind_name = hf__json_string(kind->names, "kind");
+                   *kind_name = hf__json_string(kind->names, "kind"),
+                   *list_kind = hf__json_string(kind->names, "listKind");
 
-        if (!name || !hfd_is_dns1035_label(name) || !kind_name || !is_kind_name(kind_name))
+        if (!name || !hfd_is_dns1035_label(name) || !kind_name || !is_kind_name(kind_name) ||
+            (list_kind && *list_kind && !is_kind_name(list_kind)) ||
+            (singular && *singular && !hfd_is_dns1035_label(singular)))
                 return HF_E_INVALID;
         version->kind = kind;
         version->served = hf__json_bool(json, "served", false);
@@ -257,7 +263,7 @@ static int make_version(struct hfd_custom_kind *kind, const struct hfd_resource 
                                       .plural = slot->plural,
                                       .singular = singular ? singular : "",
                                       .kind = kind_name,
-                                      .list_kind = hf__json_string(kind->names, "listKind"),
+                                      .list_kind = list_kind && *list_kind ? list_kind : NULL,
                                       .storage = slot->storage,
                                       .namespaced = scope && strcmp(scope, "Namespaced") == 0,
                                       .has_generation = true,
@@ -318,13 +324,14 @@ static int make_versions(struct hfd_custom_kind *kind, const struct hf__json *sp
 }
 
 /* Hashes the parts of the definition that objects in memory depend on: their bytes, and the fields
- * that selectors can read. */
+ * that selectors can read. With preserveUnknownFields no schema prunes them, whatever it says. */
 static int hash_form(struct hfd_custom_kind *kind, const struct hf__json *spec) {
         const struct hfd_custom_version *stored = kind->storage;
         struct hf__strbuf s = {0};
 
-        hf__strbuf_printf(&s, "%s\n%s\n%d\n", stored->row.kind, stored->row.version,
-                          kind->is_converted_elsewhere);
+        hf__strbuf_printf(&s, "%s\n%s\n%d\n%d\n", stored->row.kind, stored->row.version,
+                          kind->is_converted_elsewhere,
+                          hf__json_bool(spec, "preserveUnknownFields", false));
         /* The fields of all versions count: an object keeps the values that selectors of any
          * version can read. */
         for (const struct hf__json *v = hf__json_first(hf__json_get(spec, "versions")); v;

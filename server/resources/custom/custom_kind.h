@@ -3,7 +3,7 @@
 /*
  * A kind of custom resources: what one stored CustomResourceDefinition makes, while it is
  * Established. It has a version, with a row for the rest of the server, for each version that is
- * served, and for the one in which objects are stored.
+ * served, and for the one in which objects are stored; for all of them if a webhook converts.
  *
  * A kind has a reference count. It is immutable except for its two marks, its counters of
  * conversions, and the bytes and the revision of its definition. A reference to a row is one to its
@@ -43,7 +43,8 @@ struct hfd_custom_kind {
         /* Creates are refused, because the definition is being deleted. */
         atomic_bool terminating;
         /* The kind is not served any more: another one has replaced it, or its definition is gone.
-         * The cacher's lock orders it before the end of watches. */
+         * Set under the cacher's lock, which is kept until the watches of the kind have ended: a
+         * watch that begins later reads the mark under the same lock. */
         atomic_bool retired;
 
         /* A webhook converts between the versions (registry/convert). Objects are cached in the
@@ -56,8 +57,8 @@ struct hfd_custom_kind {
         unsigned n_watch_conversions;
         struct hf__json *names; /* owned; status.acceptedNames */
         struct hf__json *spec;  /* owned; without the schemas, and with versions */
-        /* The revision at which the definition was last read. A thread that reads it first, and
-         * then `terminating`, gets a mark that is at least as new. */
+        /* The revision of the definition (its last change) that `terminating` belongs to. A thread
+         * that reads it first, and then `terminating`, gets a mark that is at least as new. */
         _Atomic uint64_t revision;
         /* Digests. Kinds with equal `hash` are the same kind; those with equal `form` have the
          * same objects in memory. */
@@ -76,13 +77,13 @@ struct hfd_custom_kind {
  * packed (packed.h); the kind keeps a reference. NULL = its schemas cannot be shown. slot: the
  * permanent row of its group and plural (custom_table.h), which outlives the kind. Takes
  * milliseconds if a schema is large. 0; -ENOMEM; or HF_E_INVALID: the definition is not valid, so
- * it cannot be served.
+ * it cannot be served. Nothing of definition is borrowed.
  */
 int hfd_custom_kind_new(const struct hf__json *definition, struct hf__buf *bytes,
                         const struct hfd_resource *slot, uint64_t revision,
                         struct hfd_custom_kind **ret_kind);
-/* The definition has changed in a way that leaves the kind as it is (the same hash). Thread: the
- * one that follows the definitions. */
+/* The definition has changed in a way that leaves the kind as it is (the same hash). bytes: not
+ * NULL; the kind keeps a reference. Thread: the one that follows the definitions. */
 void hfd_custom_kind_update(struct hfd_custom_kind *kind, const struct hf__json *definition,
                             struct hf__buf *bytes, uint64_t revision);
 /* The version of this name, or of this apiVersion ("group/version"); NULL = it has none. */
@@ -90,7 +91,9 @@ const struct hfd_custom_version *hfd_custom_kind_version(const struct hfd_custom
                                                          const char *name);
 const struct hfd_custom_version *hfd_custom_kind_api_version(const struct hfd_custom_kind *kind,
                                                              const char *api_version);
-/* The openAPIV3Schema of a version, which the caller frees; NULL = it has none. 0 or -ENOMEM. */
+/* The openAPIV3Schema of a version, which the caller frees; NULL = it has none, or the kind was
+ * made without bytes. Parses the definition, which takes milliseconds if it is large. 0 or -ENOMEM.
+ */
 int hfd_custom_version_props(const struct hfd_custom_version *version, struct hf__json **ret_props);
 /* The hash that the kind of this definition would have. 0 or -ENOMEM. */
 int hfd_custom_kind_hash(const struct hf__json *definition,
@@ -108,6 +111,6 @@ const struct hfd_resource *hfd_resource_unref(const struct hfd_resource *resourc
 /* The columns of the Table of any row; *ret_n of them. */
 const struct hfd_column *hfd_resource_columns(const struct hfd_resource *resource, size_t *ret_n);
 
-/* Whether objects of two storage rows have the same stored form. Either may be the permanent row of
- * a slot, which has no form. */
+/* Whether the kinds of two rows have the same `form`. A row without a kind (of the table, or the
+ * permanent row of a slot) has no form, and is the same only as itself. */
 bool hfd_custom_same_form(const struct hfd_resource *a, const struct hfd_resource *b);

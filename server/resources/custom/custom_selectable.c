@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the fields of custom resources that field selectors may name. Their paths have the form
- * ".spec.color": validation refuses others.
+ * ".spec.color": validation refuses others, and one that is in a stored definition all the same is
+ * passed over or finds nothing.
  *
  * Invariant: an object keeps the values of the fields of all versions, because a request in any
  * version may name the fields of that version.

@@ -3,7 +3,8 @@
  * The slots and the served kinds. Invariants:
  *
  *  - A slot's row never moves and is never freed before the table, so pointers to it need no count.
- *  - n_slots grows after the row is complete. It is read without the lock.
+ *  - n_slots only grows, and only after the row is complete. hfd_custom_table_slots reads it
+ *    without the lock; the array of rows is read under it.
  *  - Nothing is called under the lock that takes another one.
  */
 #include "server/resources/custom/custom_table.h"
@@ -19,7 +20,7 @@
 #include "base/thread.h"
 #include "server/resources/rows/resource_table.h"
 
-#define BUCKETS (2 * HFD_CUSTOM_SLOTS_MAX) /* a power of 2 */
+#define BUCKETS (2 * HFD_CUSTOM_SLOTS_MAX) /* so that half of them stay free */
 
 struct hfd_custom_table {
         pthread_mutex_t mu;
@@ -98,7 +99,7 @@ static struct hfd_resource *make_slot_row(const char *group, const char *plural,
         row->plural = text + n_group;
         row->storage = storage;
         row->version = row->kind = row->singular = "";
-        row->namespaced = true; /* not always true: the path of an object shows it */
+        row->namespaced = true; /* only a guess: the path of an object shows what is true */
         row->slot = (unsigned short)slot;
         return row;
 }
@@ -190,8 +191,8 @@ static const struct hfd_resource *find_row(struct hfd_custom_table *table, const
                                            const char *version, const char *plural, bool stored) {
         const struct hfd_resource *row = hfd_resource_find(group, version, plural);
 
-        /* The group of a definition has a dot, unlike those of core, apps and so on: requests for
-         * these never take the lock. */
+        /* The group of a definition has a dot, unlike core, apps and so on: a request for an
+         * unknown resource of such a group takes no lock either. */
         if (row || !table || !strchr(group, '.'))
                 return row;
         pthread_mutex_lock(&table->mu);

@@ -7,10 +7,12 @@
  * or not: objects may be read before their definition. Each slot has a permanent row, whose kind
  * and version are "".
  *
- * The served kinds are an immutable, counted set, which is replaced as a whole.
+ * The served kinds are a counted set, which is immutable from hfd_custom_table_replace on, and is
+ * replaced as a whole.
  *
- * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up only. A
- * request for a row of the table in resource_table.h never comes here. Thread: any. Never blocks.
+ * Lock: one mutex guards the slots and the pointer to the set. It is held for a look-up, or while a
+ * slot is added. A request for a row of the table in resource_table.h does not take it. Thread:
+ * any. Never blocks.
  */
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/resource.h"
@@ -26,17 +28,18 @@ struct hfd_custom_set {
 
 /* NULL = out of memory. */
 struct hfd_custom_table *hfd_custom_table_new(void);
-/* All rows and objects must be gone. Accepts NULL; returns NULL. */
+/* Nobody may use a row of a slot any more: kinds and objects borrow from them. Accepts NULL;
+ * returns NULL. */
 struct hfd_custom_table *hfd_custom_table_free(struct hfd_custom_table *table);
 
 /*
- * The permanent row of a group and plural, which gets a slot if it has none. *ret_slot NULL: all
- * slots are in use. 0 or -ENOMEM.
+ * The permanent row of a group and plural, which get a slot if they have none. 0 or -ENOMEM. 0 and
+ * *ret_slot NULL: all slots are in use.
  */
 int hfd_custom_table_slot(struct hfd_custom_table *table, const char *group, const char *plural,
                           const struct hfd_resource **ret_slot);
-/* Slots below this number may be in use, those of the table in resource_table.h too. table NULL =
- * there are no custom resources. It only grows. */
+/* The end of the numbers of rows (hfd_resource_index) that are in use: first those that the table
+ * in resource_table.h may have, then the slots. It only grows. table NULL = there are no slots. */
 size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
 
 /*
@@ -59,7 +62,8 @@ void hfd_custom_table_replace(struct hfd_custom_table *table, struct hfd_custom_
 struct hfd_custom_set *hfd_custom_set_new(size_t max);
 /* Accepts NULL; returns NULL. */
 struct hfd_custom_set *hfd_custom_set_unref(struct hfd_custom_set *set);
-/* Brings the kinds into the order that the set must have. */
+/* Brings the kinds into the order in which hfd_custom_set_find searches. The set is not shared yet.
+ */
 void hfd_custom_set_sort(struct hfd_custom_set *set);
 /* The kind of a group and plural, borrowed; NULL = it is not in the set. set may be NULL. */
 struct hfd_custom_kind *hfd_custom_set_find(const struct hfd_custom_set *set, const char *group,

@@ -23,7 +23,8 @@
 static const struct hf__json *evaluate_path(const struct hf__json *json, const char *path,
                                             int n_steps);
 
-/* Reads a name up to one of `ends`, without its backslashes. NULL: too long, or empty. */
+/* Reads a name up to one of `ends`, without its backslashes, and returns its end in the path. NULL:
+ * the name is too long, or empty. */
 static const char *read_name(const char *at, const char *ends, char name[KEY_MAX]) {
         size_t n = 0;
 
@@ -59,8 +60,9 @@ static bool equals_literal(const struct hf__json *value, const char *literal, si
 
 static size_t skip_spaces(const char *at) { return strspn(at, " \t"); }
 
-/* Whether the element passes the filter `@.type=="Ready"`, or `@.type` alone, or with `!=`. A
- * filter may be of any length, but its path is cut to the buffer. */
+/* Whether the element passes the filter `@.type=="Ready"`, or `@.type` alone, or with `!=`. Nothing
+ * passes a filter of another form, or one whose path does not fit in the buffer: behind the cut
+ * there is no operator. */
 static bool passes_filter(const struct hf__json *element, const char *filter, size_t n) {
         char path[KEY_MAX];
         size_t n_path = 0;

@@ -3,7 +3,7 @@
  * The rows that are served now, those of the table and those of custom resources, sorted as
  * discovery shows them: groups by priority, versions with the preferred one first.
  *
- * Invariant: rows of one group are adjacent, and within it those of one version, also where a
+ * Invariant: the rows of one group are adjacent, and among them those of one version, also where a
  * custom resource is in a group of the table.
  */
 #include "server/resources/custom/served_rows.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the webhook of a definition, see webhook_config.h. The rules of definitions have checked
- * its members, but not whether the bundle contains certificates: the call finds that out.
+ * its members, but not whether the bundle contains certificates. The call finds that out, and also
+ * what is wrong with a definition in the store that breaks the rules.
  *
  * Invariant: a bundle that cannot be decoded is a failure, never an absent bundle. Otherwise the
  * system's CAs would be trusted instead of the one that the definition names.

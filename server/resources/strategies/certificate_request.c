@@ -150,30 +150,29 @@ static void validate_usages(const struct hf__json *object, struct hfd_causes *ca
         }
 }
 
-/* Checks the parts of the text between dots, up to the first one that is wrong. Returns how many
- * parts it has seen. */
-static size_t validate_labels(const char *text, bool (*is_label)(const char *text),
-                              const char *rule, struct hfd_causes *causes) {
+/* Checks the parts of the text between dots, up to the first one that is wrong. A long part is cut
+ * to a length that is still too long, so it stays wrong. */
+static void validate_labels(const char *text, bool (*is_label)(const char *text), const char *rule,
+                            struct hfd_causes *causes) {
         char label[HFD_DNS_SUBDOMAIN_MAX + 2], why[600], quoted[300];
-        size_t n_labels = 0;
 
         for (const char *at = text;; at++) {
                 size_t n = strcspn(at, ".");
                 (void)snprintf(label, sizeof label, "%.*s", (int)n, at);
-                n_labels++;
                 if (!is_label(label)) {
                         hfd_quote(label, quoted, sizeof quoted);
                         (void)snprintf(why, sizeof why, "validating label %s: %s", quoted, rule);
                         hfd_cause_invalid_text(causes, "spec.signerName", text, why);
-                        return n_labels;
+                        return;
                 }
                 at += n;
                 if (!*at)
-                        return n_labels;
+                        return;
         }
 }
 
-/* "DOMAIN/PATH". The causes and their order are those of kube-apiserver. */
+/* "DOMAIN/PATH". The causes and their order are those of kube-apiserver. What does not fit in
+ * `domain` is cut: such a domain is too long anyway. */
 static void validate_signer(const struct hf__json *object, struct hfd_causes *causes) {
         static const char field[] = "spec.signerName";
         const char *signer = hf__json_string(object, "spec.signerName");
@@ -193,13 +192,12 @@ static void validate_signer(const struct hf__json *object, struct hfd_causes *ca
                 if (slash - signer > HFD_DNS_SUBDOMAIN_MAX)
                         hfd_cause_too_long(causes, field, "may not be more than 253 bytes");
                 (void)snprintf(domain, sizeof domain, "%.*s", (int)(slash - signer), signer);
-                (void)validate_labels(domain, hfd_is_dns_label, hfd_dns_label_rule, causes);
+                validate_labels(domain, hfd_is_dns_label, hfd_dns_label_rule, causes);
                 if (!strchr(domain, '.'))
                         hfd_cause_invalid_text(causes, field, domain,
                                                "should be a domain with at least two segments "
                                                "separated by dots");
-                (void)validate_labels(slash + 1, hfd_is_dns_subdomain, hfd_dns_subdomain_rule,
-                                      causes);
+                validate_labels(slash + 1, hfd_is_dns_subdomain, hfd_dns_subdomain_rule, causes);
                 if (strlen(signer) > SIGNER_MAX)
                         hfd_cause_too_long(causes, field, "may not be more than 571 bytes");
         }

@@ -2,9 +2,10 @@
 /*
  * The rules for Events. Both versions have the rules of v1. An Event with an eventTime is of the
  * newer kind, and must name its reporter and its action. An Event without one is older, and must be
- * in the namespace of its object ("default" if that has none). A write through events.k8s.io/v1 is
- * also checked strictly: it may only create Events of the newer kind, and of the Event's own fields
- * it may only change the series.
+ * in the namespace of its object ("default" if that has none). A newer one may be in any namespace
+ * if its object has one, and otherwise in "default" or "kube-system". A write through
+ * events.k8s.io/v1 is also checked strictly: it may only create Events of the newer kind, and of
+ * the Event's own fields it may only change the series.
  *
  * Invariant: in causes, fields have the names of Kubernetes' internal type, whatever the version.
  * The reporter is the exception: in a write through v1 it is called reportingComponent.

@@ -147,7 +147,8 @@ static void validate_overhead(const struct hf__json *object, struct hfd_causes *
                 (void)snprintf(field, sizeof field, "overhead.limits[%s]", name);
                 validate_resource_name(name, field, causes);
                 if (is_negative(m))
-                        hfd_cause_invalid_text(causes, field, text_of(fixed, name),
+                        hfd_cause_invalid_text(causes, field,
+                                               hf__json_is_string(m) ? hf__json_text(m) : "",
                                                "must be greater than or equal to 0");
         }
 }

@@ -4,8 +4,8 @@
  * and the well-known types require certain keys.
  *
  * Invariants: stringData exists in requests only. hfd_secret_normalize moves it into data, so it is
- * never stored or served. No cause shows a value of a Secret, and decoded values are wiped from
- * memory.
+ * never stored or served. No cause shows a value of a Secret, and what a rule decodes is wiped from
+ * memory (require_json).
  */
 #include <errno.h>
 #include <stdio.h>

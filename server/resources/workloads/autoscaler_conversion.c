@@ -188,7 +188,8 @@ static int drop_repeated(struct hf__json *object) {
 }
 
 /* A copy of spec.behavior whose names begin with a capital letter, as in the annotation, or with a
- * small one. Members that are null, and names of 64 bytes or more, are left out: no field has them.
+ * small one. Members that are null are left out, and so are names of 64 bytes or more, which no
+ * field has.
  * It calls itself for members; the parser has limited the depth. NULL = out of memory. */
 static struct hf__json *change_case(const struct hf__json *value, bool capital) {
         struct hf__json *out;
@@ -277,8 +278,8 @@ static int read_annotation(const struct hf__json *object, const char *name,
 
 /* ---- from v2 to v1 ---- */
 
-/* Writes the first CPU metric to the member of v1, and the other metrics to the annotation. 0 or
- * -ENOMEM. */
+/* Writes the first CPU metric to the member of v1, and the metrics that are not for the CPU to the
+ * annotation. As in Kubernetes, v1 does not show further CPU metrics. 0 or -ENOMEM. */
 static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
         struct hf__json *others = hf__json_array();
         bool found = false;

@@ -172,8 +172,8 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         return r;
 }
 
-/* Go writes all members of status.nodeInfo, because none has omitempty, so typed clients expect
- * them. */
+/* Go writes all texts of status.nodeInfo, because none of them has omitempty, so typed clients
+ * expect them. */
 int hfd_node_prepare(struct hf__json *object, const struct hf__json *old) {
         static const char *const texts[] = {"machineID",       "systemUUID",
                                             "bootID",          "kernelVersion",
@@ -286,8 +286,8 @@ static bool is_claim_or_snapshot(const struct hf__json *source) {
                 strcmp(group, "snapshot.storage.k8s.io") == 0);
 }
 
-/* As in Kubernetes, a claim that has no source yet gets none in another namespace, and none of
- * another kind that is named in the older form only. */
+/* As in Kubernetes, a claim that has no source yet gets none in another namespace. If only
+ * dataSource, the older form, names the source, that must be a claim or a snapshot. */
 static void drop_sources(struct hf__json *spec) {
         const struct hf__json *reference = hf__json_get(spec, "dataSourceRef"),
                               *namespace = hf__json_get(reference, "namespace");

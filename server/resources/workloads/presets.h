@@ -12,7 +12,7 @@
 
 struct hf__json;
 
-/* One member that is set if it is absent. Its parent must exist. */
+/* One member that is set if it is absent and its parent exists. */
 struct hfd_preset {
         /* The path of an object, at most 79 bytes. "": the object itself. With "[]" at the end: of
          * a list, and the member is set in each of its elements. */

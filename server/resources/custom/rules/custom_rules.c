@@ -46,7 +46,8 @@ struct part {
 
 static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part);
 
-/* Whether the schema has a rule anywhere. Most have none, and then nothing is made. */
+/* Whether the structure of the schema has a rule anywhere; below allOf and the like a structural
+ * schema has none. Most schemas have no rule at all, and then nothing is made. */
 static bool has_rules(const struct hf__json *props) {
         if (hf__json_first(hf__json_get(props, RULES)))
                 return true;
@@ -121,7 +122,8 @@ static void add_rules(struct walker *w, const struct part *part, struct hfd_rule
 
 /* ---- the parts below ---- */
 
-/* The declaration of a property that a declared object has. */
+/* The declaration of a part below a declared part: of the property `name` of an object, or of the
+ * elements of a list or map. NULL: there is none. */
 static const struct hfd_declared *declared_below(const struct part *parent, const char *name) {
         const struct hfd_declared_field *field;
 
@@ -147,7 +149,8 @@ static struct hfd_rule_node *walk_part(struct walker *w, const struct part *pare
                           ? HFD_DECLARE_EMBEDDED
                           : HFD_DECLARE_PART;
         part.declared = declared_below(parent, name);
-        /* A part that the declarations above leave out has no rules either. */
+        /* The declarations above leave the part out, so its rules are not evaluated. The walk only
+         * goes on if their mistakes must be reported. */
         if (parent->declared && !part.declared && !w->issues.causes)
                 return NULL;
         hfd_rule_place_enter(&part.place, parent->props, path->n, name != NULL);
@@ -202,7 +205,8 @@ static void walk_properties(struct walker *w, const struct part *part, struct hf
                 sort_properties(w, node, first, n);
 }
 
-/* Kubernetes compiles the rules of allOf for objects, but does not report their mistakes. */
+/* Kubernetes compiles the rules of allOf for objects, but does not report their mistakes. Only a
+ * stored definition can have such rules: in a new one they are forbidden (invariants.c). */
 static void walk_all_of(struct walker *w, const struct part *part, struct hfd_rule_node *node) {
         const struct hf__json *all_of = hf__json_get(part->checks, "allOf");
         struct hfd_causes *causes = w->issues.causes;
@@ -248,7 +252,8 @@ static struct hfd_rule_node *keep_node(struct walker *w, const struct hfd_rule_n
         return kept;
 }
 
-/* The node of a part. NULL: there are no rules, or out of memory. */
+/* The node of a part. NULL: there are no rules, or out of memory. The rules of the part itself come
+ * after those of the parts below, because Kubernetes reports mistakes in this order. */
 static struct hfd_rule_node *walk_schema(struct walker *w, struct part *part) {
         const struct hf__json *values = hf__json_get(part->checks, "additionalProperties");
         const struct hf__json *items = hf__json_get(part->checks, "items");
@@ -288,7 +293,7 @@ static int make_rules(struct hfd_custom_rules *rules, const struct hf__json *pro
         hf__strbuf_puts(&w.issues.path, path ? path : "");
         if (causes)
                 hfd_rule_texts_check(props, &w.issues.path, causes);
-        /* Mistakes in expressions are reported only if the texts of all rules are complete. */
+        /* Mistakes in expressions are reported only if the texts of all rules are right. */
         if (causes && causes->n > n_causes)
                 w.issues.causes = NULL;
         hfd_structure_init(&w.members, causes);

@@ -2,8 +2,10 @@
 /*
  * Compiles one rule of x-kubernetes-validations.
  *
- * Invariant: making a rule of a stored definition fails only when memory runs out. Any other fault
- * is kept in the rule, which then refuses every object.
+ * Invariant: making a rule of a stored definition fails only when memory runs out. An expression
+ * that does not compile is kept as an error of the rule, which then refuses every object. Other
+ * faults cost less: a blank rule is passed over, and a wrong messageExpression or fieldPath is left
+ * out.
  */
 #include "server/resources/custom/rules/rule.h"
 
@@ -109,7 +111,7 @@ static int set_field_path(struct hfd_rule *rule, struct hf__arena *arena,
 
 /* Compiles an expression that must have the type `wanted`. failed: the beginning of the message if
  * it cannot be compiled; other_type: the message for another type. 0: *ret_program is the program,
- * or NULL and `error` is set; or -ENOMEM. */
+ * or NULL, and then `error` has the message; or -ENOMEM. */
 static int compile_text(const struct hf__cel_declarations *declarations, const char *text,
                         enum hf__cel_kind wanted, const char *failed, const char *other_type,
                         struct hf__strbuf *error, struct hf__cel_program **ret_program) {

@@ -16,7 +16,8 @@ struct hfd_declared;
 /* Levels of an expression. It bounds the stack that a compilation needs: see custom_rules.h. */
 #define HFD_RULE_DEPTH 60
 
-/* The variables of the rules of one part of a schema: self and oldSelf. */
+/* The variables of the rules of one part of a schema: self and oldSelf. Never copied or moved: the
+ * declarations point to the arrays. */
 struct hfd_rule_scope {
         struct hf__cel_variable variables[2];
         struct hf__cel_variable optional[2]; /* the same, oldSelf being an optional */
@@ -58,8 +59,9 @@ struct hfd_rule_findings {
 /* The scope of a part. 0 or -ENOMEM. */
 int hfd_rule_scope_init(struct hfd_rule_scope *scope, struct hf__arena *arena,
                         const struct hf__cel_library *library, const struct hfd_declared *declared);
-/* Compiles a rule. props: the schema of its part. The texts of the rule are copied to the arena;
- * the scope must live as long. 0 or -ENOMEM; in both cases the caller ends with hfd_rule_done. */
+/* Compiles a rule. props: the schema of its part. The texts of the rule are copied to the arena.
+ * The scope must live as long as the rule. 0 or -ENOMEM; in both cases the caller ends with
+ * hfd_rule_done. */
 int hfd_rule_init(struct hfd_rule *rule, struct hf__arena *arena,
                   const struct hfd_rule_scope *scope, const struct hf__json *props,
                   const struct hf__json *json, struct hfd_rule_findings *findings);

@@ -61,7 +61,7 @@ void hfd_rule_budget_add(struct hfd_rule_budget *budget, const char *what, const
         if (cost > HFD_RULE_COST_MAX)
                 refuse_cost(causes, path, what, cost, HFD_RULE_COST_MAX);
         budget->total = cost > UINT64_MAX - budget->total ? UINT64_MAX : budget->total + cost;
-        /* Less than a hundredth of the total is not worth a cause of its own. */
+        /* Less than a hundredth of the limit for all is not worth a cause of its own. */
         if (cost >= TOTAL_MAX / 100)
                 remember_cost(budget, path, cost);
 }

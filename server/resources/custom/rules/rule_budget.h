@@ -12,10 +12,10 @@ struct hfd_causes;
 struct hfd_rule_budget {
         uint64_t total;
         size_t n; /* elements of top in use */
-        /* The most expensive expressions, the largest cost first. */
+        /* The most expensive expressions, the largest cost first; as many as kube-apiserver has. */
         struct {
                 uint64_t cost;
-                char path[160]; /* cut if it is longer */
+                char path[160]; /* as in struct hfd_cause: cut if it is longer */
         } top[4];
 };
 

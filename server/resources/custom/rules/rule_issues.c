@@ -108,6 +108,7 @@ static void check_old(struct hfd_rule_issues *issues, const struct hfd_rule_plac
 void hfd_rule_issues_add(struct hfd_rule_issues *issues, const struct hfd_rule_place *place,
                          size_t index, const struct hfd_rule *rule, const struct hf__json *json,
                          const struct hfd_rule_findings *findings, int64_t min_size) {
+        /* An element needs its JSON and a comma. */
         uint64_t times = place->bounded ? place->times : (uint64_t)(REQUEST_MAX / (min_size + 1));
         size_t n = issues->path.n;
 

@@ -22,7 +22,7 @@ struct hfd_rule_issues {
 /* The place of a part in the schema. */
 struct hfd_rule_place {
         bool bounded;   /* all lists and maps above have a largest size */
-        uint64_t times; /* how often the part occurs then, at most */
+        uint64_t times; /* if bounded: how often the part occurs at most */
         /* Bytes of the path of the nearest list above whose elements have no counterpart in the old
          * object; 0: there is none. */
         size_t n_uncorrelatable;

@@ -13,9 +13,9 @@
 struct hfd_declared;
 
 struct hfd_rule_node {
-        const char *name;                    /* as a property of its parent */
+        const char *name;                    /* as a property of its parent; otherwise NULL */
         struct hfd_rule_node *next;          /* while the tree is made */
-        const char *type;                    /* of the schema; "" */
+        const char *type;                    /* of the schema; "" = none */
         const struct hfd_declared *declared; /* NULL: there are no rules here */
         struct hfd_rule *rules;
         size_t n_rules;
@@ -33,5 +33,5 @@ struct hfd_custom_rules {
         struct hf__arena arena;
         const struct hf__cel_library *library;
         struct hfd_rule_node *root;
-        struct hfd_rule *all; /* every rule */
+        struct hfd_rule *all; /* every rule, through `next`: their programs are not in the arena */
 };

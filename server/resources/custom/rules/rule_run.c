@@ -2,8 +2,9 @@
 /*
  * Evaluates the rules of one part of an object, and writes causes.
  *
- * Invariants: an evaluation costs at most CALL_COST_MAX, and all of an object at most its budget;
- * then the run stops. Values and evaluations use memory that is freed before the next part.
+ * Invariants: an evaluation costs at most CALL_COST_MAX. The first one that the budget of the
+ * object does not cover stops the run. Values and evaluations use memory that is freed before the
+ * next part.
  */
 #include "server/resources/custom/rules/rule_run.h"
 
@@ -65,7 +66,8 @@ static void stop_run(struct hfd_rule_run *run, int r) {
 
 /* ---- a broken rule ---- */
 
-/* Appends the value as causes show it: not at all if it is large. */
+/* Appends the value as causes show it: not at all if it is an object or a list, and may be large.
+ */
 static void print_value(struct hf__strbuf *out, const struct subject *s) {
         char quoted[300];
 
@@ -114,8 +116,9 @@ static void add_broken(const struct subject *s, const struct hfd_rule *rule, con
         hf__strbuf_done(&text);
 }
 
-/* Whether the part, or the part above it whose old value is known, is as it was. A rule without
- * oldSelf that such a part breaks is not reported: the object may be older than the rule. */
+/* Whether the part is as it was; if it has no counterpart in the old object, whether the nearest
+ * part above that has one is. A rule without oldSelf that such a part breaks is not reported: the
+ * object may be older than the rule. */
 static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation correlation) {
         struct hfd_rule_pair *pair =
                 correlation.current ? correlation.current : correlation.nearest;
@@ -144,8 +147,8 @@ static int evaluate_program(struct subject *s, const struct hf__cel_program *pro
         return r;
 }
 
-/* The text without the space around it, at most MESSAGE_MAX bytes and without a line break. NULL:
- * there is no such text. */
+/* The text without the space around it. NULL: it is empty, longer than MESSAGE_MAX bytes or has a
+ * line break, or memory ran out. */
 static char *usable_message(struct hf__arena *arena, struct hf__cel_value value) {
         const char *start = value.as.text;
         size_t n = value.n;
@@ -161,14 +164,15 @@ static char *usable_message(struct hf__arena *arena, struct hf__cel_value value)
         return hf__arena_text(arena, start, n);
 }
 
+/* Only its text tells this error from others (hf__cel_failure). */
 static bool exceeds_cost(struct hf__cel_value error) {
         static const char start[] = "operation cancelled: actual cost limit exceeded";
 
         return strncmp(error.as.text, start, sizeof start - 1) == 0;
 }
 
-/* The result of messageExpression. NULL: it fails, so `message` is used. If the budget or a limit
- * is exceeded, the run stops with *ret_text, which is a cause of its own. */
+/* The result of messageExpression. NULL: it fails or is not usable, so `message` is used. If the
+ * budget or a limit is exceeded, *ret_text is the cause with which the caller stops the run. */
 static const char *evaluate_message(struct subject *s, const struct hfd_rule *rule, char *ret_text,
                                     size_t max) {
         struct hf__cel_value value;
@@ -263,7 +267,8 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
 
 /* ---- the rules of a part ---- */
 
-/* Makes oldSelf. old NULL: a rule that uses it fails, and one that takes an optional gets none. */
+/* Makes oldSelf. old NULL: the optional is empty, and a messageExpression that uses oldSelf fails
+ * (rule_applies passes over a rule that uses it). */
 static void set_old(struct subject *s, const struct hf__json *old) {
         struct hf__cel_value *held;
 
@@ -279,7 +284,8 @@ static void set_old(struct subject *s, const struct hf__json *old) {
         s->optional.as.optional = held;
 }
 
-/* Whether the rule is evaluated now; the old value is made when the first rule needs it. */
+/* Whether the rule is evaluated now. Adds the cause for a rule that does not compile. The old value
+ * is made when the first rule needs it. */
 static bool rule_applies(struct subject *s, const struct hfd_rule *rule, const struct hf__json *old,
                          bool *has_old) {
         if (rule->error) {

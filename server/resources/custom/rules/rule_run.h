@@ -12,7 +12,7 @@ struct hf__json;
 struct hfd_causes;
 struct hfd_rule_node;
 
-/* An object with its old value. */
+/* A part of an object with its old value. */
 struct hfd_rule_pair {
         const struct hf__json *object;
         const struct hf__json *old;
@@ -20,7 +20,9 @@ struct hfd_rule_pair {
         bool equal; /* if compared */
 };
 
-/* The pair of values that decides whether a broken rule is ignored, because nothing has changed. */
+/* Decides whether a broken rule is ignored because nothing has changed: whether the values of
+ * `current` or, if that is NULL, those of `nearest` are equal. The pairs are on the stack of the
+ * walk (rules_check.c), in the functions that visit their parts. */
 struct hfd_rule_correlation {
         struct hfd_rule_pair *current; /* NULL: the part has no counterpart in the old object */
         struct hfd_rule_pair *nearest; /* the nearest part above with a counterpart; NULL = none */
@@ -31,7 +33,7 @@ struct hfd_rule_run {
         struct hf__strbuf path;      /* of the part; "" is the object itself */
         int64_t budget;              /* cost that is left for the object */
         bool stopped;                /* no further rule is evaluated */
-        bool failed;                 /* out of memory; then it has stopped, too */
+        bool failed;                 /* out of memory, so the causes are incomplete */
         struct hf__arena values;     /* the values of the part */
         struct hf__arena evaluation; /* what one rule needs */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks the texts of the rules in x-kubernetes-validations without compiling them: required texts
- * are there, no text is blank, messages are one line, and the reason is a known one.
+ * are there, no text is blank, messages are one line, the reason is a known one, and fieldPath
+ * leads to a field.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver. A function that
  * gets `path` leaves in it the first n bytes that it had, which are the path of the rule.

@@ -33,7 +33,7 @@ struct index_entry {
         const char *key;
         char *made; /* the key, if the index owns it */
         const struct hf__json *json;
-        size_t place;
+        size_t place; /* in the container: of equal keys the first one counts */
 };
 
 static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *node,
@@ -130,8 +130,9 @@ static struct hfd_rule_correlation correlation_below(struct hfd_rule_correlation
                                                      const char *property) {
         if (!above.current)
                 return above;
-        /* Both objects are in the version of the request, whatever was sent and stored. So these
-         * two would always equal their counterparts, and Kubernetes gives them none. */
+        /* Without `nearest`, the part above is the whole object. Both objects are in the version of
+         * the request, whatever was sent and stored. So these two members would always equal their
+         * counterparts, and Kubernetes gives them none. */
         if (!above.nearest && property &&
             (strcmp(property, "apiVersion") == 0 || strcmp(property, "kind") == 0))
                 return (struct hfd_rule_correlation){.current = NULL};
@@ -226,6 +227,8 @@ static void check_node(struct hfd_rule_run *run, const struct hfd_rule_node *nod
         if (hf__json_is_null(old))
                 old = NULL;
         hfd_rule_run_node(run, node, object, old, correlation);
+        /* As in Kubernetes, a rule in an allOf is reported even if its part is as it was, unless
+         * the part above is as it was too. So the pair of this part is not passed on. */
         for (size_t i = 0; i < node->n_all_of; i++)
                 check_node(run, node->all_of[i], object, old,
                            (struct hfd_rule_correlation){.nearest = correlation.nearest});

@@ -5,9 +5,10 @@
  * CustomResourceDefinition changes, and used for each object. Behaviour and messages are those of
  * kube-apiserver.
  *
- * A write uses the functions in this order: prune, default, validate. Each takes time in
- * proportion to the object; the depth of their recursion is that of the object, which the JSON
- * parser limits. Pure.
+ * A write uses the functions in this order: prune, default, validate. Prune and default take time
+ * in proportion to the object and to what they add. Validate takes n log n, times the alternatives
+ * (anyOf and so on) that the schema has for a value. The depth of their recursion is that of the
+ * object and the schema, which the JSON parser limits. Pure.
  *
  * Ownership: the schema belongs to the caller. Thread: any, since a schema never changes; an object
  * belongs to the thread that calls.
@@ -27,8 +28,9 @@ struct hfd_strict;
 
 /*
  * props: the value of openAPIV3Schema; it is not used after the call. NULL = the version has no
- * schema, and everything is kept. 0, -ENOMEM, or HF_E_INVALID: props break the structural rules, so
- * that they cannot be compiled (structural.h tells why).
+ * schema, and everything is kept. 0, -ENOMEM, or HF_E_INVALID: props cannot be compiled, for
+ * example because of an unknown type or a pattern that is too large. That props keep all structural
+ * rules is not checked here (structural.h).
  */
 int hfd_custom_schema_new(const struct hf__json *props, struct hfd_custom_schema **ret_schema);
 /* The same; definition, which is copied, is the name of the root in OpenAPI ("com.example.v1.Foo").
@@ -55,10 +57,10 @@ const struct hfd_schema *hfd_custom_schema_fields(const struct hfd_custom_schema
 int hfd_custom_schema_prune(const struct hfd_custom_schema *schema, struct hf__json *object,
                             struct hfd_strict *strict);
 /*
- * Removes null from fields that are neither nullable nor have a default, and then adds the
- * defaults of absent fields. A null of a field that is not nullable becomes the default. 0,
- * -ENOMEM, or HF_E_TOO_LARGE: more than HFD_CUSTOM_DEFAULTS_MAX values would be added. After a
- * failure the object may be changed in part.
+ * Adds the defaults of absent fields. A null where the schema does not allow null becomes the
+ * default; if there is none, a field is removed, and an element of a list stays null. 0, -ENOMEM,
+ * or HF_E_TOO_LARGE: more than HFD_CUSTOM_DEFAULTS_MAX values would be added. After a failure the
+ * object may be changed in part.
  */
 int hfd_custom_schema_default(const struct hfd_custom_schema *schema, struct hf__json *object);
 /*
@@ -70,7 +72,8 @@ bool hfd_custom_schema_is_formed(const struct hfd_custom_schema *schema, const c
                                  size_t n);
 /*
  * Adds a cause for each mistake in the object. old: the stored object that it replaces; then a
- * mistake in a part that has not changed gets no cause (ratcheting). NULL = a create.
+ * mistake in a part that has not changed gets no cause (ratcheting), and repeated elements get none
+ * if old has some. Mistakes in embedded resources always get one. old NULL = a create.
  */
 void hfd_custom_schema_validate(const struct hfd_custom_schema *schema,
                                 const struct hf__json *object, const struct hf__json *old,

@@ -72,7 +72,8 @@ static int add_defaults(const struct hfd_custom_node *node, struct hf__json *obj
         return r;
 }
 
-/* Puts the default, or nothing, in the place of a null. *ret_value is what is there now. */
+/* Puts the default in the place of a null. Without a default a member is removed, and an element
+ * stays null, so that the others keep their places. *value: what is there now; NULL = nothing. */
 static int fill_null(const struct hfd_custom_node *node, struct hf__json *container,
                      struct hf__json **value, size_t *n_added) {
         struct hf__json *copy;

@@ -19,8 +19,8 @@
 #include "server/resources/custom/schema/custom_schema.h"
 
 #define DEPTH_MAX  64
-#define DIGITS_MAX 15 /* whole numbers of so many digits are printed as they are written */
-#define KEY_MAX    256
+#define DIGITS_MAX 15  /* whole numbers of so many digits are printed as they are written */
+#define KEY_MAX    256 /* bytes of a key that is looked up, with the NUL */
 
 struct scan {
         const char *at, *end;
@@ -98,7 +98,8 @@ static bool take_key(struct scan *scan, char key[KEY_MAX]) {
 
 static bool is_null(const struct scan *scan) { return scan->at < scan->end && *scan->at == 'n'; }
 
-/* The bit of a property among the defaults of its node; 0 = it has none. There are 64 at most. */
+/* The bit of a property among the defaults of its node; 0 = it has none. There are 64 at most
+ * (is_simple). */
 static uint64_t bit_of_default(const struct hfd_custom_node *node,
                                const struct hfd_custom_property *property) {
         for (uint32_t i = 0; property && property->node->default_value && i < node->n_defaults; i++)
@@ -200,7 +201,8 @@ static bool scan_array(struct scan *scan, struct place place) {
 
 /* ---- values ---- */
 
-/* Embedded resources have metadata that is decoded. */
+/* Whether the values of the node are scanned at all. Pruning decodes the metadata of embedded
+ * resources, which only the parser's way can do; and each default must have a bit in a uint64_t. */
 static bool is_simple(const struct hfd_custom_node *node) {
         return !node || (!node->embedded && node->n_defaults <= 64);
 }

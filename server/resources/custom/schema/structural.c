@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules of structural schemas, in the order in which Kubernetes applies them: first the
- * structure, then, if it is right, the defaults; the keywords in any case.
+ * The rules of structural schemas, in the order in which Kubernetes applies them: the structure,
+ * the keywords, and, only if the structure is right, the defaults.
  *
  * Invariant: a schema without a cause can be compiled.
  */
@@ -33,9 +33,9 @@ static void sort_causes(struct hfd_causes *causes, size_t first) {
                 }
 }
 
-/* Compiles the schema, and checks the defaults in it. If it cannot be compiled although no rule
- * refuses it, for example because its patterns are too large together, it gets a cause that says
- * so. */
+/* Compiles the schema, and checks the defaults in it. If it cannot be compiled although there is no
+ * cause yet, for example because its patterns are too large together, it gets a cause that says so.
+ */
 static void check_compiled(struct hfd_structure *structure, const struct hf__json *props,
                            const struct hfd_structure_path *path) {
         struct hfd_custom_schema *schema = NULL;

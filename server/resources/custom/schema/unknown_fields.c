@@ -2,10 +2,11 @@
 /*
  * Removes the fields that a schema does not have.
  *
- * Invariants, as in Kubernetes: below a node without a schema every field of every object is
- * removed; below x-kubernetes-preserve-unknown-fields unknown fields stay, with all that is in
- * them, but the fields that have a schema are pruned by it; scalars are never removed. The
- * recursion is as deep as the JSON is nested.
+ * Invariants, as in Kubernetes: where there is no schema, every field of every object is removed;
+ * below x-kubernetes-preserve-unknown-fields unknown fields stay, with all that is in them, but the
+ * fields that have a schema are pruned by it. A field that has a schema and an element of a list
+ * are never removed themselves, whatever their types. The recursion is as deep as the JSON is
+ * nested.
  */
 #include <assert.h>
 #include <errno.h>
@@ -36,7 +37,8 @@ static bool is_of_resources(const char *key) {
                strcmp(key, "metadata") == 0;
 }
 
-/* Adds the lines of `inner`, whose paths begin at place. */
+/* Adds the lines of `inner`, whose paths begin at place. In a line the path is in quotes, so that
+ * of place is put behind the first quote (strict.h). A line without quotes does not occur. */
 static void add_lines(struct hfd_strict *strict, const struct hfd_strict *inner,
                       const struct hfd_place *place) {
         const char *line = inner->lines.data;

@@ -79,7 +79,8 @@ static void check_expression(struct validation *v, const char *text, const char 
                 hfd_cause_invalid_text(v->causes, field, shown, expression->error);
 }
 
-/* spec.paramKind.apiVersion: "VERSION" or "GROUP/VERSION". */
+/* spec.paramKind.apiVersion: "VERSION" or "GROUP/VERSION". A long group is cut to a length that is
+ * still too long for a subdomain, so it stays invalid. */
 static void validate_api_version(struct validation *v, const char *text) {
         static const char field[] = "spec.paramKind.apiVersion";
         const char *slash = strchr(text, '/');

@@ -23,7 +23,7 @@
 #include "server/resources/validation/names.h"
 
 #define FIELD_MAX HFD_RULE_PATH_MAX
-/* Versions of reviews that are checked. Only two exist, and the first 64 show a mistake. */
+/* Versions of reviews that are checked. Only two exist, so nobody needs a longer list. */
 #define VERSIONS_MAX 64
 
 /* For each of the newer rules: whether the update need not keep it. */

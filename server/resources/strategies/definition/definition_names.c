@@ -47,7 +47,8 @@ void hfd_definition_check_label(const char *name, const char *path, const char *
         hfd_cause_invalid_text(causes, path, shown, detail);
 }
 
-/* A kind may have capitals. In lower case it must be a label. */
+/* A kind may have capitals. In lower case it must be a label. One that does not fit in `lower` is
+ * cut: it is still too long for a label. */
 static void check_kind(const char *kind, const char *path, struct hfd_causes *causes) {
         char lower[300];
         size_t n = 0;

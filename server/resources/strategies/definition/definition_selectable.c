@@ -4,8 +4,9 @@
  * paths through properties and maps of the schema, which end at a text, a boolean or an integer.
  *
  * Invariants: at most MAX_FIELDS different paths are accepted, because every object in memory has
- * their values. Following a path takes time in proportion to the schema, so the check ends after
- * CHECKED_MAX paths.
+ * their values; only a list that an update leaves as it is may be longer. Following a path takes
+ * time in proportion to the schema, so the check ends after CHECKED_MAX good paths, or when there
+ * is no room for further causes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #define MAX_FIELDS  8
 #define TOKEN_MAX   250 /* bytes of a token that a message shows */
-#define CHECKED_MAX 64  /* different paths that are checked; further ones are ignored */
+#define CHECKED_MAX 64  /* different good paths; what comes after them is ignored */
 
 /* Reads a token: a delimiter, or the text before the next one. A quoted text may contain
  * delimiters. Returns its length; 0 = the end. */

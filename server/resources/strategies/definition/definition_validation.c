@@ -148,7 +148,8 @@ static void check_schemas_exist(const struct check *c) {
         }
 }
 
-/* Defaults need pruning: otherwise a client could send a field that a default would set. */
+/* Defaults need pruning, as in Kubernetes: without it an object may have anything in a field that a
+ * later schema declares with a default. */
 static void check_defaults(const struct check *c) {
         bool found = false;
 
@@ -235,8 +236,8 @@ static void put_version(struct hf__strbuf *s, const struct check *c,
         hf__strbuf_putc(s, '}');
 }
 
-/* Adds a cause that shows all versions. A cause shows 300 bytes of a value, so printing ends there.
- */
+/* Adds a cause that shows all versions. A cause shows 300 bytes of a value, so no further version
+ * is printed once there are as many. */
 static void refuse_versions(const struct check *c, const char *detail) {
         struct hf__strbuf shown = {0};
 

@@ -17,9 +17,9 @@
 
 /* ---- levels ---- */
 
-/* A level with queues. All arguments are texts with numbers: its share of the server's requests,
- * the percentage of the share that other levels may borrow, the number of queues, and among how
- * many of them each flow chooses. */
+/* A level with queues. After the name, the arguments are texts with numbers: its share of the
+ * server's requests, the percentage of the share that other levels may borrow, the number of
+ * queues, and among how many of them each flow chooses. */
 #define LEVEL(name_, shares, lendable, queues, hand)                                               \
         {                                                                                          \
                 .kind = HFD_FLOW_LEVEL_KIND, .name = (name_),                                      \

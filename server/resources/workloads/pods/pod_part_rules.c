@@ -4,9 +4,9 @@
  * .../resize changes resources, and .../binding sets the node, with labels, annotations and the
  * status.
  *
- * Invariants: a write of a subresource changes its part and nothing else. As in Kubernetes, other
- * changes that a client sends are ignored, not refused. The texts of the causes are those of
- * kube-apiserver.
+ * Invariants: a write of a subresource changes its part of the spec and no other. As in Kubernetes,
+ * other changes that a client sends are ignored; only a .../resize with other containers is
+ * refused. The texts of the causes are those of kube-apiserver.
  */
 #include <errno.h>
 #include <stdio.h>

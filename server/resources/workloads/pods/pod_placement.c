@@ -104,7 +104,9 @@ int hfd_node_taint_new(struct hf__json *node) {
 
 /* ---- additions of a RuntimeClass ---- */
 
-/* Whether `wide` tolerates all taints that t tolerates, for as long a time at least. */
+/* Whether `wide` tolerates all taints that t tolerates, for as long a time at least. As in
+ * Kubernetes, a t without an operator, which means Equal, counts as tolerated only if `wide` has
+ * the operator Exists or is equal to t. */
 static bool is_superset(const struct hf__json *wide, const struct hf__json *t) {
         const char *key = hfd_text_of(wide, "key"), *op = hfd_text_of(wide, "operator"),
                    *effect = hfd_text_of(wide, "effect");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules of pods that templates do not have, and what an update of a pod may change: images of
- * containers, a few numbers, and additional tolerations. While scheduling gates hold the pod back,
- * it may also change where the pod may run, but only to fewer nodes.
+ * containers, a few numbers, and additional tolerations. It may remove scheduling gates. While
+ * gates hold the pod back, it may also add labels to the node selector, and change the node
+ * affinity. (kube-apiserver only lets the affinity become narrower. How it changes is not checked
+ * here.)
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
@@ -37,7 +39,8 @@ static int compare_names(const void *a, const void *b) {
 }
 
 /* Each old toleration must still be there; new ones may be added. Sorting avoids the comparison of
- * each with all others. */
+ * each with all others. The array has one more place, so that an empty list does not look like a
+ * lack of memory. */
 static void validate_tolerations(const struct hf__json *list, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         size_t n = hf__json_count(list), i = 0;
@@ -161,7 +164,7 @@ static bool mends_grace(const struct hf__json *spec, const struct hf__json *old)
 /* ---- the rest ---- */
 
 /* Removes from a copy of the spec the members that may change, or that other functions have
- * checked. gated: gates hold the pod back, so its nodes may be restricted further. grace:
+ * checked. gated: gates hold the pod back, so the choice of its nodes may change. grace:
  * mends_grace allows the change of the period. */
 static void drop_mutable(struct hf__json *spec, bool gated, bool grace) {
         static const char *const members[] = {"activeDeadlineSeconds", "tolerations",

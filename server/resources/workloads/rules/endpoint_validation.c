@@ -3,8 +3,8 @@
  * The rules of Endpoints and EndpointSlices.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. A list that is longer than its limit is refused before its
- * elements are checked. A part that an update does not change is not checked: it may have been
+ * show them and tests compare them. The elements of a list of endpoints or ports that is too long
+ * are not checked any more. A part that an update does not change is not checked: it may have been
  * stored before the rules existed.
  */
 #include <arpa/inet.h>

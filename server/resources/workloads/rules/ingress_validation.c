@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
@@ -115,12 +116,6 @@ static void validate_path(const struct hf__json *path, const char *field,
 
 /* ---- rules ---- */
 
-/* Whether the host looks like an IPv4 address. An IPv6 address has colons, so validate_host refuses
- * it. */
-static bool is_address(const char *host) {
-        return strspn(host, "0123456789.") == strlen(host) && strchr(host, '.');
-}
-
 /* The host is a DNS name, whose first label may be "*". */
 static void validate_host(const char *host, const char *field, struct hfd_causes *causes) {
         if (!strchr(host, '*'))
@@ -144,7 +139,7 @@ static void validate_rule(const struct hf__json *rule, const char *field,
         size_t i = 0;
 
         hfd_field_path(path, field, "host");
-        if (is_address(host))
+        if (hfd_is_ipv4(host) || hfd_is_ipv6(host))
                 hfd_cause_invalid_text(causes, path, host, "must be a DNS name, not an IP address");
         if (*host)
                 validate_host(host, path, causes);

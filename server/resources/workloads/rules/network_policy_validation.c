@@ -86,9 +86,9 @@ static void parse_dotted_quad(const char *text, unsigned char *address) {
         }
 }
 
-/* text: a valid CIDR (hfd_is_cidr), so no step can fail. */
+/* text: a valid CIDR (hfd_is_cidr), so no step can fail, and the address fits. */
 static void parse_block(const char *text, struct block *ret_block) {
-        char address[INET6_ADDRSTRLEN + 8];
+        char address[INET6_ADDRSTRLEN];
         const char *slash = strchr(text, '/');
         size_t n = slash ? (size_t)(slash - text) : 0;
 

@@ -4,8 +4,8 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
- * (hfd_spec_is_kept). Repeated ports and names are found in linear time: clients choose how many
- * ports a Service has.
+ * (hfd_spec_is_kept). Repeated ports are found with a set of bits and repeated names with an index,
+ * never by comparing all ports with each other: clients choose how many a Service has.
  *
  * Addresses and ranges (clusterIPs, externalIPs, loadBalancerSourceRanges) are not parsed: nothing
  * here allocates them or routes to them.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes declarations from OpenAPI schemas. props: the properties of a schema as JSON, as in a
- * CustomResourceDefinition. The functions call themselves for inner schemas; the validation of the
- * definition limits their depth.
+ * CustomResourceDefinition. The functions call themselves for inner schemas, whose depth the parser
+ * of JSON limits.
  *
  * Invariants: the largest sizes are those that Kubernetes assumes, because they decide which rules
  * a definition may have: the cost of a rule is estimated from them. Each object type has a name of
@@ -327,13 +327,14 @@ static void measure_object(struct hfd_declared *object, const struct hf__json *p
                 if (field && hf__json_get(p, "default"))
                         field->required = false;
         }
+        /* Each field has two quotes, a colon and a comma. */
         for (size_t i = 0; i < object->n_fields; i++)
                 if (object->fields[i].required && object->fields[i].declared)
                         object->min_size += (int64_t)strlen(object->fields[i].name) + 4 +
                                             object->fields[i].declared->min_size;
 }
 
-/* root: a whole or embedded resource, which has the fields of add_meta. */
+/* root: a whole or embedded resource, which also has the three fields of add_meta. */
 static struct hfd_declared *declare_object(struct hfd_declaring *d, const struct hf__json *props,
                                            bool root) {
         const struct hf__json *properties = hf__json_get(props, "properties");

@@ -70,8 +70,8 @@ static void check_subdomain(struct broken *out, const char *text) {
         check_subdomain_text(out, "", text, "must be no more than 253 characters");
 }
 
-/* The checks below are those of struct format. Their texts differ from the rules for names of
- * objects, which say "bytes" for "characters". */
+/* The checks below are those of struct format. Some of their texts differ from the rules for names
+ * of objects, which say "bytes" for "characters". */
 static void check_label(struct broken *out, const char *text) {
         if (strlen(text) > HFD_DNS_LABEL_MAX)
                 add_error(out, "", "must be no more than 63 characters");
@@ -239,8 +239,9 @@ static struct hf__cel_value call_validate(struct hf__cel_run *run, const struct 
         struct hf__cel_value list;
         const char *text;
 
-        /* Kubernetes charges a match with the format's pattern. The row below has charged 1 for the
-         * call already, so 1 is subtracted. */
+        /* Kubernetes charges a match with the format's pattern: a tenth of the text and one more
+         * character, times a quarter of the pattern, both rounded up. The row below has charged 1
+         * for the call already, so 1 is subtracted. */
         if (!hf__cel_spend(run, text_cost * ((format->n_pattern + 3) / 4) - 1))
                 return hf__cel_failure(run);
         text = checked_text(run, format, args[1]);

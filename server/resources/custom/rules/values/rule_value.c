@@ -126,7 +126,7 @@ static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf_
                 else
                         hf__strbuf_printf(&text, "%lld", (long long)key.as.i);
         }
-        hf__strbuf_puts(&text, "");
+        hf__strbuf_puts(&text, ""); /* without keys, data would be NULL */
         if (text.error == 0)
                 key = hf__cel_copy_string(run, text.data, text.n);
         else

@@ -2,9 +2,9 @@
 /*
  * The functions of CEL expressions that take or return a URL: url('https://a/b').getHost().
  *
- * Invariants: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL or an
- * absolute path, in which # has no meaning. Parts of a URL are not ended by a NUL. Work that grows
- * faster than the text is charged before it is done.
+ * Invariants: a text is a URL if Go's url.ParseRequestURI accepts it: an absolute URL, an absolute
+ * path or "*"; # has no meaning in it. Parts of a URL are not ended by a NUL. Work that grows
+ * faster than the text is charged (call_query).
  */
 #include "server/resources/custom/rules/values/url_functions.h"
 
@@ -70,13 +70,14 @@ static size_t first_index(struct text t, char c) {
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /* Whether each % begins an escape. host: as in Go, an escape in a host must stand for a byte that
- * is not ASCII. */
+ * is not ASCII, or for the % itself. */
 static bool has_escapes(struct text t, bool host) {
         for (size_t i = 0; i < t.n; i++) {
                 if (t.at[i] != '%')
                         continue;
                 if (t.n - i < 3 || hf__hex_digit(t.at[i + 1]) < 0 ||
-                    hf__hex_digit(t.at[i + 2]) < 0 || (host && hf__hex_digit(t.at[i + 1]) < 8))
+                    hf__hex_digit(t.at[i + 2]) < 0 ||
+                    (host && hf__hex_digit(t.at[i + 1]) < 8 && memcmp(t.at + i, "%25", 3) != 0))
                         return false;
                 i += 2;
         }
@@ -148,8 +149,8 @@ static bool take_scheme(struct text *rest, struct text *ret_scheme) {
         return true;
 }
 
-/* Moves the authority after "//" from *rest to out->host. Returns NULL, or Go's words for what is
- * wrong with it. */
+/* Moves the authority after "//" from *rest to out->host, without the user. Returns NULL, or Go's
+ * words for what is wrong with it. */
 static const char *take_authority(struct text *rest, struct url *out) {
         struct text authority = text_after(*rest, 2);
         size_t n = first_index(authority, '/');
@@ -345,7 +346,9 @@ static struct hf__cel_value call_query(struct hf__cel_run *run, const struct hf_
 
                 for (size_t k = 0; k < n_entries && !seen; k++)
                         seen = same_key(entries[k].key, pairs[i].key);
-                /* Each key is compared with all keys, so this is charged before it is done. */
+                /* A new key is now compared with all pairs, which is charged first. The search
+                 * above costs no more for each pair, because it only sees keys that were charged.
+                 */
                 if (seen || !hf__cel_work(run, n_pairs * (1 + pairs[i].key.n / 16)))
                         continue;
                 list = hf__cel_alloc(run, sizeof *list);

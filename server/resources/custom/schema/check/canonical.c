@@ -21,7 +21,8 @@ static int compare_members(const void *a, const void *b) {
         return strcmp(hf__json_key(*x), hf__json_key(*y));
 }
 
-/* The order of the members of an object means nothing, so equal objects must not differ by it. */
+/* The order of the members of an object means nothing, so equal objects must not differ by it. The
+ * array has one more place, so that an empty object does not look like a lack of memory. */
 static int print_object(const struct hf__json *object, struct hf__strbuf *out) {
         size_t n = 0;
         const struct hf__json **members = calloc(hf__json_count(object) + 1, sizeof(void *));
@@ -67,8 +68,8 @@ int hfd_canonical_print(const struct hf__json *value, struct hf__strbuf *out) {
 }
 
 /* Keys are sorted in the schema already (list_keys), so the text does not depend on their order in
- * the element. A key that is absent has no default here: the object has its defaults before it is
- * checked. */
+ * the element. The defaults of absent keys are not filled in here: the object has its defaults
+ * before it is checked. */
 int hfd_identity_print(const struct hf__json *element, const char *const *keys,
                        struct hf__strbuf *out) {
         bool is_first = true;
@@ -108,6 +109,7 @@ int hfd_identities_init(struct hfd_identities *identities, const struct hf__json
         int r = 0;
 
         memset(identities, 0, sizeof *identities);
+        /* + 1: see print_object. */
         identities->list = calloc(hf__json_count(array) + 1, sizeof identities->list[0]);
         if (!identities->list)
                 return -ENOMEM;

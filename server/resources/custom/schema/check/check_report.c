@@ -200,7 +200,7 @@ static void print_enum(const struct hf__json *values, char *out, size_t max) {
                 const char *shown = hf__json_is_string(m) ? hf__json_text(m) : text.data;
                 hfd_quote(shown ? shown : "", quoted, sizeof quoted);
                 size_t length = strlen(quoted);
-                if (n + length + 3 > max)
+                if (n + length + 3 > max) /* with ", " and the NUL */
                         break;
                 n += (size_t)snprintf(out + n, max - n, "%s%s", n > 0 ? ", " : "", quoted);
         }

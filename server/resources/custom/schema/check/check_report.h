@@ -39,8 +39,10 @@ hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
                        size_t n, const char *format, ...);
-/* The value has the type `found`, not `wanted`. Then: a text does not have the format; a member is
- * missing; a text is longer than `max` bytes; a list has n elements, more than `max`. */
+/* The value has the type `found`, not `wanted`. The functions after this one, in their order: a
+ * text does not have the format; a member is missing; a text has more than `max` characters, which
+ * Kubernetes' message calls bytes; a list or an object has n elements or members, more than `max`.
+ */
 void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                            const char *wanted, const char *found);
 void hfd_check_report_format(const struct hfd_check_report *report, const struct hfd_place *place,

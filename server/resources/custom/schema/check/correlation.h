@@ -21,7 +21,7 @@ struct hfd_correlation {
 };
 
 /* structure: the node of the value in the structure of the schema, which says how its elements are
- * identified. Both values are borrowed until hfd_correlation_done. */
+ * identified. All arguments are borrowed until hfd_correlation_done. */
 void hfd_correlation_init(struct hfd_correlation *correlation,
                           const struct hfd_custom_node *structure, const struct hf__json *old,
                           struct hfd_causes *causes);

@@ -24,7 +24,7 @@
 #include "server/schema/common.h"
 #include "server/schema/decode.h"
 
-#define KIND_MAX 253 /* bytes of a kind whose syntax is checked */
+#define KIND_MAX 253 /* bytes of a kind whose syntax is checked; a longer one is refused anyway */
 
 static const char dns_1035_rule[] =
         "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower "

@@ -26,7 +26,7 @@ struct number {
         struct hfd_checked *checked;
         const char *format; /* "" = none */
         double real;        /* its value */
-        int64_t integer;    /* the same, with is_integer */
+        int64_t integer;    /* its value, too, if is_integer */
         bool is_integer;    /* the JSON is a whole number of 64 bits */
 };
 
@@ -46,7 +46,8 @@ static int64_t cut_double(double value) {
         return value < -9223372036854775808.0 ? INT64_MIN : (int64_t)value;
 }
 
-/* exact: the type of the field can have the bound, so Kubernetes prints it as an integer. */
+/* exact: the type of the field can have the bound. Then Kubernetes prints it as an integer for a
+ * value that is one. */
 static void print_bound(const struct number *number, double bound, bool exact,
                         char text[NUMBER_TEXT_MAX]) {
         if (number->is_integer && exact)

@@ -246,7 +246,8 @@ static bool check_array(const struct scope *scope, const struct hfd_custom_node 
         return valid;
 }
 
-/* Members are counted only if a limit needs it, because that goes through all of them. */
+/* Members are counted only if a limit may need it, because that goes through all of them. The last
+ * limit of a node shows whether it can have a MAX_PROPERTIES. */
 static bool check_size(const struct scope *scope, const struct hfd_custom_node *node,
                        const struct hfd_checked *checked) {
         const struct hfd_check_report *report = &scope->check->report;

@@ -135,7 +135,8 @@ static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
         return kept;
 }
 
-/* The default of a key of a list of type map, as the text by which elements are identified. */
+/* The default of a field as a text. If the field is a key of a list of type map, apply identifies
+ * an element without the key by it. NULL: the default is no text, or there is none. */
 static const char *kept_default_text(struct hfd_schema_compiler *compiler,
                                      const struct hfd_custom_node *node) {
         return hf__json_is_string(node->default_value)
@@ -185,7 +186,8 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         fields[n++] = fields_of_resources[i];
         qsort(fields, n, sizeof fields[0], compare_fields);
         schema->n_fields = n;
-        /* For OpenAPI. That a field is there is checked by the limits (value_limits.c). */
+        /* For OpenAPI. That a field is there is checked by the limits (value_limits.c). Until the
+         * fields are kept, schema->fields is the draft, because hfd_schema_field searches there. */
         const struct hf__json *required = hf__json_get(props, "required");
         for (const struct hf__json *m = hf__json_first(required); m; m = hf__json_next(m)) {
                 schema->fields = fields;
@@ -300,7 +302,8 @@ static void fill_defaults(struct hfd_schema_compiler *compiler,
         free(indices);
 }
 
-/* Compiles the properties into node. */
+/* Compiles the properties into node. The list has one more place, so that no properties do not look
+ * like a lack of memory. */
 static void fill_properties(struct hfd_schema_compiler *compiler, const struct hf__json *properties,
                             bool is_validation, struct hfd_custom_node *node) {
         size_t n = 0;

@@ -4,8 +4,8 @@
  * than by a hash, because the pieces come from clients, who could choose them so that their hashes
  * collide.
  *
- * Invariant: pieces never move. Texts and words have separate blocks, so that texts need no
- * padding: most of a schema is names and descriptions.
+ * Invariant: pieces never move. Texts and words (arrays and structs) have separate blocks, so that
+ * texts need no padding: they are many and short.
  */
 #include "server/resources/custom/schema/compile/keep.h"
 

@@ -19,7 +19,7 @@ struct hfd_kept_block {
 
 struct hfd_keeper {
         struct hfd_kept_block *blocks; /* the user's */
-        struct hf__arena scratch;      /* temporary memory for the keeper's user */
+        struct hf__arena scratch;      /* temporary memory, also for the keeper's user */
         void *tree;                    /* of <search.h> */
         char *words, *texts;           /* the unused parts of the current blocks */
         size_t n_words, n_texts;

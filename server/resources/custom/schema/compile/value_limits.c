@@ -19,7 +19,7 @@
 #include "server/resources/custom/schema/compile/compile.h"
 #include "server/resources/custom/schema/formats/formats.h"
 
-#define LIMITS_MAX (HFD_LIMIT_REQUIRED + 1) /* of each kind at most one */
+#define LIMITS_MAX (HFD_LIMIT_REQUIRED + 1) /* one of each kind at most; REQUIRED is the last */
 
 /* The limits of one node while they are collected; the array is kept afterwards. */
 struct limits {
@@ -185,8 +185,8 @@ static void add_number(struct limits *limits, const char *key, const char *exclu
         limit->exclusive = exclusive && hf__json_bool(limits->props, exclusive, false);
 }
 
-/* Whether values of the node are checked by this format. Kubernetes checks no value of other types,
- * and ignores a format that it does not know. */
+/* Whether values of the node are checked by this format. Kubernetes ignores a format that it does
+ * not know, and every format of objects, lists and booleans. */
 static bool format_applies(const char *format, const struct hfd_custom_node *node) {
         switch ((enum hfd_custom_type)node->type) {
         case HFD_CUSTOM_NONE:

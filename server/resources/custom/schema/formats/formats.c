@@ -142,7 +142,7 @@ static bool is_duration(const char *text) {
 /* ---- numbers and identifiers ---- */
 
 /* 32 hexadecimal digits, with or without a dash after the 8th, 12th, 16th and 20th. version: the
- * 13th digit; 0 = any. */
+ * 13th digit; 0 = any. In versions 4 and 5 the 17th digit has the variant, 8 to b. */
 static bool is_uuid_of(const char *text, char version) {
         int n = 0;
 

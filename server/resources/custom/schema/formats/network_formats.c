@@ -2,10 +2,11 @@
 /*
  * The checks of formats of the network: URIs, e-mail addresses, names of hosts, addresses.
  *
- * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are two
- * differences: comments in e-mail addresses are not understood, and in names of hosts every
- * character outside of ASCII counts as a letter. Each check takes linear time, because clients
- * choose the texts.
+ * Invariants: a check accepts what Go's parsers accept, because Kubernetes uses them. There are
+ * four differences: comments in e-mail addresses are not understood; in names of hosts every
+ * character outside of ASCII counts as a letter; what a URI has in brackets as its host is not
+ * looked at; and an IPv4 address within IPv6 must not have leading zeros. Each check takes linear
+ * time, because clients choose the texts.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -169,7 +170,7 @@ static bool is_port(const char *text, size_t n) {
 }
 
 /* Whether n bytes are a host with or without a port. A colon in brackets belongs to an IPv6
- * address. */
+ * address, which is not checked. */
 static bool is_uri_host(const char *text, size_t n) {
         const char *bracket, *colon = NULL;
 
@@ -183,8 +184,10 @@ static bool is_uri_host(const char *text, size_t n) {
                 if (isalnum((unsigned char)text[i]) || is_high(text[i]) ||
                     strchr("-_.~!$&'()*+,;=:[]<>\"", text[i]))
                         continue;
-                /* In a host only bytes outside of ASCII, and the % itself, may be escaped. */
-                if (text[i] != '%' || !is_escaped(text + i, n - i) ||
+                /* In a host only bytes outside of ASCII, and the % itself, may be escaped. Only
+                 * this escape is looked at, because looking at the rest each time would take
+                 * quadratic time. */
+                if (text[i] != '%' || !is_escaped(text + i, n - i < 3 ? n - i : 3) ||
                     (strchr("01234567", text[i + 1]) && strncmp(text + i, "%25", 3) != 0))
                         return false;
         }
@@ -215,7 +218,7 @@ static size_t scheme_length(const char *text) {
         return text[n] == ':' ? n : 0;
 }
 
-/* An absolute URI, or an absolute path. */
+/* An absolute URI, an absolute path, or "*". */
 bool hfd_is_request_uri(const char *text) {
         size_t n_scheme = scheme_length(text);
 

@@ -12,8 +12,9 @@
 #include "server/resources/custom/schema/check/value_check.h"
 #include "server/resources/custom/schema/structure/structure.h"
 
-/* Checks one default. value: the default in the definition. Other causes come before those of the
- * values, which are left out if there are such causes, as in Kubernetes. */
+/* Checks one default. value: the default in the definition. As in Kubernetes, unknown fields and
+ * mistakes in embedded resources are reported first, and if there are any, the value is not checked
+ * further. */
 static void check_default(struct hfd_structure *structure, const struct hf__json *value,
                           const struct hfd_custom_node *node,
                           const struct hfd_structure_path *path) {

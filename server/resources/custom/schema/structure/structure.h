@@ -3,8 +3,8 @@
 /*
  * The rules for the schemas in CustomResourceDefinitions ("structural schemas"), and the functions
  * and state that they share: the place in the definition, and the causes. The rules read the JSON
- * of a definition, in which an absent, a null and an empty member are the same, as in Kubernetes'
- * Go.
+ * of a definition. As in Kubernetes' Go, an absent and a null member are the same in it; so is an
+ * empty one (false, "", []), except where Go has a pointer, for which hfd_structure_has asks.
  *
  * props: a schema as JSON. path: its place. Thread: owner only.
  */
@@ -13,7 +13,7 @@
 
 #include "server/resources/causes.h"
 
-#define HFD_STRUCTURE_PATH_MAX 256
+#define HFD_STRUCTURE_PATH_MAX 256 /* bytes of a path, with the NUL; longer ones are cut */
 
 struct hf__json;
 struct hfd_custom_node;

@@ -43,7 +43,8 @@ static bool any_has(const struct hf__json *list, const char *path) {
         return false;
 }
 
-/* All volume sources of the schema (volumes.c) that can name a Secret are listed here. */
+/* The list has all volume sources of the schema (volumes.c) that can name a Secret, except
+ * projected ones, which can name several. */
 static bool volume_has_secret(const struct hf__json *volume) {
         static const char *const paths[] =
                 {"azureFile.secretName",      "cephfs.secretRef.name",

@@ -18,8 +18,10 @@ const char *hfd_mirror_pod_mistake(const struct hf__json *pod);
  * names.
  */
 bool hfd_account_limits_secrets(const struct hf__json *account);
-/* Checks that a pod's spec uses only Secrets that its account names. 0, HF_E_FORBIDDEN with the
- * message in why, or -ENOMEM. Takes time in proportion to n log n for spec and account. */
+/* Checks that a pod's spec uses only Secrets that its account names. As in Kubernetes, it looks at
+ * volumes with the source `secret`, at variables, and at imagePullSecrets, and at no other source.
+ * 0, HF_E_FORBIDDEN with the message in why, or -ENOMEM. Takes time in proportion to n log n for
+ * spec and account. */
 int hfd_pod_check_secrets(const struct hf__json *spec, const struct hf__json *account,
                           struct hf__strbuf *why);
 /* The same for the Secrets of its ephemeral containers only, which are added to a pod later. */

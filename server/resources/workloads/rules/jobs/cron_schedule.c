@@ -4,8 +4,9 @@
  *
  * Invariants: a schedule is accepted or refused exactly as by the parser that kube-apiserver uses
  * (github.com/robfig/cron), and with the same text, because clients show the text. Its odd rules
- * are therefore kept, such as "?" for "*", and a sign before a number. A check takes linear time
- * and has a copy of the schedule on the stack, so TEXT_MAX limits the length.
+ * are therefore kept, such as "?" for "*", and a sign before a number. There are two exceptions: a
+ * check takes linear time and has a copy of the schedule on the stack, so TEXT_MAX limits the
+ * length; and all numbers of 19 digits are out of range (parse_number).
  *
  * kube-apiserver also looks a zone up in its database of zones. Here only the syntax is checked: no
  * controller of Holdfast reads the zone.
@@ -66,9 +67,9 @@ static void record_mistake(struct mistake *mistake, const char *format, ...) {
 
 /* ---- fields ---- */
 
-/* Reads a number as Go's strconv.Atoi does. More than 18 digits may exceed an int64; the parser
- * needs only small numbers, so fewer digits than that are clamped to UINT_MAX. After a mistake the
- * result does not matter. */
+/* Reads a number as Go's strconv.Atoi does. A number of more than 18 digits may exceed an int64,
+ * and counts as out of range. A shorter one above UINT_MAX becomes UINT_MAX, which is too large for
+ * every field, too. After a mistake the result does not matter. */
 static unsigned parse_number(const char *text, struct mistake *mistake) {
         bool is_negative = *text == '-';
         const char *digits = text + (is_negative || *text == '+');

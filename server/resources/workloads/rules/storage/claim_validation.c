@@ -148,7 +148,7 @@ static void validate_update(const struct hf__json *object, const struct hf__json
                                     "and volumeAttributesClassName for bound claims");
         hf__json_free(rest);
         hf__json_free(old_rest);
-        /* A request may be lowered again while the volume has not grown to it. */
+        /* A request may be lowered, but only to one that is still above what the volume has. */
         if (hfd_quantity_compare(&size, &old_size) < 0 &&
             hfd_quantity_compare(&size, &capacity) <= 0)
                 hfd_cause_forbidden(causes, "spec.resources.requests.storage",

@@ -38,11 +38,12 @@ static const char *make_lower(const char *text, char *out, size_t max_out) {
         return out;
 }
 
-/* The member is the name of a driver: a qualified name, in lower or upper case. */
+/* The member is the name of a driver: a qualified name, in lower or upper case. `lower` has room
+ * for the longest one: a prefix, a slash, a name and the NUL. */
 static void validate_driver(const struct hf__json *object, const char *member,
                             struct hfd_causes *causes) {
         const char *name = hfd_text_of(object, member);
-        char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 3];
+        char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 2];
 
         if (!*name)
                 hfd_cause_required(causes, member, "");
