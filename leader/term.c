@@ -6,8 +6,9 @@
  * again after a growing pause.
  *
  * A standby prepares its next term, because the start of twenty threads, of which each begins its
- * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them, all
- * at once.
+ * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them, in
+ * the order of the controllers: each thread wakes the next one before it begins its work. If all
+ * were woken at once, the first controller's write would wait for a processor behind all of them.
  *
  * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
  * is_settled() returns true when the term begins, it counts as started from then on.
@@ -176,18 +177,21 @@ static void run_until_drained(struct hf_term *part) {
         }
 }
 
-/* Waits until the owner begins or frees the term. True: it has begun. */
+/* Waits until the owner begins or frees the term, and wakes the next thread that waits. True: it
+ * has begun. */
 static bool await_begin(struct hf__term *term) {
         pthread_mutex_lock(&term->mu);
         while (term->state == PREPARED)
                 pthread_cond_wait(&term->changed, &term->mu);
         bool has_begun = term->state == BEGUN;
         pthread_mutex_unlock(&term->mu);
+        pthread_cond_signal(&term->changed);
         return has_begun;
 }
 
-/* Wakes without the lock: otherwise each thread would wake up only to wait for it. The term lives
- * longer, because its threads are joined before it is freed. */
+/* Wakes the first thread, which wakes the next one (await_begin). Wakes without the lock: otherwise
+ * each thread would wake up only to wait for it. The term lives longer, because its threads are
+ * joined before it is freed. */
 static void set_state(struct hf__term *term, int state) {
         if (!term->abort) {
                 term->state = state;
@@ -197,7 +201,7 @@ static void set_state(struct hf__term *term, int state) {
         assert(term->state == PREPARED);
         term->state = state;
         pthread_mutex_unlock(&term->mu);
-        pthread_cond_broadcast(&term->changed);
+        pthread_cond_signal(&term->changed);
 }
 
 /* The thread of one part. drop_alive must come last: after it the loop may join the thread and free
