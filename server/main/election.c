@@ -171,33 +171,40 @@ static size_t append_controllers(struct hf_controller *all, size_t n,
         return n + n_more;
 }
 
+/* A leader-only controller starts after the bootstrap, unless it names another one to start after.
+ */
+static void start_after_bootstrap(struct hf_controller *controllers, size_t n,
+                                  const char *const *after_bootstrap) {
+        for (size_t i = 0; i < n; i++)
+                if (controllers[i].runs == HF_LEADER_ONLY && controllers[i].n_after == 0) {
+                        controllers[i].after = after_bootstrap;
+                        controllers[i].n_after = 1;
+                }
+}
+
 /*
- * Collects all controllers. A leader-only controller starts after the bootstrap, unless it names
- * another one to start after. after_bootstrap must live until the elector has copied it.
+ * Collects all controllers in the order in which a term wakes their threads. Those of struct
+ * hfd_extra come first: the bootstrap and the built-in ones mostly find nothing to do in a new
+ * term. after_bootstrap must live until the elector has copied it.
  */
 static size_t collect_controllers(struct hfd_server *server, struct hf_controller *all,
                                   const char *const *after_bootstrap) {
         const struct hfd_extra *extra = server->extra;
-        size_t n_bootstrap = hf_bootstrap_n_phases(server->bootstrap), n = 0, n_built_in;
+        size_t n_built_in, n = append_controllers(all, 0, extra->controllers, extra->n_controllers);
         const struct hf_controller *built_in =
                 hfd_controllers_table(server->controllers, &n_built_in);
 
-        for (; n < n_bootstrap; n++) {
+        start_after_bootstrap(all, n, after_bootstrap);
+        for (size_t i = 0; i < hf_bootstrap_n_phases(server->bootstrap); i++, n++) {
+                assert(n < CONTROLLERS_MAX);
                 all[n].size = sizeof all[n];
-                int r = hf_bootstrap_controller(server->bootstrap, n, &all[n]);
+                int r = hf_bootstrap_controller(server->bootstrap, i, &all[n]);
                 assert(r == 0); /* the size is ours */
                 (void)r;
         }
-        /* A term wakes the threads of its controllers in this order. Those of struct hfd_extra come
-         * before the built-in ones, which mostly find nothing to do in a new term. */
-        n = append_controllers(all, n, extra->controllers, extra->n_controllers);
-        n = append_controllers(all, n, built_in, n_built_in);
-        for (size_t i = n_bootstrap; i < n; i++)
-                if (all[i].runs == HF_LEADER_ONLY && all[i].n_after == 0) {
-                        all[i].after = after_bootstrap;
-                        all[i].n_after = 1;
-                }
-        return n;
+        append_controllers(all, n, built_in, n_built_in);
+        start_after_bootstrap(all + n, n_built_in, after_bootstrap);
+        return n + n_built_in;
 }
 
 /* With --leader-elect=false the elector exists too, because the status line and the health checks
