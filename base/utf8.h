@@ -17,7 +17,8 @@ size_t hf__utf8_decode(const char *text, size_t n, uint32_t *ret_character);
 /* The number of characters. A byte that belongs to no valid character counts as one, so there are
  * at most four bytes for each. */
 size_t hf__utf8_count(const char *text, size_t n);
-/* Writes a Unicode code point, at most 0x10ffff, and returns the number of bytes. */
+/* Writes a Unicode code point, and returns the number of bytes. The caller has checked that it is
+ * at most 0x10ffff and no surrogate. */
 size_t hf__utf8_encode(uint32_t character, char out[HF__UTF8_MAX]);
 /* The start of the character after the one at `at`, or n. The n bytes are valid UTF-8; at < n. */
 size_t hf__utf8_next(const char *text, size_t n, size_t at);

@@ -2,9 +2,10 @@
 /*
  * The evaluator: it walks the checked tree. A literal is a value of the tree, so it costs nothing.
  *
- * Invariants: each loop and each call is charged to the run, so that the cost limit ends every
- * evaluation. An error is a value. &&, || and the macros all and exists absorb one if another
- * operand decides, but never the error of a run that has failed.
+ * Invariants: each round of a loop and each call of a function is charged to the run, so that the
+ * cost limit ends every evaluation. A level of the tree takes at most 600 bytes of the stack, as
+ * cel.h says, and the parser limits the levels. An error is a value. &&, || and the macros all and
+ * exists absorb one if another operand decides, but never the error of a run that has failed.
  */
 #include "cel/eval.h"
 
@@ -115,9 +116,10 @@ static struct hf__cel_value eval_condition(struct hf__cel_run *run,
         return hf__cel_eval_node(run, node->as.call.args[test.as.boolean ? 1 : 2]);
 }
 
-/* The cost is that of the shorter operand, in tenths, as Kubernetes counts it: the comparison ends
- * where the shorter one ends. Sizes of lists and maps are those of their first level only;
- * hf__cel_equal counts the work of the levels below, which Kubernetes does not charge. */
+/* The cost is one for each ten characters, bytes or elements of the shorter operand, rounded up, as
+ * in Kubernetes: the comparison ends where the shorter one ends. Sizes of lists and maps are those
+ * of their first level only; hf__cel_equal counts the work of the levels below, which Kubernetes
+ * does not charge. */
 static struct hf__cel_value eval_equal(struct hf__cel_run *run, const struct hf__cel_node *node) {
         struct hf__cel_value a = hf__cel_eval_node(run, node->as.call.args[0]);
         struct hf__cel_value b;
@@ -156,8 +158,8 @@ static struct hf__cel_value eval_otherwise(struct hf__cel_run *run,
 }
 
 /* The error that no overload takes these arguments. As in Kubernetes it names the function and the
- * types; of size and sort only the function, and neither of operators and the oldest functions of
- * texts. */
+ * types; for size and sort it names only the function, and for operators and the functions in
+ * `plain` nothing. */
 static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *function,
                                       const struct hf__cel_value *args, unsigned n) {
         static const char *const plain[] = {"matches",  "startsWith", "endsWith",
@@ -165,7 +167,7 @@ static struct hf__cel_value not_taken(struct hf__cel_run *run, const char *funct
         char types[300] = "";
         size_t at = 0;
 
-        if (strchr("_@-!", *function))
+        if (strchr("_@-!", *function)) /* an operator: _+_, @in, -_, !_ */
                 return no_overload();
         for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
                 if (strcmp(function, plain[i]) == 0)

@@ -36,7 +36,8 @@ bool hfd_manager_is_same(const struct hfd_manager *a, const struct hfd_manager *
         return order_of_identity(a, b) == 0;
 }
 
-/* Operations return their argument if nothing changes, so most comparisons are of two pointers. */
+/* Unions and differences of sets return an argument if nothing changes (fields.h), so most
+ * comparisons are of two pointers. */
 void hfd_manager_set_fields(struct hfd_manager *manager, const struct hfd_fields *fields) {
         if (manager->fields != fields && !hfd_fields_equal(manager->fields, fields))
                 manager->entry = NULL;
@@ -202,8 +203,8 @@ int hfd_managers_order_in_list(const struct hfd_manager *x, const struct hfd_man
 
 static int order_in_list(const void *a, const void *b) { return hfd_managers_order_in_list(a, b); }
 
-/* A new entry, whose members have the order in which Kubernetes writes them; settled.h accepts any
- * order. NULL: out of memory. */
+/* A new entry. Its members have the order in which Kubernetes writes them; no reader depends on it.
+ * NULL: out of memory. */
 static struct hf__json *encode_entry(const struct hfd_manager *m) {
         struct hf__json *entry = hf__json_object();
         int r = hf__json_add_string(entry, "manager", m->name);

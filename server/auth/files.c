@@ -112,7 +112,8 @@ int hfd_read_file(const char *path, char **ret_text, struct hf_status *reterr_st
 
 /* ---- lock files ---- */
 
-/* Returns the descriptor or -errno. */
+/* Returns the descriptor or -errno. A symbolic link is refused, because the file could be created
+ * anywhere. */
 static int open_lock_file(const char *path, bool create, struct hf_status *reterr_status) {
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
         if (fd >= 0)
@@ -181,7 +182,8 @@ static int wait_for_event(int events, int wake, hf_nsec deadline) {
         }
 }
 
-/* The waker of the token. Thread: the one that fires the token. Does not block. */
+/* The waker of the token. Thread: the one that fires the token, or the waiting one if it has fired
+ * already. Does not block. */
 static void wake_waiter(void *ctx) {
         const int *wake = ctx;
         uint64_t one = 1;

@@ -2,17 +2,18 @@
 #pragma once
 /*
  * Converts one parsed object by the webhook of its kind. Admission needs this for webhooks and
- * policies whose rules name another version of the object of a request, which is not in the store.
+ * policies whose rules name another version than the request does. It has parsed values where
+ * convert.h takes stored objects.
  * Limits, deadline and threads are those of convert.h.
  */
 #include "server/admission/forms.h"
 #include "server/registry/convert/convert.h"
 
 struct hfd_convert_json {
-        const struct hfd_resource *from, *to;
-        const char *path;              /* "ns/name"; copied */
-        const struct hf__json *source; /* not changed; it is not used after the call */
-        hf_nsec deadline;              /* boot time */
+        const struct hfd_resource *from, *to; /* references are taken */
+        const char *path;                     /* "ns/name"; copied */
+        const struct hf__json *source;        /* not changed; it is not used after the call */
+        hf_nsec deadline;                     /* boot time */
         uint64_t owner;
         hfd_forms_converted *done;
         void *ctx;

@@ -42,9 +42,9 @@ static const struct hfd_schema_field pod_disruption_budget_status_fields[] = {
          .merge_key = "type", .protobuf_tag = 7, .flags = HFD_FIELD_MERGE},
         {"currentHealthy", &hfd_schema_int32, .protobuf_tag = 4},
         {"desiredHealthy", &hfd_schema_int32, .protobuf_tag = 5},
-        /* Without a number the field is left out of protobuf: the encoder has no maps of times
-         * (schema/protobuf_encode.h). Only Kubernetes' disruption controller sets it, and Holdfast
-         * does not run it. */
+        /* Without a number the field is left out of protobuf: the decoder has no maps of times
+         * (put_map_value in handlers/protobuf_body.c). Kubernetes sets it when it evicts a pod that
+         * a budget covers; Holdfast's evictions ignore budgets. */
         {"disruptedPods",
          (&(const struct hfd_schema){.type = HFD_SCHEMA_MAP, .items = &hfd_schema_time})},
         {"disruptionsAllowed", &hfd_schema_int32, .protobuf_tag = 3},

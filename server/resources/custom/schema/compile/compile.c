@@ -135,8 +135,8 @@ static const char *const *keep_list_keys(struct hfd_schema_compiler *compiler,
         return kept;
 }
 
-/* The default of a field as a text. If the field is a key of a list of type map, apply identifies
- * an element without the key by it. NULL: the default is no text, or there is none. */
+/* The default of a field as a text. If the field is a key of a list of type map, apply takes it as
+ * the key of an element that lacks the key. NULL: the default is no text, or there is none. */
 static const char *kept_default_text(struct hfd_schema_compiler *compiler,
                                      const struct hfd_custom_node *node) {
         return hf__json_is_string(node->default_value)
@@ -186,8 +186,9 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
                         fields[n++] = fields_of_resources[i];
         qsort(fields, n, sizeof fields[0], compare_fields);
         schema->n_fields = n;
-        /* For OpenAPI. That a field is there is checked by the limits (value_limits.c). Until the
-         * fields are kept, schema->fields is the draft, because hfd_schema_field searches there. */
+        /* Marks the required fields, which only OpenAPI shows; the limits check that they are there
+         * (value_limits.c). Until the fields are kept, schema->fields is the draft, because
+         * hfd_schema_field searches there. */
         const struct hf__json *required = hf__json_get(props, "required");
         for (const struct hf__json *m = hf__json_first(required); m; m = hf__json_next(m)) {
                 schema->fields = fields;
@@ -204,8 +205,8 @@ static void fill_struct(struct hfd_schema_compiler *compiler, const struct hfd_c
         free(fields);
 }
 
-/* An object with additionalProperties and without properties is a map. Every other object is a
- * struct, which may keep unknown members. */
+/* An object without properties is a map if additionalProperties is true or a schema, and it is no
+ * embedded resource. Every other object is a struct, which may keep unknown members. */
 static void fill_object(struct hfd_schema_compiler *compiler, const struct hfd_custom_node *node,
                         const struct hf__json *props, struct hfd_schema *schema) {
         const char *map_type = hf__json_string(props, "x-kubernetes-map-type");
@@ -302,8 +303,8 @@ static void fill_defaults(struct hfd_schema_compiler *compiler,
         free(indices);
 }
 
-/* Compiles the properties into node. The list has one more place, so that no properties do not look
- * like a lack of memory. */
+/* Compiles the properties into node. The list has one more place, because calloc of nothing may
+ * return NULL. */
 static void fill_properties(struct hfd_schema_compiler *compiler, const struct hf__json *properties,
                             bool is_validation, struct hfd_custom_node *node) {
         size_t n = 0;
@@ -328,7 +329,8 @@ static void fill_properties(struct hfd_schema_compiler *compiler, const struct h
 }
 
 /* Compiles the children of a node: properties, items and additionalProperties. Null counts as
- * absent. A stored definition may have values of other types, which an error reports. */
+ * absent. Other types were refused before (formed_props.h), except that items may be an array,
+ * which is an error here. */
 static void fill_children(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                           bool is_validation, struct hfd_custom_node *node) {
         const struct hf__json *properties = hf__json_get(props, "properties"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The compilation of the schema of a custom resource's version (custom_schema.h), and its state,
- * which all files of this folder share. Thread: owner only. */
+ * which compile.c and value_limits.c share. Thread: owner only. */
 #include <stdbool.h>
 
 #include "server/resources/custom/schema/compile/keep.h"
@@ -31,8 +31,8 @@ const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *com
 /* Sets the limits of node. */
 void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                         struct hfd_custom_node *node);
-/* The kept value that is equal to value, which the schema owns from the call on. NULL:
- * compiler->error is set. */
+/* The kept value that is equal to value, which the schema owns from the call on. value NULL counts
+ * as out of memory. NULL: compiler->error is set. */
 const struct hf__json *hfd_compile_value(struct hfd_schema_compiler *compiler,
                                          struct hf__json *value);
 /* hfd_keep and hfd_keep_text, which set compiler->error. */

@@ -30,7 +30,7 @@ enum hfd_custom_type {
         HFD_CUSTOM_BOOLEAN
 };
 
-/* additionalProperties */
+/* additionalProperties. From ANY on the object may have other members than its properties. */
 enum hfd_custom_additional {
         HFD_CUSTOM_ADDITIONAL_NONE,      /* not given */
         HFD_CUSTOM_ADDITIONAL_FORBIDDEN, /* false */
