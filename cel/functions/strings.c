@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that take or return strings. Positions count characters.
+ * The functions that take or return strings. Positions in expressions count characters; those in
+ * this file are offsets of bytes, unless they are called an index.
  *
  * Invariants: a function charges the bytes that it builds to the run before it writes them. A part
- * of a string shares the bytes of the string.
+ * of a string shares the bytes of the string. A step of work is some 16 bytes that are copied or
+ * compared (run.h), and slower loops charge more; the call itself was charged before (charge.c).
+ * Texts are valid UTF-8, but a loop over characters takes a malformed byte as one, so that it ends.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,8 +83,8 @@ static struct hf__cel_value char_at(struct hf__cel_run *run, const struct hf__ce
         return hf__cel_string(args[0].as.text + offset, length);
 }
 
-/* Indexes of CEL count characters, and the search is one of bytes. Both are valid UTF-8, so a match
- * begins at a character. */
+/* Indexes of CEL count characters, and the search is one of bytes. Text and part are valid UTF-8,
+ * so a match begins at a character. */
 static struct hf__cel_value index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                      unsigned n) {
         size_t from = 0;
@@ -145,8 +148,8 @@ static size_t find_last(struct hf__cel_run *run, struct hf__cel_value text,
         return SIZE_MAX;
 }
 
-/* The work is the whole text, and not a part of it as in index_of: short parts are compared byte by
- * byte. */
+/* A step of work for each byte, and not for each eight as in index_of: short parts are compared
+ * byte by byte. */
 static struct hf__cel_value last_index_of(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         size_t at = args[0].n;
@@ -190,8 +193,8 @@ static struct hf__cel_value call_substring(struct hf__cel_run *run,
         return hf__cel_string(args[0].as.text + start, end - start);
 }
 
-/* lowerAscii and upperAscii leave every other letter alone, so the length stays and a byte is
- * enough. */
+/* lowerAscii and upperAscii change letters of ASCII only, so bytes are changed one by one, and the
+ * length stays. */
 static struct hf__cel_value change_case(struct hf__cel_run *run, struct hf__cel_value text,
                                         char first, char last) {
         struct hf__cel_value copy = hf__cel_copy_string(run, text.as.text, text.n);
@@ -353,8 +356,9 @@ static struct hf__cel_value call_replace(struct hf__cel_run *run, const struct h
                 return args[0];
         if (!hf__cel_work(run, args[0].n / 4))
                 return hf__cel_failure(run);
-        /* k replacements need k + 1 parts. An empty text matches before the first character, so an
-         * empty part comes first. It is one of the k + 1, so the limit stays. */
+        /* k replacements join k + 1 parts. If the searched text is empty, it also matches before
+         * the first character: `lead` is that empty first part, so divide_text makes the other k.
+         */
         if (limit < 0 || limit > (int64_t)args[0].n)
                 limit = -1;
         else if (!lead)

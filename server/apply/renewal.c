@@ -8,8 +8,8 @@
  *
  *  - The result agrees with that of ownership.c, which makes the sets. In doubt it is "not
  *    certain", which costs only time.
- *  - The time is linear. A member at another position than before is searched for, and so is the
- *    entry of a value that differs in the managers' sets; but only LOOKUPS_MAX times in all.
+ *  - The time is linear. A member at another position than before is searched for, and a value that
+ *    differs is looked up in the sets of the managers; both together only LOOKUPS_MAX times.
  */
 #include "server/apply/renewal.h"
 
@@ -71,7 +71,8 @@ static bool compare_members(struct walk *w, const struct hfd_schema *schema,
         bool has_parts = hf__json_first(old) || hf__json_first(new);
 
         if (!has_parts && !hf__json_is_object(old) && !hf__json_is_object(new) &&
-            !hf__json_is_array(old) && !hf__json_is_array(new)) /* as most values */
+            !hf__json_is_array(old) &&
+            !hf__json_is_array(new)) /* scalars, whatever the schema says */
                 return hf__json_equal(old, new) || may_change(w);
         schema = hfd_schema_of_member(schema, w->path[w->depth - 1]);
         enum hfd_shape shape = hfd_shape_of(schema, old, w->depth);
@@ -108,7 +109,8 @@ static bool compare_objects(struct walk *w, const struct hfd_schema *schema,
         return hf__json_count(new) == n;
 }
 
-/* Whether the renewed entry keeps its position, which depends on the times. */
+/* Whether the renewed entry keeps its position, which depends on the times. Sets the writer's time
+ * to that of the write, so whoever needs the time before must have read it. */
 static bool keeps_position(struct walk *w, const struct hfd_manager *self) {
         w->settled.managers[w->self].time = self->time;
         /* With the time of this write, only the last entry is sure not to move behind others. */

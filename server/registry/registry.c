@@ -35,8 +35,8 @@
 
 HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
 
-/* Initializes the parts whose absence hfd_registry_free could not see. 0, or -errno: none of them
- * is initialized. */
+/* Initializes the parts that are embedded in the struct: no NULL tells hfd_registry_free that one
+ * of them is missing. 0, or -errno: none of them is initialized. */
 static int init_locks(struct hfd_registry *registry) {
         int r = hfd_convert_turns_init(&registry->convert_turns);
 

@@ -67,7 +67,8 @@ bool hfd_write_form_current(struct hfd_write *w) {
 
         if (!hfd_conversion_is_pending(row, w->current))
                 return true;
-        /* No conversion is needed; the object only gets the form of its version. */
+        /* The object may have the form of an older definition. It keeps its version, so that no
+         * webhook is needed. */
         struct hfd_object *formed = hfd_conversion_object(row, w->current);
         if (!formed) {
                 hfd_write_reply_no_memory(w);

@@ -3,10 +3,9 @@
 /*
  * The conversions of a write by the webhook of a custom resource (registry/convert):
  *
- *      current                the version of the request, before an update or a patch changes it
- *      the new object         the version in which objects are stored, before the commit
- *      the object that was    the version of the request, for the response
- *      stored
+ *      current                 the version of the request, before an update or a patch changes it
+ *      the new object          the version in which objects are stored, before the commit
+ *      the response's object   the version of the request, before the reply
  *
  * For all other kinds nothing is converted, and nothing waits. A delete converts `current` only if
  * admission wants to see it. Thread: that of the write (write.h). A write that waits for a
@@ -17,11 +16,12 @@
 /* Called at the start of an attempt: converts w->current to w->converted. True: go on. False: the
  * response was sent, or the attempt begins again after the conversion. */
 bool hfd_write_convert_current(struct hfd_write *w);
-/* Converts w->stored if necessary, and calls next, perhaps later. The caller must not touch the
- * write afterwards. */
+/* Converts w->stored if necessary, and calls next, perhaps later; if that fails, sends the response
+ * instead. If the result is what the store has already, w->stored becomes NULL and w->unchanged
+ * true. The caller must not touch the write afterwards. */
 void hfd_write_convert_stored(struct hfd_write *w, void (*next)(struct hfd_write *w));
-/* Converts an object of the store, which is borrowed, to w->to_show, and calls next, perhaps later.
- */
+/* Converts an object of the store, which is borrowed, to w->to_show, and calls next, perhaps later;
+ * if that fails, sends the response instead. */
 void hfd_write_convert_shown(struct hfd_write *w, struct hfd_object *object,
                              void (*next)(struct hfd_write *w));
 /* Brings w->current into the form of the current definition, in the same version. Calls no webhook.

@@ -256,8 +256,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "batch",
                 .version = "v1",
-                /* No SCALE: parallelism is no number of replicas, as pods of a Job end and are not
-                 * replaced. */
+                /* No SCALE: parallelism is no number of replicas. It is the most pods that run at
+                 * once, and fewer run when the Job nears its end. */
                 .plural = "jobs",
                 .singular = "job",
                 .kind = "Job",
@@ -291,7 +291,7 @@ static const struct hfd_resource rows[] = {
                 .unconditional_update = true,
                 .has_generation = true,
                 /* A label, "kubernetes.io/service-name", says to which Service a slice belongs. A
-                 * change of labels can move a slice, so it counts like one of the endpoints. */
+                 * change of labels can move a slice, so it counts like a change of endpoints. */
                 .counted_metadata = "labels",
                 .columns = HFD_COLUMNS({"Name", "string", "name", "metadata.name"},
                                        {"AddressType", "string", "", "addressType"},
@@ -423,9 +423,9 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
-                /* No unconditional update, and none of CSINodes, CSIStorageCapacities and
-                 * VolumeAttachments either, as in kube-apiserver: several programs write them, and
-                 * none may overwrite what it has not read. */
+                /* As in kube-apiserver, neither CSIDrivers nor CSINodes, CSIStorageCapacities and
+                 * VolumeAttachments have unconditional updates: a writer must have read what it
+                 * overwrites. */
                 .plural = "csidrivers",
                 .singular = "csidriver",
                 .kind = "CSIDriver",
@@ -450,8 +450,7 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "storage.k8s.io",
                 .version = "v1",
-                /* A kubelet writes the CSINode of its node: which drivers are there. It is no part
-                 * of the Node, so that a driver needs no right to write Nodes. */
+                /* A kubelet writes the CSINode of its node: which drivers are there. */
                 .plural = "csinodes",
                 .singular = "csinode",
                 .kind = "CSINode",

@@ -4,7 +4,8 @@
  * or binding (server/authorization/escalation.h), and to create the object that an apply or an
  * update creates.
  *
- * Invariant: nobody grants a right that they do not have. Requests from inside the process have no
+ * Invariant: nobody grants a right that they do not have, unless they may use the verb escalate or
+ * bind (escalation.h). Requests from inside the process have no
  * requester and may do everything: that is how the controllers keep the default and the aggregated
  * roles.
  */

@@ -5,7 +5,8 @@
  *
  * Invariants: without these rights, expressions would show the contents of such objects to the
  * writer. The rules and texts are those of kube-apiserver, which prints a user as Go prints a
- * pointer to a struct.
+ * pointer to a struct. So an update of a policy that keeps its paramKind is not checked, whatever
+ * else it changes; a binding is checked at every write.
  */
 #include "server/registry/write/checks/param_access.h"
 
@@ -23,6 +24,8 @@
 #include "server/resources/custom/custom_kind.h"
 #include "server/resources/rows/resource_table.h"
 
+/* Bytes: room for a user, with 2 KiB of groups and 1 KiB of extra values, and the words around it.
+ * A longer reason is left out. */
 #define MESSAGE_MAX ((size_t)4 << 10)
 
 /* The kind of the written object, as far as this file needs it. */
@@ -121,7 +124,8 @@ static bool may_read(const struct hfd_write *w, const struct params *params, con
 
 /*
  * Responds 422. If old is perhaps not the newest version of the object, starts an attempt on the
- * newest one instead, because its params may be those of the request.
+ * newest one instead: there a policy's paramKind may be that of the request, or a patch may lead to
+ * other params of a binding.
  */
 static void refuse_params(struct hfd_write *w, const struct hf__json *old, const char *field,
                           struct hf__strbuf *why) {

@@ -23,15 +23,16 @@
 /* The controller of CronJobs appends 11 characters to the name for each Job, whose name may have 63
  * characters because it becomes a label of its pods. */
 #define CRON_JOB_NAME_MAX 52
-#define INDEXES_MAX       100000 /* of a Job that run or fail at the same time */
+#define INDEXES_MAX       100000 /* of a Job: that run at the same time, or that may fail in all */
 #define MANAGED_BY_MAX    63     /* bytes */
 
 static const char not_negative[] = "must be greater than or equal to 0";
 
 /* ---- indexes ---- */
 
-/* The status lists the indexes that have succeeded and failed, so these numbers bound its size:
- * with a limit of failures for each index, more of them can fail. */
+/* The status lists the indexes that have succeeded and those that have failed. With a limit of
+ * failures for each index a Job goes on after failures, so a large Job has lower limits of
+ * parallelism and maxFailedIndexes, which bound these lists. */
 static void validate_many_indexes(const struct hf__json *spec, const char *field,
                                   struct hfd_causes *causes) {
         static const char less[] = "must be less than or equal to 10000 when completions are above "
@@ -152,7 +153,8 @@ static void validate_job_spec(const struct hf__json *spec, const char *field,
 }
 
 /* A Job that chooses its selector (spec.manualSelector) must have one, and its pods must have the
- * labels. Other Jobs get both when they are created (hfd_job_prepare). */
+ * labels. Other Jobs get both when they are created (hfd_job_prepare). An update that removes the
+ * selector is refused as a change of it (job_update.c). */
 static void validate_selector(const struct hf__json *spec, const struct hf__json *old,
                               struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_get(spec, "selector"),
