@@ -6,9 +6,10 @@
  * again after a growing pause.
  *
  * A standby prepares its next term, because the start of twenty threads, of which each begins its
- * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them, in
- * the order of the controllers: each thread wakes the next one before it begins its work. If all
- * were woken at once, the first controller's write would wait for a processor behind all of them.
+ * work at once, takes longer than the rest of a hand-over. To begin the term only wakes them,
+ * mostly in the order of the controllers: each thread wakes the next one before it begins its work.
+ * If all were woken at once, the first controller's write would wait for a processor behind all of
+ * them.
  *
  * A controller has started when it has said so (hf_term_started) or run() has returned 0. If its
  * is_settled() returns true when the term begins, it counts as started from then on.

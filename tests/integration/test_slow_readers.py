@@ -43,6 +43,15 @@ class Unread:
         self.tls.close()
 
 
+def unread_watches(instance, n, query):
+    """Opens n watches, one after the other: a watch needs a seat until it has begun, and a user has only some."""
+    watches = []
+    for _ in range(n):
+        watches.append(Unread(instance, f"{LIST}?{query}", "slow"))
+        assert watches[-1].status() == 200
+    return watches
+
+
 @pytest.fixture(name="filled")
 def _filled(cluster):
     """An instance with objects, and the users slow and good. They have all rights, but not by system:masters: requests of that group
@@ -234,8 +243,7 @@ def test_unread_watches_share_their_initial_events(filled):
         return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) << 10
     before = resident()
     n = 100
-    watches = [Unread(filled, f"{LIST}?watch=true", "slow") for _ in range(n)]
-    assert [watch.status() for watch in watches] == [200] * n
+    watches = unread_watches(filled, n, "watch=true")
     # All watches together take less memory than copies of all objects for a quarter of them.
     assert resident() - before < n // 4 * N_OBJECTS * OBJECT_BYTES
     code, text = get(filled, LIST, "good")
@@ -276,9 +284,7 @@ def test_unread_watches_are_ended_when_the_account_is_full(filled):
     objects = "/api/v1/namespaces/default/configmaps"
     revision = json.loads(get(filled, LIST + "?limit=1", "good")[1])["metadata"]["resourceVersion"]
     good = Watch(filled, f"resourceVersion={revision}")
-    watches = [Unread(filled, f"{LIST}?watch=true&resourceVersion={revision}", "slow")
-               for _ in range(60)]
-    assert [watch.status() for watch in watches] == [200] * len(watches)
+    watches = unread_watches(filled, 60, f"watch=true&resourceVersion={revision}")
     count = 0
 
     def write():

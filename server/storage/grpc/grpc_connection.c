@@ -9,7 +9,7 @@
  *
  * Invariants: a connection is freed only at the end of an iteration of the loop, or of the loop
  * itself; all other code sets `dead`. A connection that is dead or retired is in no slot, so it
- * gets no calls, apart from the one that it was made for.
+ * gets no calls, apart from those that waited for it when it became ready.
  */
 #include "server/storage/grpc/grpc_connection.h"
 
