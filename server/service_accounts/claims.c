@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "base/utf8.h"
 
 #define PRIVATE_KEY    "kubernetes.io"
 #define SUBJECT_PREFIX "system:serviceaccount:"
@@ -115,10 +116,13 @@ static bool read_reference(const struct hf__json *reference, const char **ret_na
         return *ret_name && **ret_name && *ret_uid && **ret_uid;
 }
 
+/* Whether the token's subject is the account. No account has a name that is not UTF-8, and such a
+ * name would be another one when the claims are written again. */
 static bool is_subject(const char *subject, const struct hfd_account_claims *claims) {
         size_t n_prefix = strlen(SUBJECT_PREFIX), n_ns = strlen(claims->ns);
 
-        return subject && strncmp(subject, SUBJECT_PREFIX, n_prefix) == 0 &&
+        return subject && hf__utf8_valid(subject, strlen(subject)) &&
+               strncmp(subject, SUBJECT_PREFIX, n_prefix) == 0 &&
                strncmp(subject + n_prefix, claims->ns, n_ns) == 0 &&
                subject[n_prefix + n_ns] == ':' &&
                strcmp(subject + n_prefix + n_ns + 1, claims->account) == 0;

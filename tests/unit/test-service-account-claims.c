@@ -112,6 +112,27 @@ static void test_tokens_in_secrets_have_the_claims_of_kubernetes(void **state) {
                           "serviceAccountUID claim is missing");
 }
 
+static void test_names_are_utf8(void **state) {
+        static const char subject[] = "system:serviceaccount:ns:\xfe";
+        static const char name[] = "kubernetes.io/serviceaccount/service-account.name";
+        const char *const forms[] = {text, of_secret};
+
+        for (size_t i = 0; i < 2; i++) {
+                struct hf__json *json = parse(forms[i]);
+                struct hf__json *own = hf__json_get(json, "kubernetes.io");
+                struct hfd_account_claims claims;
+                struct hf_status status = {0};
+
+                assert(hf__json_put_string(json, "sub", subject) == 0);
+                assert(i == 0 ? hf__json_put_string(hf__json_get(own, "serviceaccount"), "name",
+                                                    "\xfe") == 0
+                              : hf__json_put_string(json, name, "\xfe") == 0);
+                assert_int_equal(hfd_account_claims_read(json, issuers, &claims, &status),
+                                 HF_E_UNAUTHORIZED);
+                hf__json_free(json);
+        }
+}
+
 /* The result of the claims with a member set to a value; value NULL = without the member. */
 static int read_with(const char *object, const char *key, const char *value,
                      struct hf_status *status) {
@@ -211,6 +232,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_claims_are_those_of_kubernetes),
                 cmocka_unit_test(test_tokens_in_secrets_have_the_claims_of_kubernetes),
+                cmocka_unit_test(test_names_are_utf8),
                 cmocka_unit_test(test_incomplete_claims_are_refused),
                 cmocka_unit_test(test_only_known_issuers_are_accepted),
                 cmocka_unit_test(test_a_token_is_valid_until_its_expiry),
