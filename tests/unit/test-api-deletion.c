@@ -261,11 +261,12 @@ static void test_a_propagation_comes_as_orphan_dependents_or_in_the_query(void *
         assert_non_null(strstr(f->last.body, "\"finalizers\":[\"a.b/c\",\"orphan\"]"));
 }
 
+#define UNSAFE_DELETE "{\"ignoreStoreReadErrorWithClusterBreakingPotential"
+
 static void test_invalid_delete_options_delete_nothing(void **state) {
         static const char *const unreadable[] = {"{\"propagationPolicy\":5}",
                                                  "{\"orphanDependents\":\"yes\"}",
-                                                 "{\"ignoreStoreReadErrorWithCluster"
-                                                 "BreakingPotential\":\"yes\"}",
+                                                 UNSAFE_DELETE "\":\"yes\"}",
                                                  "{\"gracePeriodSeconds\":\"1\"}",
                                                  "{\"gracePeriodSeconds\":1.5}",
                                                  "{\"dryRun\":\"All\"}",
