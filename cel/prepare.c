@@ -23,7 +23,8 @@
 #define BYTES_MAX (16U * 1024 * 1024)
 /* Instructions and memory of all literal patterns of a program. The program of a served definition
  * stays in memory, and a dozen bytes of text are enough for a pattern of 5,000 instructions, or for
- * four classes of hundreds of ranges. */
+ * four classes of hundreds of ranges. The work of compiling them is at most WORK_MAX, and that of
+ * one pattern. */
 #define PATTERNS_MAX       20000U
 #define PATTERNS_BYTES_MAX ((size_t)2 << 20)
 
@@ -31,7 +32,8 @@ struct preparer {
         struct hf__cel_issues *issues;
         uint32_t n_instructions; /* of the patterns so far */
         size_t n_bytes;          /* of their memory */
-        bool full;               /* one of the two is beyond its limit */
+        uint64_t work;           /* of compiling them, the invalid ones too */
+        bool full;               /* one of the three is beyond its limit */
         int r;
 };
 
@@ -98,13 +100,15 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_node *pattern = node->as.call.args[1];
         const struct hf__cel_regex *regex;
         char message[400] = "the pattern is too long";
+        uint64_t work = 0;
         int r = HF_E_INVALID;
 
         if (p->full || !is_const(pattern) || pattern->as.constant.kind != HF__CEL_STRING)
                 return;
         if (pattern->as.constant.n <= HF__CEL_PATTERN_MAX)
                 r = hf__cel_regex_compile(p->issues->arena, pattern->as.constant.as.text,
-                                          pattern->as.constant.n, &regex, message, sizeof message);
+                                          pattern->as.constant.n, &regex, message, sizeof message,
+                                          &work);
         if (r < 0)
                 p->r = r;
         else if (r > 0)
@@ -112,11 +116,13 @@ static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
                                    node->as.call.function);
         else
                 node->as.call.prepared = regex;
-        if (r != 0)
-                return;
-        p->n_instructions += regex->n;
-        p->n_bytes += regex->n_bytes;
-        if (p->n_instructions > PATTERNS_MAX || p->n_bytes > PATTERNS_BYTES_MAX)
+        p->work += work;
+        if (r == 0) {
+                p->n_instructions += regex->n;
+                p->n_bytes += regex->n_bytes;
+        }
+        if (p->n_instructions > PATTERNS_MAX || p->n_bytes > PATTERNS_BYTES_MAX ||
+            p->work > WORK_MAX)
                 p->full = true;
 }
 

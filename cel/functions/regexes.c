@@ -3,7 +3,7 @@
  * The functions that search a string for a regular expression: matches, find and findAll.
  *
  * Invariant: a pattern that is no literal is compiled into the memory of the run, which has a
- * limit.
+ * limit, and the work of compiling it is charged.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,27 +15,13 @@
 #include "cel/regex/regex.h"
 #include "cel/regex/regex_program.h"
 
-/* Work of a compilation, for any pattern and for each class of Unicode, which may have hundreds of
- * ranges that must be found and sorted. */
-#define PATTERN_WORK 50
-#define CLASS_WORK   2000
-
-/* What compiling the pattern counts as work, whether it is valid or not. */
-static uint64_t compilation_work(struct hf__cel_value pattern) {
-        uint64_t work = PATTERN_WORK + pattern.n;
-
-        for (size_t i = 1; i < pattern.n; i++)
-                if (pattern.as.text[i - 1] == '\\' && (pattern.as.text[i] | 0x20) == 'p')
-                        work += CLASS_WORK;
-        return work;
-}
-
 /* The compiled pattern, or an error in *ret_error and NULL. */
 static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
                                                    struct hf__cel_value pattern,
                                                    struct hf__cel_value *ret_error) {
         const struct hf__cel_regex *regex;
         char message[400];
+        uint64_t work;
         int r;
 
         /* The pattern is a literal, and was compiled with the expression. */
@@ -44,17 +30,13 @@ static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
         *ret_error = hf__cel_error_text("the pattern is too long");
         if (pattern.n > HF__CEL_PATTERN_MAX)
                 return NULL;
-        if (!hf__cel_work(run, compilation_work(pattern))) {
-                *ret_error = hf__cel_failure(run);
-                return NULL;
-        }
         r = hf__cel_regex_compile(run->arena, pattern.as.text, pattern.n, &regex, message,
-                                  sizeof message);
+                                  sizeof message, &work);
         if (r < 0)
                 run->failed = r;
-        /* The memory is known, and counted, afterwards. It exceeds the limit by one program at
-         * most, because then the run has failed. */
-        if (r == 0 && hf__cel_reserve(run, regex->n_bytes))
+        /* Work and memory are known, and counted, afterwards. They exceed their limits by one
+         * pattern at most, because then the run has failed. An invalid pattern takes work, too. */
+        if (hf__cel_work(run, work) && r == 0 && hf__cel_reserve(run, regex->n_bytes))
                 return regex;
         *ret_error = run->failed != 0 ? hf__cel_failure(run) : hf__cel_errorf(run, "%s", message);
         return NULL;

@@ -10,23 +10,17 @@
 
 #include "cel/regex/unicode_folds.h"
 
-bool hf__cel_next_fold(uint32_t *from, uint32_t last, uint32_t *ret_other) {
-        /* The lower bound: the caller wants the first character at or after *from that has another
-         * case. */
+size_t hf__cel_find_fold(uint32_t c) {
         size_t low = 0;
         size_t high = hf__cel_n_folds;
 
         while (low < high) {
                 size_t middle = low + (high - low) / 2;
 
-                if (hf__cel_folds[middle].from < *from)
+                if (hf__cel_folds[middle].from < c)
                         low = middle + 1;
                 else
                         high = middle;
         }
-        if (low == hf__cel_n_folds || hf__cel_folds[low].from > last)
-                return false;
-        *from = hf__cel_folds[low].from;
-        *ret_other = hf__cel_folds[low].to;
-        return true;
+        return low;
 }

@@ -20,13 +20,17 @@ struct hf__cel_regex;
 #define HF__CEL_REGEX_SIZE_MAX 5000
 /* Bytes of a pattern; the caller checks this. */
 #define HF__CEL_PATTERN_MAX 10000
+/* Work of reading a pattern: a few milliseconds. Only classes can need that much, for example 60
+ * times (?i)\pL. The parser may exceed it by one part of the pattern, or by sorting one class. */
+#define HF__CEL_REGEX_WORK_MAX 300000
 
 /* Compiles a pattern of n bytes. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message,
  * which is cut to max_message bytes and ends with a NUL. Only the program takes memory of the
- * arena, and nothing does after a failure, except a lack of memory. */
+ * arena, and nothing does after a failure, except a lack of memory. *ret_work gets the work that
+ * was done, also after a failure, for hf__cel_work or another limit of the caller. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
-                          size_t max_message);
+                          size_t max_message, uint64_t *ret_work);
 
 /*
  * Finds the leftmost match that begins at or after byte `from` of the n bytes of the text; of

@@ -4,7 +4,8 @@
  * search follows (search.c).
  *
  * Invariants: the program has at most HF__CEL_REGEX_SIZE_MAX instructions, and its memory is
- * allocated once, for the size that the tree needs (size_of). Writing stops at that size. So
+ * allocated once, for the size that the tree needs (size_of). Writing stops at that size, and at
+ * VISITS_MAX, because a part that needs no instruction takes time when it is repeated. So
  * repetitions of repetitions, which multiply, cost neither much memory nor much time. The tree,
  * whose sets take many times the memory of the finished ones, and the first form of the program are
  * in an arena of the compilation; only a program that is complete is copied to the caller's.
@@ -21,11 +22,17 @@
 #include "base/arena.h"
 #include "cel/regex/regex.h"
 
+#define START_WORK  50 /* of any compilation, beside what depends on the pattern */
+#define STEP_WRITES 4  /* instructions that are written, or nodes visited, in a step of work */
+/* Nodes visited to write the instructions. What is written 1,000 times may be in 100 groups. */
+#define VISITS_MAX 250000
+
 struct writer {
         struct hf__cel_instruction *instructions; /* room for `max`; in the arena of the tree */
         uint32_t n;
         uint32_t max;
-        bool full; /* an instruction had no room, so the program is useless */
+        uint32_t n_visits; /* of nodes */
+        bool full;         /* an instruction had no room, or VISITS_MAX: the program is useless */
 };
 
 static void write_node(struct writer *w, const struct hf__cel_regex_node *node);
@@ -126,8 +133,11 @@ static void write_repeat(struct writer *w, const struct hf__cel_regex_node *node
 }
 
 static void write_node(struct writer *w, const struct hf__cel_regex_node *node) {
+        if (w->n_visits >= VISITS_MAX)
+                w->full = true;
         if (w->full)
                 return;
+        w->n_visits++;
         switch (node->kind) {
         case HF__CEL_REGEX_EMPTY: break;
         case HF__CEL_REGEX_SET: emit_instruction(w, HF__CEL_DO_SET)->set = &node->set; break;
@@ -234,24 +244,25 @@ static struct hf__cel_regex *keep_program(struct hf__arena *arena, const struct 
         return regex;
 }
 
-/* Compiles with the memory of `scratch`, except for the program. */
-static int compile_in(struct hf__arena *scratch, struct hf__arena *arena, const char *text,
+/* Compiles with the memory of the maker, except for the program. */
+static int compile_in(struct hf__cel_set_maker *maker, struct hf__arena *arena, const char *text,
                       size_t n, const struct hf__cel_regex **ret_regex, char *reterr_message,
                       size_t max_message) {
         struct hf__cel_regex_node *root;
         struct hf__cel_regex *regex;
         struct writer w = {.n = 0};
-        int r = hf__cel_regex_parse(scratch, text, n, &root, reterr_message, max_message);
+        int r = hf__cel_regex_parse(maker, text, n, &root, reterr_message, max_message);
 
         if (r != 0)
                 return r;
         /* One more for the MATCH. */
         w.max = (uint32_t)size_of(root) + 1;
-        w.instructions = hf__arena_alloc(scratch, w.max * sizeof *w.instructions);
+        w.instructions = hf__arena_alloc(maker->arena, w.max * sizeof *w.instructions);
         if (!w.instructions)
                 return -ENOMEM;
         write_node(&w, root);
         emit_instruction(&w, HF__CEL_DO_MATCH);
+        maker->work += ((uint64_t)w.n + w.n_visits) / STEP_WRITES;
         if (w.full || w.n > HF__CEL_REGEX_SIZE_MAX) {
                 snprintf(reterr_message, max_message, "error parsing regexp: expression too large");
                 return HF_E_INVALID;
@@ -266,12 +277,14 @@ static int compile_in(struct hf__arena *scratch, struct hf__arena *arena, const 
 
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
-                          size_t max_message) {
+                          size_t max_message, uint64_t *ret_work) {
         struct hf__arena scratch;
+        struct hf__cel_set_maker maker = {.arena = &scratch, .work = START_WORK + n};
         int r;
 
         hf__arena_init(&scratch);
-        r = compile_in(&scratch, arena, text, n, ret_regex, reterr_message, max_message);
+        r = compile_in(&maker, arena, text, n, ret_regex, reterr_message, max_message);
         hf__arena_deinit(&scratch);
+        *ret_work = maker.work;
         return r;
 }

@@ -11,16 +11,23 @@
 
 #include "base/arena.h"
 #include "cel/regex/case.h"
+#include "cel/regex/unicode_folds.h"
 
 #define LAST 0x10ffff /* the greatest code point */
 
+/* Adding a range is a step of work. So are reading so many entries of a table one after the other,
+ * and moving so many ranges in a sort. */
+#define STEP_READS 8
+#define FIND_WORK  2 /* of a bisection of the folds */
+
 /* Appends a range. The memory doubles, so n ranges cost time in proportion to n; the arena keeps
  * the old memory until it is freed. False: out of memory. */
-static bool push_range(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+static bool push_range(struct hf__cel_set_maker *maker, struct hf__cel_set *set, uint32_t first,
                        uint32_t last) {
         if (set->n == set->space) {
                 size_t space = set->space > 0 ? set->space * 2 : 8;
-                struct hf__cel_range *ranges = hf__arena_alloc(arena, space * sizeof *ranges);
+                struct hf__cel_range *ranges =
+                        hf__arena_alloc(maker->arena, space * sizeof *ranges);
 
                 if (!ranges)
                         return false;
@@ -30,90 +37,94 @@ static bool push_range(struct hf__arena *arena, struct hf__cel_set *set, uint32_
                 set->space = space;
         }
         set->ranges[set->n++] = (struct hf__cel_range){.first = first, .last = last};
+        maker->work++;
         return true;
 }
 
-/* Adds the characters that differ only in case from those of a range. */
-static bool push_folds(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+/* Adds the characters that differ only in case from those of a range, and are not in it. */
+static bool push_folds(struct hf__cel_set_maker *maker, struct hf__cel_set *set, uint32_t first,
                        uint32_t last) {
-        uint32_t other;
+        size_t start = hf__cel_find_fold(first);
+        size_t i = start;
 
-        for (uint32_t c = first; hf__cel_next_fold(&c, last, &other); c++)
-                /* The characters of the circle (case.c), until it is back at c. */
-                for (uint32_t next = other; next != c;) {
-                        uint32_t at = next;
-
-                        if (!push_range(arena, set, next, next) ||
-                            !hf__cel_next_fold(&at, at, &next))
+        for (; i < hf__cel_n_folds && hf__cel_folds[i].from <= last; i++)
+                /* The characters of the circle (case.c), until it is back in the range: what comes
+                 * after that belongs to another character of the range. */
+                for (uint32_t c = hf__cel_folds[i].to; c < first || c > last;) {
+                        if (!push_range(maker, set, c, c))
                                 return false;
+                        c = hf__cel_folds[hf__cel_find_fold(c)].to;
+                        maker->work += FIND_WORK;
                 }
+        maker->work += FIND_WORK + (i - start) / STEP_READS;
         return true;
 }
 
-bool hf__cel_set_add(struct hf__arena *arena, struct hf__cel_set *set, uint32_t first,
+bool hf__cel_set_add(struct hf__cel_set_maker *maker, struct hf__cel_set *set, uint32_t first,
                      uint32_t last, bool fold) {
-        return push_range(arena, set, first, last) &&
-               (!fold || push_folds(arena, set, first, last));
+        return push_range(maker, set, first, last) &&
+               (!fold || push_folds(maker, set, first, last));
 }
 
-bool hf__cel_set_add_set(struct hf__arena *arena, struct hf__cel_set *set,
+bool hf__cel_set_add_set(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
                          const struct hf__cel_set *other) {
         for (size_t i = 0; i < other->n; i++)
-                if (!push_range(arena, set, other->ranges[i].first, other->ranges[i].last))
+                if (!push_range(maker, set, other->ranges[i].first, other->ranges[i].last))
                         return false;
         return true;
 }
 
 /* Adds ranges. pairs: the first and the last character of each. */
-static bool add_text(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs,
+static bool add_text(struct hf__cel_set_maker *maker, struct hf__cel_set *set, const char *pairs,
                      bool fold) {
         for (; *pairs; pairs += 2)
-                if (!hf__cel_set_add(arena, set, (unsigned char)pairs[0], (unsigned char)pairs[1],
+                if (!hf__cel_set_add(maker, set, (unsigned char)pairs[0], (unsigned char)pairs[1],
                                      fold))
                         return false;
         return true;
 }
 
 /* Adds the complement of a finished set. */
-static bool add_complement(struct hf__arena *arena, struct hf__cel_set *set,
+static bool add_complement(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
                            const struct hf__cel_set *other) {
         uint32_t next = 0;
 
         for (size_t i = 0; i < other->n; i++) {
                 if (other->ranges[i].first > next &&
-                    !push_range(arena, set, next, other->ranges[i].first - 1))
+                    !push_range(maker, set, next, other->ranges[i].first - 1))
                         return false;
                 next = other->ranges[i].last + 1;
         }
-        return next > LAST || push_range(arena, set, next, LAST);
+        return next > LAST || push_range(maker, set, next, LAST);
 }
 
 /* Adds the ranges in `pairs` and, if `nul`, the NUL, which cannot be a part of `pairs`; or all
  * characters outside of them. False: out of memory. */
-static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const char *pairs, bool nul,
-                      bool negated, bool fold) {
+static bool add_class(struct hf__cel_set_maker *maker, struct hf__cel_set *set, const char *pairs,
+                      bool nul, bool negated, bool fold) {
         struct hf__cel_set other = {0};
         struct hf__cel_set *class = negated ? &other : set;
 
-        if ((nul && !push_range(arena, class, 0, 0)) || !add_text(arena, class, pairs, fold))
+        if ((nul && !push_range(maker, class, 0, 0)) || !add_text(maker, class, pairs, fold))
                 return false;
         return !negated ||
-               (hf__cel_set_finish(arena, &other, false) && add_complement(arena, set, &other));
+               (hf__cel_set_finish(maker, &other, false) && add_complement(maker, set, &other));
 }
 
-bool hf__cel_set_add_perl(struct hf__arena *arena, struct hf__cel_set *set, char name, bool fold) {
+bool hf__cel_set_add_perl(struct hf__cel_set_maker *maker, struct hf__cel_set *set, char name,
+                          bool fold) {
         bool negated = name < 'a';
 
         switch (name | 0x20) {
-        case 'd': return add_class(arena, set, "09", false, negated, fold);
+        case 'd': return add_class(maker, set, "09", false, negated, fold);
         /* Without the vertical tab, which RE2 does not count. */
-        case 's': return add_class(arena, set, "\t\n\f\r  ", false, negated, fold);
-        default: return add_class(arena, set, "09AZ__az", false, negated, fold);
+        case 's': return add_class(maker, set, "\t\n\f\r  ", false, negated, fold);
+        default: return add_class(maker, set, "09AZ__az", false, negated, fold);
         }
 }
 
-bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
-                           size_t n, bool negated, bool fold, bool *ret_known) {
+bool hf__cel_set_add_posix(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
+                           const char *name, size_t n, bool negated, bool fold, bool *ret_known) {
         static const struct {
                 const char *name;
                 const char *pairs;
@@ -140,30 +151,38 @@ bool hf__cel_set_add_posix(struct hf__arena *arena, struct hf__cel_set *set, con
 
                 /* Both classes with the character 1 have the NUL, too. */
                 if (strlen(classes[i].name) == n && memcmp(classes[i].name, name, n) == 0)
-                        return add_class(arena, set, pairs, *pairs == 1, negated, fold);
+                        return add_class(maker, set, pairs, *pairs == 1, negated, fold);
         }
         *ret_known = false;
         return false;
 }
 
 /* Sorts by Shell's method. Most sets have few ranges that are nearly sorted, and glibc's qsort may
- * allocate memory that the arena does not count. */
-static void sort_ranges(struct hf__cel_range *ranges, size_t n) {
-        for (size_t gap = n / 2; gap > 0; gap /= 2)
-                for (size_t i = gap; i < n; i++) {
+ * allocate memory that the arena does not count. With these gaps, which are Sedgewick's, the time
+ * grows with n^(4/3) at most. With gaps that are halves of each other, two characters in turn would
+ * cost the square. Returns how many ranges were moved. */
+static uint64_t sort_ranges(struct hf__cel_range *ranges, size_t n) {
+        static const size_t gaps[] = {65921, 16577, 4193, 1073, 281, 77, 23, 8, 1};
+        uint64_t moves = 0;
+
+        for (size_t g = 0; g < sizeof gaps / sizeof gaps[0]; g++)
+                for (size_t gap = gaps[g], i = gap; i < n; i++) {
                         struct hf__cel_range moved = ranges[i];
                         size_t k = i;
 
-                        for (; k >= gap && ranges[k - gap].first > moved.first; k -= gap)
+                        for (; k >= gap && ranges[k - gap].first > moved.first; k -= gap) {
                                 ranges[k] = ranges[k - gap];
+                                moves++;
+                        }
                         ranges[k] = moved;
                 }
+        return moves;
 }
 
-bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool negated) {
+bool hf__cel_set_finish(struct hf__cel_set_maker *maker, struct hf__cel_set *set, bool negated) {
         size_t n = 0;
 
-        sort_ranges(set->ranges, set->n);
+        maker->work += (set->n + sort_ranges(set->ranges, set->n)) / STEP_READS;
         for (size_t i = 0; i < set->n; i++) {
                 struct hf__cel_range next = set->ranges[i];
 
@@ -179,7 +198,7 @@ bool hf__cel_set_finish(struct hf__arena *arena, struct hf__cel_set *set, bool n
         if (negated) {
                 struct hf__cel_set other = {0};
 
-                if (!add_complement(arena, &other, set))
+                if (!add_complement(maker, &other, set))
                         return false;
                 *set = other;
         }

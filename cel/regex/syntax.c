@@ -7,9 +7,10 @@
  * Conventions: functions called parse_ return a node, or NULL after an error, which is in p->r and
  * p->message. Functions called take_ consume a part of the pattern and return whether it was there.
  *
- * Invariants: the recursion is at most DEPTH_MAX groups deep. Memory and time do not grow faster
- * than the pattern (RANGES_MAX). A pattern that RE2 does not accept is refused with the words of
- * Go's regexp package, because Kubernetes shows these.
+ * Invariants: the recursion is at most DEPTH_MAX groups deep. Whatever can need more time or memory
+ * than in proportion to the pattern counts as work, and that has a limit (check_work). A pattern
+ * that RE2 does not accept is refused with the words of Go's regexp package, because Kubernetes
+ * shows these.
  */
 #include "cel/regex/syntax.h"
 
@@ -23,13 +24,13 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "cel/regex/regex.h"
 #include "cel/regex/unicode.h"
 
 /* Groups within groups. Go allows 1000 levels. The functions here recurse on the stack of a worker
  * thread, which is small, and patterns in practice have only a few levels. */
-#define DEPTH_MAX 100
-/* \pL alone names hundreds of ranges of characters, so a short pattern could need much memory. */
-#define RANGES_MAX 50000
+#define DEPTH_MAX  100
+#define STEP_BYTES 16 /* that are written or read in a step of work */
 
 /* The flags of (?imsU). */
 struct flags {
@@ -40,14 +41,14 @@ struct flags {
 };
 
 struct parser {
-        struct hf__arena *arena; /* borrowed */
+        struct hf__cel_set_maker *maker; /* borrowed */
         const char *start;
         const char *at; /* the next byte to read */
         const char *end;
         struct flags flags;
-        unsigned depth;  /* of groups */
-        size_t n_ranges; /* the sum of the sizes of classes after each addition (count_ranges) */
-        int r;           /* the first error; 0 = none */
+        unsigned depth; /* of groups */
+        bool no_posix;  /* what is left of the pattern has no ":]" */
+        int r;          /* the first error; 0 = none */
         char *message;
         size_t max_message;
 };
@@ -70,8 +71,9 @@ static void *refuse_pattern(struct parser *p, const char *what, const char *from
 
 /* NULL: out of memory, which p->r says. */
 static struct hf__cel_regex_node *new_node(struct parser *p, enum hf__cel_regex_kind kind) {
-        struct hf__cel_regex_node *node = hf__arena_alloc(p->arena, sizeof *node);
+        struct hf__cel_regex_node *node = hf__arena_alloc(p->maker->arena, sizeof *node);
 
+        p->maker->work += sizeof *node / STEP_BYTES;
         if (!node) {
                 p->r = -ENOMEM;
                 return NULL;
@@ -105,14 +107,21 @@ static uint32_t take_character(struct parser *p) {
         return n > 0 ? c : 0xfffd;
 }
 
+/* Refuses a pattern that has cost too much: a few bytes can name thousands of ranges. false: p->r
+ * is set. */
+static bool check_work(struct parser *p) {
+        return p->maker->work <= HF__CEL_REGEX_WORK_MAX ||
+               refuse_pattern(p, "expression too large", p->start, p->end);
+}
+
 /* Finishes the set of a node. node NULL: an earlier step has failed. */
 static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_regex_node *node,
                                              bool negated) {
         if (!node)
                 return NULL;
-        if (!hf__cel_set_finish(p->arena, &node->set, negated))
+        if (!hf__cel_set_finish(p->maker, &node->set, negated))
                 p->r = -ENOMEM;
-        return p->r == 0 ? node : NULL;
+        return p->r == 0 && check_work(p) ? node : NULL;
 }
 
 /* A single character is a set of one as well. So a pattern that ignores case needs no instruction
@@ -120,7 +129,7 @@ static struct hf__cel_regex_node *finish_set(struct parser *p, struct hf__cel_re
 static struct hf__cel_regex_node *new_character(struct parser *p, uint32_t c) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
-        if (node && !hf__cel_set_add(p->arena, &node->set, c, c, p->flags.fold))
+        if (node && !hf__cel_set_add(p->maker, &node->set, c, c, p->flags.fold))
                 p->r = -ENOMEM;
         return finish_set(p, node, false);
 }
@@ -190,14 +199,6 @@ static bool take_escape(struct parser *p, uint32_t *ret_c) {
         return refuse_pattern(p, "invalid escape sequence", start, p->at);
 }
 
-/* Counts the ranges that a class has added, because a few bytes can name hundreds of them. false:
- * p->r is set. */
-static bool count_ranges(struct parser *p, const struct hf__cel_set *set) {
-        p->n_ranges += set->n;
-        return p->n_ranges <= RANGES_MAX ||
-               refuse_pattern(p, "expression too large", p->start, p->end);
-}
-
 /* A class of Unicode after its backslash: pL, P{Greek}. false: p->r is set. */
 static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
         const char *start = p->at - 1;
@@ -218,9 +219,9 @@ static bool take_unicode(struct parser *p, struct hf__cel_set *set) {
                 take_character(p);
                 name_end = p->at;
         }
-        if (hf__cel_set_add_unicode(p->arena, set, name, (size_t)(name_end - name), negated,
+        if (hf__cel_set_add_unicode(p->maker, set, name, (size_t)(name_end - name), negated,
                                     p->flags.fold, &known))
-                return count_ranges(p, set);
+                return true;
         if (known)
                 p->r = -ENOMEM;
         return refuse_pattern(p, "invalid character class range", start, p->at);
@@ -238,16 +239,18 @@ static bool take_posix(struct parser *p, struct hf__cel_set *set) {
         bool negated;
         bool known;
 
-        if (!peek_text(p, "[:"))
+        if (p->no_posix || !peek_text(p, "[:"))
                 return false;
         for (close = name; close + 1 < p->end && !(close[0] == ':' && close[1] == ']');)
                 close++;
-        if (close + 1 >= p->end)
+        p->maker->work += (size_t)(close - name) / STEP_BYTES;
+        p->no_posix = close + 1 >= p->end;
+        if (p->no_posix)
                 return false;
         negated = *name == '^';
         name += negated ? 1 : 0;
         p->at = close + 2;
-        if (hf__cel_set_add_posix(p->arena, set, name, (size_t)(close - name), negated,
+        if (hf__cel_set_add_posix(p->maker, set, name, (size_t)(close - name), negated,
                                   p->flags.fold, &known))
                 return true;
         if (known)
@@ -274,7 +277,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
 
         if (peek_text(p, "\\") && p->at + 1 < p->end && is_perl(p->at[1])) {
                 p->at += 2;
-                if (!hf__cel_set_add_perl(p->arena, set, p->at[-1], p->flags.fold))
+                if (!hf__cel_set_add_perl(p->maker, set, p->at[-1], p->flags.fold))
                         p->r = -ENOMEM;
                 return p->r == 0;
         }
@@ -283,7 +286,7 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
                 return take_unicode(p, set);
         }
         if (take_posix(p, set) || p->r != 0)
-                return p->r == 0 && count_ranges(p, set);
+                return p->r == 0;
         if (!take_class_character(p, &first, class_start))
                 return false;
         last = first;
@@ -295,9 +298,9 @@ static bool take_class_item(struct parser *p, struct hf__cel_set *set, const cha
         }
         if (last < first)
                 return refuse_pattern(p, "invalid character class range", start, p->at);
-        if (!hf__cel_set_add(p->arena, set, first, last, p->flags.fold))
+        if (!hf__cel_set_add(p->maker, set, first, last, p->flags.fold))
                 p->r = -ENOMEM;
-        return p->r == 0 && (first == last || !p->flags.fold || count_ranges(p, set));
+        return p->r == 0;
 }
 
 /* Parses a class, [a-z], after its opening bracket. */
@@ -312,7 +315,7 @@ static struct hf__cel_regex_node *parse_class(struct parser *p) {
                 first = false;
                 if (p->at == p->end)
                         return refuse_pattern(p, "missing closing ]", start, p->end);
-                if (!take_class_item(p, &node->set, start))
+                if (!take_class_item(p, &node->set, start) || !check_work(p))
                         return NULL;
         }
         if (p->r != 0 || !take_text(p, "]"))
@@ -416,7 +419,7 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
         }
         if (p->at < p->end && is_perl(*p->at)) {
                 node = new_node(p, HF__CEL_REGEX_SET);
-                if (node && !hf__cel_set_add_perl(p->arena, &node->set, *p->at++, p->flags.fold))
+                if (node && !hf__cel_set_add_perl(p->maker, &node->set, *p->at++, p->flags.fold))
                         p->r = -ENOMEM;
                 return finish_set(p, node, false);
         }
@@ -428,7 +431,7 @@ static struct hf__cel_regex_node *parse_escape(struct parser *p) {
 static struct hf__cel_regex_node *parse_dot(struct parser *p) {
         struct hf__cel_regex_node *node = new_node(p, HF__CEL_REGEX_SET);
 
-        if (node && !p->flags.dot_all && !hf__cel_set_add(p->arena, &node->set, '\n', '\n', false))
+        if (node && !p->flags.dot_all && !hf__cel_set_add(p->maker, &node->set, '\n', '\n', false))
                 p->r = -ENOMEM;
         return finish_set(p, node, true);
 }
@@ -571,10 +574,10 @@ static struct hf__cel_regex_node *parse_choice(struct parser *p) {
         return p->r == 0 ? node : NULL;
 }
 
-int hf__cel_regex_parse(struct hf__arena *arena, const char *text, size_t n,
+int hf__cel_regex_parse(struct hf__cel_set_maker *maker, const char *text, size_t n,
                         struct hf__cel_regex_node **ret_root, char *reterr_message,
                         size_t max_message) {
-        struct parser p = {.arena = arena,
+        struct parser p = {.maker = maker,
                            .start = text,
                            .at = text,
                            .end = text + n,

@@ -42,8 +42,9 @@ struct hf__cel_regex_node {
         bool lazy;                        /* of a REPEAT: fewer rounds are preferred */
 };
 
-/* Parses n bytes. The nodes and their sets belong to the arena. 0; -ENOMEM; or HF_E_INVALID with a
- * message in reterr_message, which is cut to max_message bytes and ends with a NUL. */
-int hf__cel_regex_parse(struct hf__arena *arena, const char *text, size_t n,
+/* Parses n bytes. The nodes and their sets belong to the arena of the maker, to whose work all that
+ * was done is added. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message, which is cut to
+ * max_message bytes and ends with a NUL. */
+int hf__cel_regex_parse(struct hf__cel_set_maker *maker, const char *text, size_t n,
                         struct hf__cel_regex_node **ret_root, char *reterr_message,
                         size_t max_message);

@@ -15,6 +15,7 @@
 #define NAME_MAX_BYTES 40       /* with the NUL; the names of the tables are shorter */
 #define LAST           0x10ffff /* the greatest code point */
 #define ALL            UINT32_MAX
+#define STEP_RUNS      8 /* of a table, whose reading is a step of work */
 /* The categories C and Z, whose bits unicode_names.c has: if that table is made anew and they
  * change, this number must change too. */
 #define NOT_PRINTED 0x3800001f
@@ -77,8 +78,9 @@ static bool belongs_to_class(const struct class *class, uint32_t run) {
         return class->script > 0 ? number == class->script : (class->classes >> number & 1) != 0;
 }
 
-static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const struct class *class,
-                      bool fold) {
+static bool add_class(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
+                      const struct class *class, bool fold) {
+        maker->work += class->n / STEP_RUNS;
         for (size_t i = 0; i < class->n; i++) {
                 uint32_t first = class->runs[i] >> 8;
                 size_t next = i + 1;
@@ -89,7 +91,7 @@ static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const st
                  * of its parts. */
                 while (next < class->n && belongs_to_class(class, class->runs[next]))
                         next++;
-                if (!hf__cel_set_add(arena, set, first,
+                if (!hf__cel_set_add(maker, set, first,
                                      next < class->n ? (class->runs[next] >> 8) - 1 : LAST, fold))
                         return false;
                 i = next - 1;
@@ -97,8 +99,8 @@ static bool add_class(struct hf__arena *arena, struct hf__cel_set *set, const st
         return true;
 }
 
-bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
-                             size_t n, bool negated, bool fold, bool *ret_known) {
+bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
+                             const char *name, size_t n, bool negated, bool fold, bool *ret_known) {
         char text[NAME_MAX_BYTES];
         struct hf__cel_set other = {0};
         struct class class;
@@ -112,21 +114,18 @@ bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, c
         if (!*ret_known)
                 return false;
         if (strcmp(text, "Ascii") == 0)
-                return hf__cel_set_add(arena, &other, 0, 0x7f, fold) &&
-                       hf__cel_set_finish(arena, &other, negated) &&
-                       hf__cel_set_add_set(arena, set, &other);
+                return hf__cel_set_add(maker, &other, 0, 0x7f, fold) &&
+                       hf__cel_set_finish(maker, &other, negated) &&
+                       hf__cel_set_add_set(maker, set, &other);
         if (strcmp(text, "Assigned") == 0) {
                 negated = !negated;
                 /* The assigned characters are all except those of Cn, the unassigned ones. */
                 memcpy(text, "Cn", 3);
         }
         *ret_known = find_class(text, &class);
-        /* The class of all characters has nothing to add: its ranges would be found one by one, and
-         * then become one, so that nobody would count them (RANGES_MAX). */
-        fold = fold && class.classes != ALL;
-        return *ret_known && add_class(arena, &other, &class, fold) &&
-               hf__cel_set_finish(arena, &other, negated) &&
-               hf__cel_set_add_set(arena, set, &other);
+        return *ret_known && add_class(maker, &other, &class, fold) &&
+               hf__cel_set_finish(maker, &other, negated) &&
+               hf__cel_set_add_set(maker, set, &other);
 }
 
 bool hf__cel_unicode_is_printed(uint32_t character) {

@@ -12,8 +12,8 @@
  * fold: the class also has the characters that differ from its own only in case. negated: adds the
  * characters that the class does not have. A '^' before the name swaps the meaning of negated.
  * False: out of memory; or, if *ret_known is false, there is no such class. */
-bool hf__cel_set_add_unicode(struct hf__arena *arena, struct hf__cel_set *set, const char *name,
-                             size_t n, bool negated, bool fold, bool *ret_known);
+bool hf__cel_set_add_unicode(struct hf__cel_set_maker *maker, struct hf__cel_set *set,
+                             const char *name, size_t n, bool negated, bool fold, bool *ret_known);
 /* Whether Go's strconv.IsPrint is true: a letter, mark, number, punctuation or symbol, or the ASCII
  * space. character: at most 0x10ffff. */
 bool hf__cel_unicode_is_printed(uint32_t character);

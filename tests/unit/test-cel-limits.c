@@ -195,12 +195,52 @@ static void test_the_memory_of_patterns_is_limited(void **state) {
         free(classes);
 }
 
+/* `(?i)`, then 17 classes of all characters. */
+#define ALL_CASES "'(?i)' + lists.range(17).map(c, r'[\\x{0}-\\x{10ffff}]').join()"
+/* Words, then a mistake that is found at the end of 10 KiB. */
+#define WORDS "'(?i)' + lists.range(4990).map(c, r'\\w').join() + '('"
+/* Thousands of empty groups, which need no instruction, 4,900 times. */
+#define EMPTY_GROUPS "'((a' + lists.range(4900).map(c, '()').join() + '){70}){70}'"
+
+/* Searches n times for a pattern that is made once, and may be invalid. */
+static int result_of_pattern(const char *pattern, unsigned n) {
+        char text[400];
+        int length =
+                snprintf(text, sizeof text,
+                         "[%s].all(p, lists.range(%u).all(i, s.matches(p) || true))", pattern, n);
+
+        assert_in_range(length, 0, sizeof text - 1);
+        return cel_result(text, NULL);
+}
+
 static void test_the_time_of_patterns_is_limited(void **state) {
-        assert_int_equal(cel_result("lists.range(20).all(i, !s.matches(" CLASSES "))", NULL),
-                         HF_E_TOO_LARGE);
-        assert_int_equal(cel_result("lists.range(20).all(i, s.matches(" CLASSES " + '(') || true)",
-                                    NULL),
-                         HF_E_TOO_LARGE);
+        static const struct {
+                const char *pattern;
+                unsigned n; /* so many compilations are too much; a tenth of them is not */
+        } cases[] = {
+                {CLASSES, 20},      {CLASSES " + '('", 20},
+                {ALL_CASES, 300},   {ALL_CASES " + '('", 300},
+                {WORDS, 20},        {"'(?:a{1000})' + '{1000}'", 1000},
+                {EMPTY_GROUPS, 30},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                if (result_of_pattern(cases[i].pattern, cases[i].n) != HF_E_TOO_LARGE)
+                        fail_msg("%s is compiled %u times", cases[i].pattern, cases[i].n);
+                if (result_of_pattern(cases[i].pattern, cases[i].n / 10) != 0)
+                        fail_msg("%s is not compiled %u times", cases[i].pattern, cases[i].n / 10);
+        }
+}
+
+/* The programs are small. */
+static void test_the_time_of_literal_patterns_is_limited(void **state) {
+        char *classes = repeat("", " && !s.matches(r'(?i)1", "[\\x{0}-\\x{10ffff}]", 17);
+        char *one = repeat("", classes, "')", 1);
+
+        assert_result("", "true", one, 100, 0);
+        assert_result("", "true", one, 200, HF_E_INVALID);
+        free(one);
+        free(classes);
 }
 
 static void test_unclosed_texts_take_linear_time(void **state) {
@@ -256,6 +296,7 @@ int main(void) {
                 cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
                 cmocka_unit_test(test_the_memory_of_patterns_is_limited),
                 cmocka_unit_test(test_the_time_of_patterns_is_limited),
+                cmocka_unit_test(test_the_time_of_literal_patterns_is_limited),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };

@@ -15,6 +15,7 @@
 #include "cel/regex/regex.h"
 #include "cel/regex/regex_program.h"
 #include "cel/regex/unicode.h"
+#include "cel/regex/unicode_folds.h"
 #include "cel_fixture.h"
 
 static void test_patterns_match_as_re2_does(void **state) {
@@ -109,7 +110,87 @@ static void test_many_classes_are_refused(void **state) {
                          HF_E_INVALID);
         assert_int_equal(cel_result("s.matches('[' + lists.range(50).map(v, r'\\pL').join() + ']')",
                                     NULL),
-                         HF_E_INVALID);
+                         0);
+        assert_int_equal(
+                cel_result("s.matches('[' + lists.range(200).map(v, r'\\pL').join() + ']')", NULL),
+                HF_E_INVALID);
+}
+
+/* Compiles `start`, n times `part`, and `end`. Returns the work; *ret_r gets the result. */
+static uint64_t work_of(const char *start, const char *part, size_t n, const char *end,
+                        int *ret_r) {
+        char pattern[HF__CEL_PATTERN_MAX + 1];
+        const struct hf__cel_regex *regex;
+        struct hf__arena arena;
+        char *at = pattern;
+        char message[100];
+        uint64_t work;
+
+        assert_true(strlen(start) + n * strlen(part) + strlen(end) < sizeof pattern);
+        at = stpcpy(at, start);
+        for (size_t i = 0; i < n; i++)
+                at = stpcpy(at, part);
+        at = stpcpy(at, end);
+        hf__arena_init(&arena);
+        *ret_r = hf__cel_regex_compile(&arena, pattern, (size_t)(at - pattern), &regex, message,
+                                       sizeof message, &work);
+        hf__arena_deinit(&arena);
+        return work;
+}
+
+/* Each of these parts takes more time than its bytes tell. */
+static void test_the_work_of_one_pattern_is_limited(void **state) {
+        static const struct {
+                const char *start;
+                const char *part;
+                size_t n;
+                const char *end;
+        } cases[] = {
+                {"(?i)", "\\p{Lu}", 1000, ""},
+                {"(?i)[", "\\p{Lu}", 1000, "]"},
+                {"", "\\pZ", 3000, ""},
+                {"[", "\\PL", 3000, "]"},
+                {"(?i)", "\\w", 4990, ""},
+                {"(?i)[", "\\W", 4990, "]"},
+                {"(?i)[", "[:word:]", 1245, "]"},
+                {"(?i)[", "A-Z", 3000, "]"},
+                {"((a", "()", 4900, "){70}){70}"},
+                {"(?i)[", "!-\xf4\x8f\xbf\xbf", 1660, "]"},
+        };
+        int r;
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                uint64_t work =
+                        work_of(cases[i].start, cases[i].part, cases[i].n, cases[i].end, &r);
+
+                /* One part, or a sort, comes after the limit at most. */
+                if (r != HF_E_INVALID || work > 2 * HF__CEL_REGEX_WORK_MAX)
+                        fail_msg("%s%s: %d after %llu", cases[i].start, cases[i].part, r,
+                                 (unsigned long long)work);
+        }
+}
+
+/* Patterns without classes take few steps for each byte, also those that once took the square. */
+static void test_the_work_grows_with_the_pattern(void **state) {
+        static const struct {
+                const char *start;
+                const char *part;
+                const char *end;
+        } cases[] = {
+                {"", "a", ""},        {"(?i)", "k", ""}, {"", "()", ""},     {"[", "za", "]"},
+                {"(?i)[", "za", "]"}, {"[", "[:", "a]"}, {"[", "z[:", "a]"}, {"", "a{10}", ""},
+        };
+        int r;
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+                for (size_t n = 64; n <= 8192; n *= 2) {
+                        uint64_t work = work_of(cases[i].start, cases[i].part,
+                                                n / strlen(cases[i].part), cases[i].end, &r);
+
+                        if (work > 100 + 20 * n)
+                                fail_msg("%s: %llu for %zu bytes", cases[i].part,
+                                         (unsigned long long)work, n);
+                }
 }
 
 /* The sum of what is left of the first part of an arena, which has no other part. */
@@ -123,11 +204,12 @@ static void test_an_invalid_pattern_takes_no_memory(void **state) {
         const struct hf__cel_regex *regex;
         struct hf__arena arena;
         char message[100];
+        uint64_t work;
 
         hf__arena_init(&arena);
         size_t before = free_bytes(&arena);
         assert_int_equal(hf__cel_regex_compile(&arena, pattern, strlen(pattern), &regex, message,
-                                               sizeof message),
+                                               sizeof message, &work),
                          HF_E_INVALID);
         assert_int_equal(free_bytes(&arena), before);
         assert_string_equal(message, "error parsing regexp: missing closing ): `(?i)[\\pL\\pN]+(`");
@@ -140,10 +222,11 @@ static void test_the_memory_of_a_program_is_counted(void **state) {
         const struct hf__cel_regex *regex;
         struct hf__arena arena;
         char message[100];
+        uint64_t work;
 
         hf__arena_init(&arena);
         assert_int_equal(hf__cel_regex_compile(&arena, pattern, strlen(pattern), &regex, message,
-                                               sizeof message),
+                                               sizeof message, &work),
                          0);
         assert_int_equal(regex->n_bytes,
                          sizeof *regex + 12 * sizeof *regex->instructions +
@@ -152,14 +235,34 @@ static void test_the_memory_of_a_program_is_counted(void **state) {
         hf__arena_deinit(&arena);
 }
 
+static void test_a_range_has_all_cases_of_its_characters(void **state) {
+        for (size_t i = 0; i < hf__cel_n_folds; i += 5) {
+                uint32_t first = hf__cel_folds[i].from;
+                struct hf__cel_set set = {0};
+                struct hf__arena arena;
+                struct hf__cel_set_maker maker = {.arena = &arena};
+
+                hf__arena_init(&arena);
+                assert_true(hf__cel_set_add(&maker, &set, first, first + (uint32_t)i % 70, true));
+                assert_true(hf__cel_set_finish(&maker, &set, false));
+                for (size_t k = 0; k < hf__cel_n_folds; k++)
+                        if (hf__cel_set_has(&set, hf__cel_folds[k].from) !=
+                            hf__cel_set_has(&set, hf__cel_folds[k].to))
+                                fail_msg("only one case of U+%04x is in the set from U+%04x",
+                                         (unsigned)hf__cel_folds[k].from, (unsigned)first);
+                hf__arena_deinit(&arena);
+        }
+}
+
 /* Every character has the class Any, so ignoring case adds none to it. */
 static void test_the_class_of_all_characters_is_one_range(void **state) {
         struct hf__cel_set set = {0};
         struct hf__arena arena;
+        struct hf__cel_set_maker maker = {.arena = &arena};
         bool known;
 
         hf__arena_init(&arena);
-        assert_true(hf__cel_set_add_unicode(&arena, &set, "Any", 3, false, true, &known) && known);
+        assert_true(hf__cel_set_add_unicode(&maker, &set, "Any", 3, false, true, &known) && known);
         assert_int_equal(set.n, 1);
         assert_true(free_bytes(&arena) > 0);
         hf__arena_deinit(&arena);
@@ -180,8 +283,11 @@ int main(void) {
                 cmocka_unit_test(test_classes_of_unicode),
                 cmocka_unit_test(test_refuses_what_re2_refuses),
                 cmocka_unit_test(test_many_classes_are_refused),
+                cmocka_unit_test(test_the_work_of_one_pattern_is_limited),
+                cmocka_unit_test(test_the_work_grows_with_the_pattern),
                 cmocka_unit_test(test_an_invalid_pattern_takes_no_memory),
                 cmocka_unit_test(test_the_memory_of_a_program_is_counted),
+                cmocka_unit_test(test_a_range_has_all_cases_of_its_characters),
                 cmocka_unit_test(test_the_class_of_all_characters_is_one_range),
                 cmocka_unit_test(test_hostile_patterns_end),
         };

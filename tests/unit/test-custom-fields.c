@@ -169,6 +169,37 @@ static void test_what_cannot_be_compiled_is_refused(void **state) {
         }
 }
 
+/* The result of a schema of n fields. The pattern of each begins with its number and `part`. */
+static int result_of_patterns(unsigned n, const char *part, unsigned n_parts) {
+        struct hf__strbuf text = {0};
+        struct hfd_custom_schema *schema = NULL;
+        struct hf__json *props;
+
+        hf__strbuf_puts(&text, "{\"type\":\"object\",\"properties\":{");
+        for (unsigned i = 0; i < n; i++) {
+                hf__strbuf_printf(&text, "%s\"f%u\":{\"type\":\"string\",\"pattern\":\"^%u",
+                                  i > 0 ? "," : "", i, i);
+                for (unsigned k = 0; k < n_parts; k++)
+                        hf__strbuf_puts(&text, part);
+                hf__strbuf_puts(&text, "\"}");
+        }
+        hf__strbuf_puts(&text, "}}");
+        props = json_of(text.data);
+        int r = hfd_custom_schema_new(props, &schema);
+        hfd_custom_schema_free(schema);
+        hf__json_free(props);
+        hf__strbuf_done(&text);
+        return r;
+}
+
+static void test_the_memory_of_all_patterns_of_a_schema_is_limited(void **state) {
+        (void)state;
+        assert_int_equal(result_of_patterns(1000, "[a-z]", 30), 0);
+        assert_int_equal(result_of_patterns(10, "\\\\pL", 60), 0);
+        /* Twenty instructions with 5 KiB of ranges each, which few bytes name. */
+        assert_int_equal(result_of_patterns(100, "\\\\pL", 20), HF_E_INVALID);
+}
+
 /* A large kind: 500 fields, each with a name and a description of its own. */
 static void test_500_fields_need_at_most_50_KiB(void **state) {
         struct hf__strbuf text = {0};
@@ -217,6 +248,7 @@ int main(void) {
                 cmocka_unit_test(test_the_root_alone_has_a_definition),
                 cmocka_unit_test(test_no_schema_keeps_everything),
                 cmocka_unit_test(test_what_cannot_be_compiled_is_refused),
+                cmocka_unit_test(test_the_memory_of_all_patterns_of_a_schema_is_limited),
                 cmocka_unit_test(test_500_fields_need_at_most_50_KiB),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

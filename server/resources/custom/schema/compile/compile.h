@@ -7,9 +7,10 @@
 #include "server/resources/custom/schema/compile/keep.h"
 #include "server/resources/custom/schema/compile/node.h"
 
-/* Bytes of the programs of all different patterns of a schema: a short pattern may have a large
- * program. */
-#define HFD_CUSTOM_PROGRAMS_MAX (1u << 20)
+/* Bytes of the programs of all different patterns of a schema, with their sets of characters: a
+ * short pattern may have a large program. A plain character takes 80 bytes, so these are patterns
+ * of 50,000 characters. */
+#define HFD_CUSTOM_PROGRAMS_MAX (4u << 20)
 
 struct hfd_schema_compiler {
         struct hfd_custom_schema *schema;

@@ -44,12 +44,14 @@ int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message) {
         size_t n = strlen(text);
+        uint64_t work;
         int r = HF_E_TOO_LARGE;
 
         if (n <= HF__CEL_PATTERN_MAX)
-                r = hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message);
+                r = hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message,
+                                          &work);
         if (r == 0)
-                *n_bytes += (*ret_regex)->n * sizeof(struct hf__cel_instruction);
+                *n_bytes += (*ret_regex)->n_bytes;
         if (r == 0 && *n_bytes > HFD_CUSTOM_PROGRAMS_MAX)
                 r = HF_E_TOO_LARGE;
         if (r == HF_E_TOO_LARGE) {
