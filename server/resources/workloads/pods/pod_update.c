@@ -260,10 +260,10 @@ void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *cause
 
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
-        const struct hf__json *spec = hf__json_get(object, "spec");
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *annotations = hf__json_path(object, "metadata.annotations");
 
-        hfd_app_armor_annotations_validate(hf__json_path(object, "metadata.annotations"), spec,
-                                           "metadata.annotations", causes);
+        hfd_app_armor_annotations_validate(annotations, spec, "metadata.annotations", causes);
         hfd_pod_validate_spec(spec, causes);
         if (old) {
                 hfd_pod_validate_app_armor_update(object, old, causes);
@@ -275,5 +275,5 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
         if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))
                 hfd_cause_forbidden(causes, "spec.nodeName",
                                     "cannot be set until all schedulingGates have been cleared");
-        hfd_pod_validate_app_armor(object, causes);
+        hfd_app_armor_match_validate(annotations, spec, "spec", causes);
 }
