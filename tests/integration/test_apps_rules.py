@@ -343,6 +343,9 @@ def test_the_host_names_of_the_pods_of_an_indexed_job_are_labels(server):
     assert create("n" * 61, 10).code == 201
     assert causes(create("m" * 61, 11)) == [
         ("metadata.name", f'Invalid value: "{"m" * 61}": will not able to create pod with invalid DNS label: {"m" * 61}-10')]
+    # Scaling makes the last index longer.
+    assert causes(patch(server, f"{BATCH}/jobs/{'n' * 61}", {"spec": {"completions": 11, "parallelism": 11}})) == [
+        ("metadata.name", f'Invalid value: "{"n" * 61}": will not able to create pod with invalid DNS label: {"n" * 61}-10')]
 
 
 def test_the_policies_of_a_job_stay(server):

@@ -193,10 +193,9 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                 return;
         validate_job_spec(spec, "spec", causes);
         validate_selector(spec, old, causes);
+        validate_pod_names(object, causes);
         if (old)
                 hfd_job_update_validate(spec, old, causes);
-        else
-                validate_pod_names(object, causes);
 }
 
 /* The controller of CronJobs makes the Jobs, which get their selectors when they are created. */
