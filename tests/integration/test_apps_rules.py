@@ -348,6 +348,15 @@ def test_the_host_names_of_the_pods_of_an_indexed_job_are_labels(server):
         ("metadata.name", f'Invalid value: "{"n" * 61}": will not able to create pod with invalid DNS label: {"n" * 61}-10')]
 
 
+def test_the_selector_of_a_job_stays(server):
+    path, _ = made(server, BATCH + "/jobs", job(manualSelector=True, selector={"matchLabels": LABELS}))
+    mismatch = ("spec.template.metadata.labels", 'Invalid value: {"app":"a"}: `selector` does not match template `labels`')
+    assert causes(patch(server, path, {"spec": {"selector": None}})) == [
+        ("spec.selector", "Required value"), mismatch, ("spec.selector", "Invalid value: null: field is immutable")]
+    assert causes(patch(server, path, {"spec": {"selector": {"matchLabels": {"app": "b"}}}})) == [
+        mismatch, ("spec.selector", 'Invalid value: {"matchLabels":{"app":"b"}}: field is immutable')]
+
+
 def test_the_policies_of_a_job_stay(server):
     policy = {"rules": [rule()]}
     path, _ = made(server, BATCH + "/jobs", indexed(podFailurePolicy=policy, managedBy="a.b/c", backoffLimitPerIndex=1, maxFailedIndexes=1,

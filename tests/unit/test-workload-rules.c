@@ -176,7 +176,8 @@ static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) 
         "[{\"name\":\"" name "\",\"image\":\"i\",\"imagePullPolicy\":\"Always\","                  \
         "\"terminationMessagePolicy\":\"File\"" more "}]"
 #define JOB(suspend, status)                                                                       \
-        "{\"spec\":{\"suspend\":" suspend ",\"template\":{\"spec\":{\"restartPolicy\":\"Never\","  \
+        "{\"spec\":{\"selector\":{},\"suspend\":" suspend                                          \
+        ",\"template\":{\"spec\":{\"restartPolicy\":\"Never\","                                    \
         "\"dnsPolicy\":\"Default\",\"terminationGracePeriodSeconds\":30,"                          \
         "\"containers\":" CONTAINER("c", "") "}}},\"status\":{" status "}}"
 #define STARTED   "\"startTime\":\"2026-01-01T00:00:00Z\""
