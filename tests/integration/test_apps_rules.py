@@ -285,6 +285,10 @@ JOBS = [
     ("zero", codes(values=[0, 1]), [(CODES + ".values[0]", "Invalid value: 0: must not be 0 for the In operator")]),
     ("codes", codes(values=[2, 1, 2]), [
         (CODES + ".values[2]", "Duplicate value: 2"), (CODES + ".values", "Invalid value: [2,1,2]: must be ordered")]),
+    ("repeated codes", codes(operator="NotIn", values=[3, -1, 3, 0, 3, -1, 7, 0]), [
+        (CODES + ".values[2]", "Duplicate value: 3"), (CODES + ".values[4]", "Duplicate value: 3"), (CODES + ".values[5]", "Duplicate value: -1"),
+        (CODES + ".values[7]", "Duplicate value: 0"), (CODES + ".values", "Invalid value: [3,-1,3,0,3,-1,7,0]: must be ordered")]),
+    ("a code that is repeated in order", codes(values=[1, 1, 2]), [(CODES + ".values[1]", "Duplicate value: 1")]),
     ("many conditions", conditions(*[{"type": "A"}] * 21), [(CONDITIONS, "Too many: 21: must have at most 20 items")]),
     ("condition", conditions({"type": "A B", "status": "X"}), [
         (CONDITIONS + "[0].type", f'Invalid value: "A B": {NOT_QUALIFIED}'),
