@@ -101,6 +101,9 @@ MATCH_TYPE = "Forbidden: apparmor type in annotation and field must match"
     (pod({"c": "unconfined"}, own=DEFAULT), [(CONTEXT + ".type", MATCH_TYPE)]),
     (pod({"c": "runtime/default"}, own=LOCAL), [(CONTEXT + ".type", MATCH_TYPE)]),
     (pod({"c": "localhost/x"}, own=LOCAL), [(CONTEXT + ".localhostProfile", "Forbidden: apparmor profile in annotation and field must match")]),
+    (pod({"c": "localhost/"}, own={"type": "Localhost"}), [
+        (CONTEXT + ".localhostProfile", "Required value: must be set when AppArmor type is Localhost"),
+        (CONTEXT + ".localhostProfile", "Forbidden: apparmor profile in annotation and field must match")]),
     (pod({"c": ""}, of_pod=DEFAULT), [(CONTEXT + ".type", MATCH_TYPE)])])
 def test_a_pod_is_refused(server, body, wanted):
     assert causes(server.ask("POST", PODS, body)) == wanted

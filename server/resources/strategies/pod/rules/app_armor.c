@@ -162,7 +162,8 @@ static void compare_profile(const struct hf__json *container, const char *annota
         const struct hf__json *own = hf__json_path(container, "securityContext.appArmorProfile"),
                               *value = own ? own : of_pod;
         struct hfd_app_armor profile = hfd_app_armor_of_annotation(annotation);
-        const char *type = hfd_text_of(value, "type");
+        const char *type = hfd_text_of(value, "type"),
+                   *name = hf__json_string(value, "localhostProfile");
         char path[HFD_FIELD_PATH_MAX];
         bool is_type = false;
 
@@ -175,8 +176,7 @@ static void compare_profile(const struct hf__json *container, const char *annota
                                     hfd_field_path(path, field,
                                                    "securityContext.appArmorProfile.type"),
                                     "apparmor type in annotation and field must match");
-        else if (profile.profile &&
-                 strcmp(profile.profile, hfd_text_of(value, "localhostProfile")) != 0)
+        else if (profile.profile && (!name || strcmp(profile.profile, name) != 0))
                 hfd_cause_forbidden(causes,
                                     hfd_field_path(path, field,
                                                    "securityContext.appArmorProfile."
