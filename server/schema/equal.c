@@ -25,16 +25,23 @@ static bool is_zero(const struct hf__json *value) {
         return hf__json_is_bool(value) && !hf__json_is_true(value);
 }
 
-/* Quantities that cannot be parsed are compared as texts. */
-static bool quantities_equal(const struct hf__json *a, const struct hf__json *b) {
+/* Quantities that cannot be parsed are compared as texts. in_map: they are amounts of resources, so
+ * digits below a thousandth do not count: a write rounds them (decode.c), but a version that did
+ * not may have stored one of both. */
+static bool quantities_equal(const struct hf__json *a, const struct hf__json *b, bool in_map) {
         const char *text = hf__json_is_string(a) ? hf__json_text(a) : "0",
                    *other = hf__json_is_string(b) ? hf__json_text(b) : "0";
         struct hfd_quantity x, y;
 
         if (strcmp(text, other) == 0)
                 return true;
-        return !hfd_quantity_parse(text, &x) && !hfd_quantity_parse(other, &y) &&
-               hfd_quantity_compare(&x, &y) == 0;
+        if (hfd_quantity_parse(text, &x) || hfd_quantity_parse(other, &y))
+                return false;
+        if (in_map) {
+                hfd_quantity_round_to_thousandths(&x);
+                hfd_quantity_round_to_thousandths(&y);
+        }
+        return hfd_quantity_compare(&x, &y) == 0;
 }
 
 /* ---- containers ---- */
@@ -79,7 +86,9 @@ static bool maps_equal(const struct hfd_schema *items, const struct hf__json *a,
         bool same = *r == 0 && index.n == hf__json_count(a);
         for (const struct hf__json *x = hf__json_first(a); x && same; x = hf__json_next(x)) {
                 const struct hf__json_index_entry *y = hf__json_index_find(&index, hf__json_key(x));
-                same = y && values_equal(items, false, x, y->item, r);
+                same = y && (items->type == HFD_SCHEMA_QUANTITY
+                                     ? quantities_equal(x, y->item, true)
+                                     : values_equal(items, false, x, y->item, r));
         }
         hf__json_index_done(&index);
         return same;
@@ -123,7 +132,7 @@ static bool values_equal(const struct hfd_schema *schema, bool pointer, const st
         if (type == HFD_SCHEMA_STRUCT)
                 return structs_equal(schema, a, b, r);
         if (type == HFD_SCHEMA_QUANTITY)
-                return quantities_equal(a, b);
+                return quantities_equal(a, b, false);
         if (a && b)
                 return json_equal(a, b, r);
         return is_zero(a ? a : b);

@@ -7,7 +7,7 @@
  *
  *  - a list, a map or BYTES that is absent, and one that is empty;
  *  - a field without HFD_FIELD_POINTER that is absent, and one with the zero of its type;
- *  - two quantities of the same amount.
+ *  - two quantities of the same amount; in a map, after they are rounded to thousandths.
  *
  * Members of a STRUCT that the schema does not have do not count, unless it has preserve_unknown:
  * then it is compared as JSON, like an ANY or EITHER. NULL and null are absent values. Takes time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of AppArmor of pods: the field, the older annotations, and what a new pod gets from them. The words are those of kube-apiserver 1.36's source."""
+"""Profiles of AppArmor of pods and templates: the field, the older annotations, and what a new pod gets from them. The words are those of kube-apiserver 1.36's source."""
 import itertools
 
 import pytest
@@ -9,6 +9,7 @@ NUMBERS = itertools.count(1)
 MERGE = "application/merge-patch+json"
 PODS = "/api/v1/namespaces/default/pods"
 TEMPLATES = "/api/v1/namespaces/default/podtemplates"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 DEFAULT, UNCONFINED = {"type": "RuntimeDefault"}, {"type": "Unconfined"}
 LOCAL = {"type": "Localhost", "localhostProfile": "p/q"}
@@ -100,17 +101,29 @@ MATCH_TYPE = "Forbidden: apparmor type in annotation and field must match"
     (pod({"c": "unconfined"}, own=DEFAULT), [(CONTEXT + ".type", MATCH_TYPE)]),
     (pod({"c": "runtime/default"}, own=LOCAL), [(CONTEXT + ".type", MATCH_TYPE)]),
     (pod({"c": "localhost/x"}, own=LOCAL), [(CONTEXT + ".localhostProfile", "Forbidden: apparmor profile in annotation and field must match")]),
+    (pod({"c": "localhost/"}, own={"type": "Localhost"}), [
+        (CONTEXT + ".localhostProfile", "Required value: must be set when AppArmor type is Localhost"),
+        (CONTEXT + ".localhostProfile", "Forbidden: apparmor profile in annotation and field must match")]),
     (pod({"c": ""}, of_pod=DEFAULT), [(CONTEXT + ".type", MATCH_TYPE)])])
 def test_a_pod_is_refused(server, body, wanted):
     assert causes(server.ask("POST", PODS, body)) == wanted
 
 
-def test_a_template_is_refused(server):
-    body = pod({"x": "y"}, own={"type": "X"})
+@pytest.mark.parametrize("body, wanted", [
+    (pod({"x": "y"}, own={"type": "X"}), [
+        (f"annotations[{PREFIX}x]", 'Invalid value: "x": container not found'),
+        (f"annotations[{PREFIX}x]", 'Invalid value: "y": invalid AppArmor profile name: "y"'),
+        (CONTEXT + ".type", 'Unsupported value: "X": supported values: "Localhost", "RuntimeDefault", "Unconfined"')]),
+    (pod({"c": "unconfined", "d": "localhost/x"}, own=DEFAULT, of_pod=LOCAL, ephemeralContainers=[{"name": "e", "image": "i"}]), [
+        (CONTEXT + ".type", MATCH_TYPE),
+        ("spec.containers[1].securityContext.appArmorProfile.localhostProfile", "Forbidden: apparmor profile in annotation and field must match"),
+        ("spec.ephemeralContainers", "Forbidden: ephemeral containers not allowed in pod template")])])
+def test_a_template_is_refused(server, body, wanted):
     assert causes(server.ask("POST", TEMPLATES, {"metadata": {"name": "t2"}, "template": body})) == [
-        (f"template.annotations[{PREFIX}x]", 'Invalid value: "x": container not found'),
-        (f"template.annotations[{PREFIX}x]", 'Invalid value: "y": invalid AppArmor profile name: "y"'),
-        ("template." + CONTEXT + ".type", 'Unsupported value: "X": supported values: "Localhost", "RuntimeDefault", "Unconfined"')]
+        (f"template.{field}", why) for field, why in wanted]
+    labelled = {**body, "metadata": {**body["metadata"], "labels": {"a": "b"}}}
+    made = server.ask("POST", DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": labelled}})
+    assert causes(made) == [(f"spec.template.{field}", why) for field, why in wanted]
 
 
 @pytest.mark.parametrize("change, why", [

@@ -285,6 +285,10 @@ JOBS = [
     ("zero", codes(values=[0, 1]), [(CODES + ".values[0]", "Invalid value: 0: must not be 0 for the In operator")]),
     ("codes", codes(values=[2, 1, 2]), [
         (CODES + ".values[2]", "Duplicate value: 2"), (CODES + ".values", "Invalid value: [2,1,2]: must be ordered")]),
+    ("repeated codes", codes(operator="NotIn", values=[3, -1, 3, 0, 3, -1, 7, 0]), [
+        (CODES + ".values[2]", "Duplicate value: 3"), (CODES + ".values[4]", "Duplicate value: 3"), (CODES + ".values[5]", "Duplicate value: -1"),
+        (CODES + ".values[7]", "Duplicate value: 0"), (CODES + ".values", "Invalid value: [3,-1,3,0,3,-1,7,0]: must be ordered")]),
+    ("a code that is repeated in order", codes(values=[1, 1, 2]), [(CODES + ".values[1]", "Duplicate value: 1")]),
     ("many conditions", conditions(*[{"type": "A"}] * 21), [(CONDITIONS, "Too many: 21: must have at most 20 items")]),
     ("condition", conditions({"type": "A B", "status": "X"}), [
         (CONDITIONS + "[0].type", f'Invalid value: "A B": {NOT_QUALIFIED}'),
@@ -343,6 +347,18 @@ def test_the_host_names_of_the_pods_of_an_indexed_job_are_labels(server):
     assert create("n" * 61, 10).code == 201
     assert causes(create("m" * 61, 11)) == [
         ("metadata.name", f'Invalid value: "{"m" * 61}": will not able to create pod with invalid DNS label: {"m" * 61}-10')]
+    # Scaling makes the last index longer.
+    assert causes(patch(server, f"{BATCH}/jobs/{'n' * 61}", {"spec": {"completions": 11, "parallelism": 11}})) == [
+        ("metadata.name", f'Invalid value: "{"n" * 61}": will not able to create pod with invalid DNS label: {"n" * 61}-10')]
+
+
+def test_the_selector_of_a_job_stays(server):
+    path, _ = made(server, BATCH + "/jobs", job(manualSelector=True, selector={"matchLabels": LABELS}))
+    mismatch = ("spec.template.metadata.labels", 'Invalid value: {"app":"a"}: `selector` does not match template `labels`')
+    assert causes(patch(server, path, {"spec": {"selector": None}})) == [
+        ("spec.selector", "Required value"), mismatch, ("spec.selector", "Invalid value: null: field is immutable")]
+    assert causes(patch(server, path, {"spec": {"selector": {"matchLabels": {"app": "b"}}}})) == [
+        mismatch, ("spec.selector", 'Invalid value: {"matchLabels":{"app":"b"}}: field is immutable')]
 
 
 def test_the_policies_of_a_job_stay(server):

@@ -92,6 +92,29 @@ def test_an_ephemeral_container_is_added_and_nothing_else_changes(server, ns):
     assert [c["name"] for c in put["spec"]["ephemeralContainers"]] == ["d", "e"] and "hostname" not in put["spec"]
 
 
+def test_a_zero_that_a_typed_client_leaves_out_is_no_change(server, ns):
+    """Go's clients drop false, "" and 0 where the field is no pointer."""
+    empty = {"env": [{"name": "A", "value": ""}], "tty": False}
+
+    def drop(container):
+        del container["env"][0]["value"], container["tty"]
+
+    made = server.do("POST", pods(ns), pod("a", hostIPC=False, containers=[{"name": "c", "image": "busybox:1", **empty}]))
+    drop(made["spec"]["containers"][0])
+    del made["spec"]["hostIPC"]
+    made["metadata"]["labels"] = {"x": "y"}
+    made = server.do("PUT", pods(ns, "a"), made)
+    server.do("PATCH", pods(ns, "a"), {"spec": {"containers": [{"name": "c", **empty}]}}, STRATEGIC)
+    made["metadata"].pop("resourceVersion")
+    made["spec"]["containers"][0]["image"] = "busybox:2"
+    server.do("PUT", pods(ns, "a"), made)
+    path = pods(ns, "a", "ephemeralcontainers")
+    got = server.do("PATCH", path, debugger(**empty), STRATEGIC)
+    drop(got["spec"]["ephemeralContainers"][0])
+    got["spec"]["ephemeralContainers"].append({"name": "e", "image": "y:1"})
+    assert len(server.do("PUT", path, got)["spec"]["ephemeralContainers"]) == 2
+
+
 def test_existing_ephemeral_containers_stay_as_they_are(server, ns):
     server.do("POST", pods(ns), pod("a"))
     path = pods(ns, "a", "ephemeralcontainers")

@@ -74,7 +74,8 @@ static void metadata(const struct hf__json *object, const struct hf__json *old,
         "{'spec':{'type':'NodePort','sessionAffinity':'None','ports':[" ports "]}}"
 /* clang-format on */
 #define JOB(suspend, selector)                                                                     \
-        "{'spec':{'suspend':" suspend ",'template':{'spec':{'containers':[{" CONTAINER(            \
+        "{'spec':{'selector':{},'suspend':" suspend                                                \
+        ",'template':{'spec':{'containers':[{" CONTAINER(                                          \
                 "a") "}],'nodeSelector':" selector                                                 \
                      ",'restartPolicy':'Never','dnsPolicy':'Default'," GRACE "}}}}"
 #define JOB_WITH(policy)                                                                           \

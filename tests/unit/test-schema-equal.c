@@ -103,6 +103,9 @@ static void test_quantities_are_compared_by_amount(void **state) {
         expect("{\"amount\":\"1Gi\"}", "{\"amount\":\"1G\"}", false);
         expect("{\"limits\":{\"a\":\"1\"}}", "{\"limits\":{\"a\":\"1000m\"}}", true);
         expect("{\"limits\":{\"a\":\"1\"}}", "{\"limits\":{\"a\":\"1001m\"}}", false);
+        expect("{\"limits\":{\"a\":\"1000u\"}}", "{\"limits\":{\"a\":\"100u\"}}", true);
+        expect("{\"limits\":{\"a\":\"1m\"}}", "{\"limits\":{\"a\":\"1001u\"}}", false);
+        expect("{\"amount\":\"1m\"}", "{\"amount\":\"100u\"}", false);
         expect("{\"amount\":\"x\"}", "{\"amount\":\"0\"}", false);
 }
 

@@ -36,6 +36,9 @@ static size_t count_causes(validate rules, const struct hf__json *object,
 }
 
 static void test_a_spec_that_is_kept_is_not_refused(void **state) {
+#define ARMORED(profile)                                                                           \
+        "{\"metadata\":{\"annotations\":{\"container.apparmor.security.beta.kubernetes.io/"        \
+        "gone\":" profile "}},\"spec\":{}}"
         static const struct {
                 validate rules;
                 const char *bad, *other; /* specs */
@@ -48,6 +51,9 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
                  "{\"spec\":{\"minAvailable\":2,\"maxUnavailable\":1}}"},
                 {hfd_autoscaler_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
                 {hfd_replication_controller_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_pod_validate, "{\"spec\":{}}", "{\"spec\":{\"hostname\":\"a\"}}"},
+                {hfd_pod_validate, ARMORED("\"x\""), ARMORED("\"y\"")},
+                {hfd_pod_validate, ARMORED("\"x\""), "{\"spec\":{}}"},
                 {hfd_deployment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
                 {hfd_stateful_set_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
                 {hfd_cron_job_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
@@ -176,7 +182,8 @@ static void test_spaces_around_a_schedule_with_a_zone_are_dropped(void **state) 
         "[{\"name\":\"" name "\",\"image\":\"i\",\"imagePullPolicy\":\"Always\","                  \
         "\"terminationMessagePolicy\":\"File\"" more "}]"
 #define JOB(suspend, status)                                                                       \
-        "{\"spec\":{\"suspend\":" suspend ",\"template\":{\"spec\":{\"restartPolicy\":\"Never\","  \
+        "{\"spec\":{\"selector\":{},\"suspend\":" suspend                                          \
+        ",\"template\":{\"spec\":{\"restartPolicy\":\"Never\","                                    \
         "\"dnsPolicy\":\"Default\",\"terminationGracePeriodSeconds\":30,"                          \
         "\"containers\":" CONTAINER("c", "") "}}},\"status\":{" status "}}"
 #define STARTED   "\"startTime\":\"2026-01-01T00:00:00Z\""

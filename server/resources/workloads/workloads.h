@@ -134,8 +134,6 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* The annotations of a new pod and the profiles of its containers agree. */
-void hfd_pod_validate_app_armor(const struct hf__json *object, struct hfd_causes *causes);
 /* An update leaves the annotations for AppArmor as they are. */
 void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes);

@@ -2,8 +2,8 @@
 /*
  * Annotations for AppArmor of pods. Before containers had the field appArmorProfile, an annotation
  * of the pod named the profile of a container. A new pod gets the field from the annotation; the
- * field adds no annotation (Kubernetes does that until 1.33 only). Both must agree, and the
- * annotations of a pod stay as they are.
+ * field adds no annotation (Kubernetes does that until 1.33 only). The annotations of a pod stay as
+ * they are. app_armor.c has the rules that pods share with templates.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Annotations are found by an index: a client chooses how many
@@ -15,28 +15,9 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
-#include "server/resources/validation/names.h"
 #include "server/resources/workloads/workloads.h"
 
 static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
-
-/* The annotation for a container; NULL: there is none. by_key: an index of all annotations. */
-static const char *find_annotation(const struct hf__json_index *by_key,
-                                   const struct hf__json *container) {
-        const char *name = hfd_text_of(container, "name");
-        char key[sizeof HFD_APP_ARMOR_PREFIX + HFD_DNS_LABEL_MAX];
-
-        if (strlen(name) > HFD_DNS_LABEL_MAX)
-                return NULL; /* the pod will be refused */
-        (void)snprintf(key, sizeof key, HFD_APP_ARMOR_PREFIX "%s", name);
-        const struct hf__json_index_entry *entry = hf__json_index_find(by_key, key);
-        return entry ? hf__json_text(entry->item) : NULL;
-}
-
-/* Whether a pod of Windows, which has no AppArmor. */
-static bool is_of_windows(const struct hf__json *spec) {
-        return hf__json_has_text(spec, "os.name", "windows");
-}
 
 /* ---- from the annotation to the field ---- */
 
@@ -74,74 +55,18 @@ int hfd_pod_copy_app_armor(struct hf__json *object) {
                               *of_pod = hf__json_path(spec, "securityContext.appArmorProfile");
         struct hf__json_index by_key;
 
-        if (!hfd_app_armor_is_annotated(annotations) || is_of_windows(spec))
+        if (!hfd_app_armor_is_in_use(annotations, spec))
                 return 0;
         int r = hf__json_index_init(&by_key, annotations, NULL);
         for (size_t i = 0; i < sizeof lists / sizeof lists[0] && r == 0; i++)
                 for (struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m && r == 0;
                      m = hf__json_next(m)) {
-                        const char *annotation = find_annotation(&by_key, m);
+                        const char *annotation = hfd_app_armor_find(&by_key, m);
                         if (annotation)
                                 r = copy_profile(m, annotation, of_pod);
                 }
         hf__json_index_done(&by_key);
         return r;
-}
-
-/* ---- whether they agree ---- */
-
-/* field: the path of the container. of_pod: the profile of the pod; NULL: there is none. */
-static void compare_profile(const struct hf__json *container, const char *annotation,
-                            const struct hf__json *of_pod, const char *field,
-                            struct hfd_causes *causes) {
-        static const char *const types[] = {"Localhost", "RuntimeDefault", "Unconfined"};
-        const struct hf__json *own = hf__json_path(container, "securityContext.appArmorProfile"),
-                              *value = own ? own : of_pod;
-        struct hfd_app_armor profile = hfd_app_armor_of_annotation(annotation);
-        const char *type = hfd_text_of(value, "type");
-        char path[HFD_FIELD_PATH_MAX];
-        bool is_type = false;
-
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                is_type = is_type || strcmp(type, types[i]) == 0;
-        if (!is_type)
-                return;
-        if (!profile.type || strcmp(type, profile.type) != 0)
-                hfd_cause_forbidden(causes,
-                                    hfd_field_path(path, field,
-                                                   "securityContext.appArmorProfile.type"),
-                                    "apparmor type in annotation and field must match");
-        else if (profile.profile &&
-                 strcmp(profile.profile, hfd_text_of(value, "localhostProfile")) != 0)
-                hfd_cause_forbidden(causes,
-                                    hfd_field_path(path, field,
-                                                   "securityContext.appArmorProfile."
-                                                   "localhostProfile"),
-                                    "apparmor profile in annotation and field must match");
-}
-
-void hfd_pod_validate_app_armor(const struct hf__json *object, struct hfd_causes *causes) {
-        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations"),
-                              *spec = hf__json_get(object, "spec"),
-                              *of_pod = hf__json_path(spec, "securityContext.appArmorProfile");
-        char list[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
-        struct hf__json_index by_key;
-
-        if (!hfd_app_armor_is_annotated(annotations) || is_of_windows(spec) ||
-            !hfd_causes_check(causes, hf__json_index_init(&by_key, annotations, NULL)))
-                return;
-        for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-                size_t at = 0;
-                hfd_field_path(list, "spec", lists[i]);
-                for (const struct hf__json *m = hf__json_first(hf__json_get(spec, lists[i])); m;
-                     m = hf__json_next(m)) {
-                        const char *annotation = find_annotation(&by_key, m);
-                        hfd_field_index(path, list, at++);
-                        if (annotation)
-                                compare_profile(m, annotation, of_pod, path, causes);
-                }
-        }
-        hf__json_index_done(&by_key);
 }
 
 /* ---- updates ---- */

@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/resource.h"
+#include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -130,7 +131,8 @@ static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
 
 /* ---- validation ---- */
 
-/* Ephemeral containers can be added, but neither changed nor removed: they may already run. */
+/* Ephemeral containers can be added, but neither changed nor removed: they may already run. A
+ * member that a typed client leaves out because it is zero has not changed. */
 static void validate_ephemeral(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
         static const char field[] = "spec.ephemeralContainers";
@@ -143,7 +145,8 @@ static void validate_ephemeral(const struct hf__json *object, const struct hf__j
                      m = hf__json_next(m)) {
                         const char *name = hfd_text_of(m, "name");
                         const struct hf__json_index_entry *now = hf__json_index_find(&names, name);
-                        if (now && hfd_causes_equal(causes, now->item, m))
+                        if (now && hfd_causes_equal_by(causes, &hfd_ephemeral_container_schema,
+                                                       now->item, m))
                                 continue;
                         (void)snprintf(why, sizeof why,
                                        "existing ephemeral containers \"%.300s\" may not be %s\n",

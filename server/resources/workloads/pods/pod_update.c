@@ -9,7 +9,8 @@
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. One text is shorter: kube-apiserver appends the differences
  * between both specs. The time grows with n log n, also for many tolerations: a client chooses how
- * many there are.
+ * many there are. Specs are compared by their schema, so that an absent member equals the zero of
+ * its type, as in Go. The rules of a spec are not checked if an update does not change it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "base/json.h"
 #include "base/json_index.h"
 #include "base/strbuf.h"
+#include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
@@ -197,7 +199,8 @@ static void validate_other_fields(const struct hf__json *spec, const struct hf__
         drop_mutable(old_rest, gated, grace);
         if ((spec && !rest) || (old && !old_rest))
                 hfd_causes_no_memory(causes);
-        else if (rest && old_rest && !hfd_causes_equal(causes, rest, old_rest))
+        else if (rest && old_rest &&
+                 !hfd_causes_equal_by(causes, &hfd_pod_spec_schema, rest, old_rest))
                 hfd_cause_forbidden(causes, "spec",
                                     "pod updates may not change fields other than "
                                     "`spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -258,22 +261,35 @@ void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *cause
         }
 }
 
-void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
-                      struct hfd_causes *causes) {
-        const struct hf__json *spec = hf__json_get(object, "spec");
+static void validate_create(const struct hf__json *object, struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *annotations = hf__json_path(object, "metadata.annotations");
 
-        hfd_app_armor_annotations_validate(hf__json_path(object, "metadata.annotations"), spec,
-                                           "metadata.annotations", causes);
+        hfd_app_armor_annotations_validate(annotations, spec, "metadata.annotations", causes);
         hfd_pod_validate_spec(spec, causes);
-        if (old) {
-                hfd_pod_validate_app_armor_update(object, old, causes);
-                validate_update(spec, hf__json_get(old, "spec"), causes);
-                return;
-        }
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, "spec.ephemeralContainers", "cannot be set on create");
         if (*hfd_text_of(spec, "nodeName") && hf__json_first(hf__json_get(spec, "schedulingGates")))
                 hfd_cause_forbidden(causes, "spec.nodeName",
                                     "cannot be set until all schedulingGates have been cleared");
-        hfd_pod_validate_app_armor(object, causes);
+        hfd_app_armor_match_validate(annotations, spec, "spec", causes);
+}
+
+/* The annotations for AppArmor stay as they are, so that only the create checks their values: a
+ * value that was stored before there was such a rule could not be mended. */
+void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
+                      struct hfd_causes *causes) {
+        const struct hf__json *spec = hf__json_get(object, "spec"),
+                              *was = hf__json_get(old, "spec");
+
+        if (!old) {
+                validate_create(object, causes);
+                return;
+        }
+        bool is_kept = hfd_causes_equal_by(causes, &hfd_pod_spec_schema, spec, was);
+        if (!is_kept)
+                hfd_pod_validate_spec(spec, causes);
+        hfd_pod_validate_app_armor_update(object, old, causes);
+        if (!is_kept)
+                validate_update(spec, was, causes);
 }

@@ -76,16 +76,17 @@ void hfd_pod_spec_validate(const struct hf__json *spec, const char *field,
 void hfd_pod_template_spec_validate(const struct hf__json *template, const char *field,
                                     struct hfd_causes *causes) {
         const struct hf__json *meta = hf__json_get(template, "metadata"),
-                              *spec = hf__json_get(template, "spec");
+                              *spec = hf__json_get(template, "spec"),
+                              *annotations = hf__json_get(meta, "annotations");
         char of_spec[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
 
         hfd_labels_validate(hf__json_get(meta, "labels"), hfd_field_path(path, field, "labels"),
                             causes);
-        hfd_annotations_validate(hf__json_get(meta, "annotations"),
-                                 hfd_field_path(path, field, "annotations"), causes);
-        hfd_app_armor_annotations_validate(hf__json_get(meta, "annotations"), spec, path, causes);
+        hfd_annotations_validate(annotations, hfd_field_path(path, field, "annotations"), causes);
+        hfd_app_armor_annotations_validate(annotations, spec, path, causes);
         hfd_field_path(of_spec, field, "spec");
         hfd_pod_spec_validate(spec, of_spec, causes);
+        hfd_app_armor_match_validate(annotations, spec, of_spec, causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
                 hfd_cause_forbidden(causes, hfd_field_path(path, of_spec, "ephemeralContainers"),
                                     "ephemeral containers not allowed in pod template");

@@ -15,6 +15,7 @@
 #include "server/resources/causes.h"
 
 struct hf__json;
+struct hf__json_index;
 
 #define HFD_FIELD_PATH_MAX 160 /* bytes, with the NUL; a cause has room for as many */
 
@@ -67,7 +68,13 @@ struct hfd_app_armor {
 struct hfd_app_armor hfd_app_armor_of_annotation(const char *value);
 /* Whether one of the annotations is for AppArmor. Few pods have one. */
 bool hfd_app_armor_is_annotated(const struct hf__json *annotations);
+/* The same, but false for pods of Windows, which has no AppArmor. spec: that of the pod. */
+bool hfd_app_armor_is_in_use(const struct hf__json *annotations, const struct hf__json *spec);
 bool hfd_app_armor_is_key(const char *key);
+/* The annotation for a container; NULL: there is none. by_key: an index of all annotations, which
+ * the result is borrowed from. */
+const char *hfd_app_armor_find(const struct hf__json_index *by_key,
+                               const struct hf__json *container);
 /* Whether the name of a profile on the node is valid: it is not empty, has no spaces around it, and
  * is not too long. */
 bool hfd_app_armor_is_profile(const char *profile);
@@ -78,6 +85,10 @@ void hfd_app_armor_validate(const struct hf__json *context, const char *field,
 void hfd_app_armor_annotations_validate(const struct hf__json *annotations,
                                         const struct hf__json *spec, const char *field,
                                         struct hfd_causes *causes);
+/* The annotations of a new pod, or of a template, and the profiles of its containers agree. field:
+ * the path of the spec. */
+void hfd_app_armor_match_validate(const struct hf__json *annotations, const struct hf__json *spec,
+                                  const char *field, struct hfd_causes *causes);
 
 /* ---- helpers of these files: field_path.c ---- */
 

@@ -5,11 +5,13 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. A list that is too long is refused, and only as many elements
- * as it may have are looked at: some rules compare them with each other.
+ * as it may have are looked at: an array has room for these. Repeated elements are found by
+ * sorting, never by comparing all elements with each other.
  */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -48,14 +50,33 @@ static void validate_choice(const struct hf__json *object, const char *field, co
 
 /* ---- exit codes ---- */
 
-/* Whether one of the values before `value` is equal to it. */
-static bool is_repeated(const struct hf__json *first, const struct hf__json *value, int64_t code) {
-        int64_t other = 0;
+struct exit_code {
+        int64_t code;
+        size_t position; /* in the list */
+};
 
-        for (; first != value; first = hf__json_next(first))
-                if (hf__json_integer(first, &other) && other == code)
-                        return true;
-        return false;
+/* For qsort: by code, and by position where codes are equal. */
+static int compare_codes(const void *a, const void *b) {
+        const struct exit_code *x = a, *y = b;
+
+        if (x->code != y->code)
+                return x->code < y->code ? -1 : 1;
+        return x->position < y->position ? -1 : 1;
+}
+
+/* Sets the member of each element that has the code of an earlier one. Others stay false. */
+static void find_repeated(const struct hf__json *values, bool repeated[EXIT_CODES_MAX]) {
+        struct exit_code sorted[EXIT_CODES_MAX];
+        size_t n = 0;
+
+        for (const struct hf__json *m = hf__json_first(values); m && n < EXIT_CODES_MAX;
+             m = hf__json_next(m), n++) {
+                sorted[n] = (struct exit_code){0, n};
+                (void)hf__json_integer(m, &sorted[n].code);
+        }
+        qsort(sorted, n, sizeof sorted[0], compare_codes);
+        for (size_t i = 1; i < n; i++)
+                repeated[sorted[i].position] = sorted[i].code == sorted[i - 1].code;
 }
 
 /* The cause shows the whole list. */
@@ -75,10 +96,11 @@ static void validate_values(const struct hf__json *values, const char *field, bo
                             struct hfd_causes *causes) {
         const struct hf__json *first = hf__json_first(values);
         char path[HFD_FIELD_PATH_MAX], shown[24];
+        bool repeated[EXIT_CODES_MAX] = {false}, is_ordered = true;
         int64_t code = 0, before = INT64_MIN;
-        bool is_ordered = true;
         size_t i = 0;
 
+        find_repeated(values, repeated);
         if (!first)
                 refuse_values(values, field, "at least one value is required", causes);
         validate_length(values, field, EXIT_CODES_MAX, causes);
@@ -88,7 +110,7 @@ static void validate_values(const struct hf__json *values, const char *field, bo
                 hfd_field_index(path, field, i);
                 if (refuses_zero && code == 0)
                         hfd_cause_invalid(causes, path, shown, "must not be 0 for the In operator");
-                if (is_repeated(first, m, code))
+                if (repeated[i])
                         hfd_cause_duplicate(causes, path, shown);
                 is_ordered = is_ordered && code >= before;
                 before = code;

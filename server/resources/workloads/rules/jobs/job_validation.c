@@ -153,19 +153,17 @@ static void validate_job_spec(const struct hf__json *spec, const char *field,
 }
 
 /* A Job that chooses its selector (spec.manualSelector) must have one, and its pods must have the
- * labels. Other Jobs get both when they are created (hfd_job_prepare). An update that removes the
- * selector is refused as a change of it (job_update.c). */
-static void validate_selector(const struct hf__json *spec, const struct hf__json *old,
-                              struct hfd_causes *causes) {
+ * labels. Other Jobs get both when they are created (hfd_job_prepare). */
+static void validate_selector(const struct hf__json *spec, struct hfd_causes *causes) {
         const struct hf__json *selector = hf__json_get(spec, "selector"),
                               *labels = hf__json_path(spec, "template.metadata.labels");
         size_t n = causes->n;
 
         if (selector)
                 hfd_match_selector_validate(selector, "spec.selector", causes);
-        else if (!old)
+        else
                 hfd_cause_required(causes, "spec.selector", "");
-        if (selector ? causes->n == n && !hfd_label_selector_matches(selector, labels) : !old)
+        if (!selector || (causes->n == n && !hfd_label_selector_matches(selector, labels)))
                 hfd_template_labels_refuse(labels, causes);
 }
 
@@ -192,11 +190,10 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
         if (hfd_spec_is_kept(object, old, causes))
                 return;
         validate_job_spec(spec, "spec", causes);
-        validate_selector(spec, old, causes);
+        validate_selector(spec, causes);
+        validate_pod_names(object, causes);
         if (old)
                 hfd_job_update_validate(spec, old, causes);
-        else
-                validate_pod_names(object, causes);
 }
 
 /* The controller of CronJobs makes the Jobs, which get their selectors when they are created. */
