@@ -5,7 +5,7 @@
  * except where the two differ in meaning (HFD_FIELD_POINTER). Fields that the schema does not have
  * are ignored, so that newer clients can send them. The decoder refuses:
  *
- *  - a text with a NUL, which hf__json cannot store;
+ *  - a text with a NUL, or one that is not UTF-8 (is_no_text);
  *  - times before the year 1 and after 9999;
  *  - messages that are nested deeper than JSON may be;
  *  - what Kubernetes does not use: field numbers above 2^20, the wire types fixed32 and group.
@@ -33,6 +33,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "base/time_format.h"
+#include "base/utf8.h"
 #include "server/schema/common.h"
 
 /* The seconds of the years that a Time can have as text. The first one is Go's zero time. */
@@ -116,8 +117,12 @@ static int decode_message(struct hf__json *object, const struct hfd_schema *sche
 static int put_message(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
 static int put_either(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
 
-static bool has_nul(const struct slice *data) {
-        return data->end > data->at && memchr(data->at, 0, (size_t)(data->end - data->at));
+/* Whether the bytes cannot be a text of JSON: hf__json stores none with a NUL, and a body in JSON
+ * that is not UTF-8 is refused, too. Printed, two keys of a map could become the same. */
+static bool is_no_text(const struct slice *data) {
+        size_t n = (size_t)(data->end - data->at);
+
+        return n > 0 && (memchr(data->at, 0, n) || !hf__utf8_valid((const char *)data->at, n));
 }
 
 /* Adds a time: {1: seconds, 2: nanoseconds}. An empty message and TIME_MIN are Go's zero time, for
@@ -181,7 +186,7 @@ static bool read_quantity(struct slice in, struct slice *ret_text) {
                 if (wire.number == 1)
                         *ret_text = wire.data;
         }
-        return !has_nul(ret_text);
+        return !is_no_text(ret_text);
 }
 
 /* Adds an entry that is a list of texts: {1: element}, Go's ExtraValue. */
@@ -191,7 +196,7 @@ static int put_texts(struct hf__json *map, const char *key, struct slice in) {
         int r = list ? 0 : -ENOMEM;
 
         while (r == 0 && in.at < in.end) {
-                if (!read_field(&in, &wire) || !wire.bytes || has_nul(&wire.data)) {
+                if (!read_field(&in, &wire) || !wire.bytes || is_no_text(&wire.data)) {
                         r = HF_E_INVALID;
                 } else if (wire.number == 1) {
                         char *text = copy_text(&wire.data);
@@ -266,7 +271,7 @@ static int put_entry(struct hf__json *object, const struct hfd_schema_field *f, 
                 else if (wire.number == 2)
                         value = wire.data;
         }
-        if (has_nul(&key) || (items->type == HFD_SCHEMA_TEXT && has_nul(&value)))
+        if (is_no_text(&key) || (items->type == HFD_SCHEMA_TEXT && is_no_text(&value)))
                 return HF_E_INVALID;
         return map ? put_map_value(map, items, &key, &value) : -ENOMEM;
 }
@@ -310,6 +315,8 @@ static int put_any_value(struct hf__json *object, const struct hfd_schema_field 
                 text = (const char *)wire.data.at;
                 n = (size_t)(wire.data.end - wire.data.at);
         }
+        if (!hf__utf8_valid(text, n))
+                return HF_E_INVALID;
         int r = hf__json_parse(text, n, &value, NULL);
         if (r != 0)
                 return r == -ENOMEM ? r : HF_E_INVALID;
@@ -362,7 +369,7 @@ static int put_either(struct hf__json *object, const struct hfd_schema_field *f,
 /* Adds a string, or one element of an array of strings. */
 static int put_text(struct hf__json *object, const struct hfd_schema_field *f,
                     const struct slice *data) {
-        if (has_nul(data))
+        if (is_no_text(data))
                 return HF_E_INVALID;
         char *text = copy_text(data);
         int r = 0;
@@ -430,7 +437,7 @@ static int put_int_or_string(struct hf__json *object, const struct hfd_schema_fi
                 return 0;
         if (type == 0)
                 return hf__json_set_i64(object, f->name, (int32_t)number);
-        if (has_nul(&data))
+        if (is_no_text(&data))
                 return HF_E_INVALID;
         char *text = data.at ? copy_text(&data) : strdup("");
         int r = text ? hf__json_set_string(object, f->name, text) : -ENOMEM;

@@ -109,6 +109,32 @@ static void test_what_a_client_sends_is_encoded_to_the_same_bytes(void **state) 
         }
 }
 
+/* Printed, the keys of the first one would be the same. */
+static void test_texts_that_are_not_utf8_are_refused(void **state) {
+        static const struct {
+                const char *base64;
+                int r;
+        } cases[] = {{"azhzAAoMCgJ2MRIGU2VjcmV0EjAKEQoBcxIAGgAiADgyAAAAKkIAEgoKAdUSBWhlbGxvEgUKAfUS"
+                      "ABoGT3BhcXVlKAEaACIA",
+                      HF_E_INVALID},
+                     {"azhzAAoMCgJ2MRIGU2VjcmV0EjAKEQoBcxIAGgAiADgyAAAAKkIAEgoKAWESBWhlbGxvEgUKAWIS"
+                      "ABoGT3BhcXVlKAEaACIA",
+                      0}};
+
+        for (size_t i = 0; i < 2; i++) {
+                struct hf__json *json = NULL;
+                char *data = NULL;
+                size_t n = 0;
+                const char *base64 = cases[i].base64;
+
+                assert_int_equal(hf__base64_decode(base64, strlen(base64), &data, &n), 0);
+                assert_int_equal(hfd_protobuf_to_json(find("Secret"), false, data, n, &json),
+                                 cases[i].r);
+                hf__json_free(json);
+                free(data);
+        }
+}
+
 static void test_an_event_of_a_watch_is_enclosed(void **state) {
         const char *text = "{\"type\":\"ADDED\",\"object\":{\"kind\":\"ConfigMap\",\"apiVersion\":"
                            "\"v1\",\"metadata\":{}}}\n";
@@ -491,6 +517,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_answers_are_those_of_kubernetes),
                 cmocka_unit_test(test_what_a_client_sends_is_encoded_to_the_same_bytes),
+                cmocka_unit_test(test_texts_that_are_not_utf8_are_refused),
                 cmocka_unit_test(test_an_event_of_a_watch_is_enclosed),
                 cmocka_unit_test(test_what_has_no_form_is_not_converted),
                 cmocka_unit_test(test_members_of_another_type_count_as_absent),
