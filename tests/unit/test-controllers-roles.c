@@ -121,8 +121,8 @@ static void test_what_a_default_has_is_added_and_nothing_is_removed(void **state
 
 /* The stored roles. The aggregated one has its rules already. */
 static const char *const stored[] = {
-        "{'metadata':{'name':'all'},'aggregationRule':{'clusterRoleSelectors':[{'matchLabels':{"
-        "'x':'1'}}]},'rules':[{'verbs':['get']},{'verbs':['list']}]}",
+        ("{'metadata':{'name':'all'},'aggregationRule':{'clusterRoleSelectors':[{'matchLabels':{"
+         "'x':'1'}}]},'rules':[{'verbs':['get']},{'verbs':['list']}]}"),
         "{'metadata':{'name':'b','labels':{'x':'1'}},'rules':[{'verbs':['get']}]}",
         "{'metadata':{'name':'c','labels':{'x':'1'}},'rules':[{'verbs':['list']}]}",
 };

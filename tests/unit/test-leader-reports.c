@@ -217,7 +217,9 @@ static void test_health_names_the_failure_of_a_silent_lock(void **state) {
         for (int i = 0; i < 8; i++)
                 clocked_move(10 * SEC);
         assert_true(health_says("leaderElection-lock ok"));
-        clocked_move(1 * SEC);
+        /* A response that was under way may have come after the first moves. */
+        for (int i = 0; i < 40 && health_says("leaderElection-lock ok"); i++)
+                clocked_move(1 * SEC);
         assert_true(health_says("leaderElection-lock failed: lease kube-system/lead has not been "
                                 "reached for 81 s: the fake API server: forbidden"));
         assert_true(clocked_logged("4 kube-system/lead: reading the Lease failed: the fake API "
