@@ -3,8 +3,8 @@
  * Sets a condition in an object's status, as metav1.Condition and apimachinery's
  * meta.SetStatusCondition define it.
  *
- * Invariants: lastTransitionTime changes only with the condition's status. All other members and
- * conditions of the object stay, also those of later versions of Kubernetes.
+ * Invariants: a lastTransitionTime that is there changes only with the condition's status. All
+ * other members and conditions of the object stay, also those of later versions of Kubernetes.
  */
 #include <holdfast/condition.h>
 

@@ -17,7 +17,7 @@
 #include "client/file_text.h"
 #include "client/yaml.h"
 
-/* Bytes of the JSON that a file becomes, which its escapes make longer than the YAML. */
+/* The limit, in bytes, on the JSON that a file becomes: escapes make it longer than the YAML. */
 #define MAX_JSON ((size_t)4 << 20)
 
 static int fail_no_memory(struct hf_status *reterr_status) {

@@ -111,9 +111,9 @@ struct hf_response {
          * leader. */
         bool fence_echoed;
         struct hf_status status; /* set when error != 0 */
-        /* Only when error != 0: nothing of the request was sent, so that a write was certainly not
-         * applied, even if error is HF_E_TIMEOUT or HF_E_CANCELED. An implementation that does not
-         * know leaves it false. */
+        /* Only when error != 0: nothing of the request was sent, apart from tries that a server has
+         * refused. So a write was certainly not applied, even if error is HF_E_TIMEOUT or
+         * HF_E_CANCELED. An implementation that does not know leaves it false. */
         bool not_sent;
 };
 typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
