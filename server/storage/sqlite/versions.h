@@ -37,7 +37,8 @@ struct hfd_sqlite_range {
         uint64_t revision;          /* the state after this revision */
         size_t limit;               /* 0 = none */
         bool keys_only;
-        /* Called for each row; false: nobody wants the result any more, so stop. */
+        /* Called for each row; false: nobody wants the result any more, so hfd_sqlite_list stops.
+         * It then returns 0 with an incomplete result. */
         bool (*go_on)(void *ctx);
         void *ctx;
 };

@@ -8,8 +8,8 @@
  * checksum.
  *
  * Invariants:
- *  - kept frames are written before anything else is done with the WAL through this connection, so
- *    a sync covers them, and a read finds them;
+ *  - kept frames are written before this connection reads, syncs, cuts or measures the WAL, so a
+ *    sync covers them, and a read finds them;
  *  - kept frames belong to the transaction of this connection, which excludes all other writers.
  *    hfd_sqlite_wal_drop forgets them at its end.
  */
