@@ -179,7 +179,7 @@ static enum hf__reflector_next step_locked(struct hf_informer *informer, hf_nsec
         action_fn *action = NULL;
 
         hf__informer_handlers_replay_locked(informer);
-        /* However short its period is, each resync is followed by a message or an action. */
+        /* However short the period is, a message or an action that is due follows each resync. */
         hf__informer_handlers_resync_locked(informer);
         if (informer->stop) /* it was set while a handler ran, without the lock */
                 return HF__REFLECTOR_AGAIN;

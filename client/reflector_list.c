@@ -95,9 +95,9 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
 /*
  * Appends the query of the next list, or of its next page.
  *
- * On a server with one revision, the first probe only has to be as new as the revision that the
- * threads wait for. Every other list is consistent and gets a number, which shows waiting threads
- * that it began after their call.
+ * On a server with one revision, the first probe after a new waiter only has to be as new as the
+ * revision that the threads wait for. Every other list is consistent and gets a number, which shows
+ * waiting threads that it began after their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;

@@ -126,8 +126,9 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
  * HF_E_CLOSED (the client is stopped). An error that is known without asking the server, such as
  * HF_E_NOT_LEADER from a leader's client, is still reported through `done`.
  *
- * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
- * possibly after `done` was called. It must therefore not be in memory that `done` frees.
+ * *ret_id (may be NULL) is for hf_client_cancel; 0: the request has ended already. It is written
+ * before this function returns, but possibly after `done` was called. It must therefore not be in
+ * memory that `done` frees.
  */
 HF_MUST_CHECK int hf_client_request(struct hf_client *client, const struct hf_request *request,
                                     hf_response_fn done, void *ctx, uint64_t *ret_id);
