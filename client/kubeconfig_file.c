@@ -3,7 +3,7 @@
  * Reads and parses the files of a kubeconfig. kubeconfig.c merges them.
  *
  * Invariant: every copy of a file's text is wiped before its memory is freed, except those within
- * libyaml.
+ * libyaml, and those that the JSON parser has made of a text in which it then finds an error.
  */
 #include "client/kubeconfig_file.h"
 

@@ -168,7 +168,7 @@ void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection) {
 
         hfd_grpc_assert_thread(connection->channel);
         if (connection->state != HFD_GRPC_GREETING || connection->dead)
-                return;
+                return; /* the peer may send SETTINGS again later */
         connection->state = HFD_GRPC_READY;
         hfd_grpc_connection_set_timer(connection, connection->channel->now + HFD_GRPC_PING_AFTER);
         for (; stream; stream = next) {

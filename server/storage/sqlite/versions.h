@@ -42,6 +42,8 @@ struct hfd_sqlite_range {
         bool (*go_on)(void *ctx);
         void *ctx;
 };
+/* Adds the keys of the range that existed at its revision, in order. *ret_more: further keys follow
+ * after the limit. */
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 
