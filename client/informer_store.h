@@ -42,8 +42,8 @@ struct hf__informer_store {
         bool versions_reused;
 };
 
-/* Creates the text that the informer keeps of an object: all of it, or only its metadata. The
- * caller gets a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
+/* Creates the text that the informer keeps of an object: all of it, or what its transform leaves
+ * of it. The caller gets a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object);
 /* Applies a watch event that is not a bookmark. `object` is already transformed; the store takes

@@ -5,8 +5,9 @@
  * A try that fails is followed by one at the next server, at once, in these cases:
  *
  *      the server certainly did not process it: the name has no    any request
- *      address, no connection came about, or one side refused
- *      the other's certificate
+ *      address, no connection came about or it broke before the
+ *      request was sent, or one side refused the other's
+ *      certificate
  *      the connection broke after the request was sent             reads
  *      502 or 503                                                  reads
  *      429                                                         requests for Leases, which do

@@ -80,7 +80,8 @@ struct hfd_outbound_request {
         hf_nsec deadline;    /* boot time; required, and no later than an hour from now */
         size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
         /* The call may be sent twice: once more if a kept connection turns out to be dead. For
-         * calls without effect, such as conversions; a GET always may. */
+         * calls that may be executed twice, such as conversions and admission reviews; a GET always
+         * may. */
         bool may_repeat;
         hfd_outbound_done *done; /* required; called exactly once, unless sending failed */
         void *ctx;
