@@ -118,7 +118,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         if (stable)
                 reflector->watch_failures = 0;
         if (source->error == 0 && stable)
-                reflector->watch_at = now; /* may lie ahead: urgent_at can have begun this watch */
+                reflector->watch_at = now; /* it lies ahead if urgent_at began this watch early */
         else
                 watch_failed(informer, source->error, &source->status);
 }
