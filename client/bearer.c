@@ -37,6 +37,8 @@
 #define HEADER_PREFIX       "Authorization: Bearer "
 
 struct hf__token {
+        /* A reference is taken only under the source's mu, while `current` holds one. So the count
+         * is not 0 then, and relaxed order is enough. */
         atomic_int refs;
         char header[]; /* the whole header line */
 };

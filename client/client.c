@@ -79,7 +79,8 @@ static void pending_unref_unlock(struct hf__pending_request *pending) {
         free(pending);
 }
 
-/* Stores the response, and drops the request's reference. Runs on a thread of the client. */
+/* Stores the response, and drops the request's reference. Runs on a thread of the client, or on the
+ * caller's if the client refuses the request at once. */
 static void on_response(void *ctx, const struct hf_response *response) {
         struct hf__pending_request *pending = ctx;
         struct hf_status wrong;

@@ -3,8 +3,8 @@
  * Sets a condition in an object's status, as metav1.Condition and apimachinery's
  * meta.SetStatusCondition define it.
  *
- * Invariants: lastTransitionTime changes only with the condition's status. All other members and
- * conditions of the object stay, also those of later versions of Kubernetes.
+ * Invariants: a lastTransitionTime that is there changes only with the condition's status. All
+ * other members and conditions of the object stay, also those of later versions of Kubernetes.
  */
 #include <holdfast/condition.h>
 
@@ -27,8 +27,7 @@ static bool is_status(const char *text) {
 }
 
 /* The list is a map by type in Kubernetes' schemas, so a condition with the type is changed in its
- * place. lastTransitionTime is compared with the old status, so it comes before the status is set.
- */
+ * place. The old status decides whether lastTransitionTime changes, so that is set first. */
 static int set_fields(struct hf__json *object, const struct hf_condition *condition,
                       const char *now) {
         struct hf__json *m;
@@ -52,8 +51,8 @@ static int set_fields(struct hf__json *object, const struct hf_condition *condit
         return r;
 }
 
-/* The condition is set in the parsed object, so the comparison with a copy says whether it differs,
- * whichever form the text has. */
+/* Compares the parsed object with a copy from before, so that only what the texts say counts, and
+ * not how they say it. */
 static int set_and_print(struct hf__json *object, const struct hf_condition *condition,
                          const char *now, struct hf__strbuf *text, bool *ret_changed) {
         struct hf__json *before = hf__json_dup(object);

@@ -51,8 +51,8 @@ static const struct hf__json *condition_of(const struct hf__json *definition, co
         return m;
 }
 
-/* 0: the server has established the definition. HF_E_NOT_FOUND: not yet. HF_E_CONFLICT: it never
- * will, because another definition has the names. */
+/* 0: the server has established the definition. HF_E_NOT_FOUND: not yet. HF_E_CONFLICT: it does not
+ * as long as another definition has the names. */
 static int check_established(const struct wait *wait, const struct hf__json *definition) {
         const struct hf__json *accepted = condition_of(definition, "NamesAccepted");
 

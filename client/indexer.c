@@ -32,9 +32,9 @@ struct hf__index_node {
         struct hf__keyed keyed; /* the value */
         struct hf__index *index;
         struct hf__key_index entries; /* borrowed from the store */
-        /* The number of the last update whose entry had this value before the update, and of the
-         * last one whose entry has it afterwards. They replace a search through the old and new
-         * values of the entry. */
+        /* Each update of an entry has a number. During an update, old_update is its number if the
+         * entry had this value before, and new_update is if the entry has it afterwards. So no
+         * search through the old and new values of the entry is necessary. */
         uint64_t old_update, new_update;
         char value[];
 };

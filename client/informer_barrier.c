@@ -30,7 +30,7 @@
  * Delays before the first probe, because the watch may deliver the revision in the meantime. The
  * cost of a probe grows with the size of the collection: LARGE_GRACE is for collections of more
  * than one page. TERM_GRACE is for smaller ones at the beginning of a term, if the server has one
- * revision.
+ * revision. In all other cases a probe is sent at once.
  */
 #define LARGE_GRACE (50 * HF_NSEC_PER_MSEC)
 #define TERM_GRACE  (10 * HF_NSEC_PER_MSEC)
@@ -108,8 +108,8 @@ static void add_waiter(struct hf_informer *informer, struct hf__informer_waiter 
                 if (informer->store.entries.n > HF__REFLECTOR_PAGE)
                         grace = LARGE_GRACE;
                 hf_nsec probe_at = hf_now(informer->clock) + grace;
-                /* A new waiter must not inherit the backoff of one whose revision does not exist
-                 * yet. */
+                /* A new waiter must not inherit the backoff of an earlier one, which may wait for a
+                 * revision that the server does not have yet. */
                 if (!informer->waiters || probe_at < informer->probe_at)
                         informer->probe_at = probe_at;
                 informer->probe_failures = 0;

@@ -12,8 +12,8 @@
  *      informer_thread.c    gives the reflectors of one informer or of several their turns
  *
  * Lock: `mu` guards the members marked below. No callback of the user runs under it, except the
- * `each` functions of hf_informer_each and hf_informer_by_index. While `mu` is held, only one other
- * lock may be taken: the mu of the informer's thread.
+ * `each` functions of hf_informer_each and hf_informer_by_index. While the informer's own code
+ * holds `mu`, it takes only one other lock: the mu of the informer's thread.
  *
  * Threads: the reflector's thread is the only one that changes the store and the indexes, and it
  * does so under `mu`; therefore it may read them without `mu`. The client's callbacks run on

@@ -30,8 +30,8 @@
 /* The part of an object's metadata that the store uses. */
 struct metadata {
         const char *ns, *name, *resource_version, *uid; /* uid: NULL = it has none */
-        struct hf__json *parsed[4];                     /* owned: texts with escapes */
-        char room[METADATA_ROOM];                       /* the other texts */
+        struct hf__json *parsed[4]; /* owned: texts with escapes, or without space in the room */
+        char room[METADATA_ROOM];   /* the other texts */
 };
 
 static void metadata_done(struct metadata *metadata) {
@@ -57,8 +57,8 @@ static int read_text(struct metadata *metadata, size_t index, struct hf__span va
 }
 
 /* Reads the texts that the store needs, and nothing else, because parsing all of the metadata would
- * be slow for large lists. 0: the caller calls metadata_done. -ENOMEM or -EPROTO: there is nothing
- * to free. */
+ * be slow for large lists. If a key occurs twice, its first value counts. 0: the caller calls
+ * metadata_done. -ENOMEM or -EPROTO: there is nothing to free. */
 static int parse_metadata(struct hf__span object, struct metadata *ret_metadata) {
         static const char *const names[] = {"namespace", "name", "resourceVersion", "uid"};
         const char **texts[] = {&ret_metadata->ns, &ret_metadata->name,

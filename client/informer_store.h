@@ -42,8 +42,8 @@ struct hf__informer_store {
         bool versions_reused;
 };
 
-/* Creates the text that the informer keeps of an object: all of it, or only its metadata. The
- * caller gets a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
+/* Creates the text that the informer keeps of an object: all of it, or what its transform leaves
+ * of it. The caller gets a reference. Thread: any. 0, -ENOMEM or -EPROTO. */
 int hf__informer_store_transform(const struct hf_informer *informer, const char *object, size_t n,
                                  struct hf__buf **ret_object);
 /* Applies a watch event that is not a bookmark. `object` is already transformed; the store takes
@@ -60,7 +60,7 @@ void hf__informer_store_replace_begin(struct hf_informer *informer);
 int hf__informer_store_replace_page(struct hf_informer *informer, const char *body, size_t n_body);
 void hf__informer_store_replace_end(struct hf_informer *informer);
 /* Frees the entries without calling handlers. Only after the informer's own thread was joined, or
- * another thread has detached the informer. */
+ * the thread that it shares with other informers has detached it. */
 void hf__informer_store_done(struct hf_informer *informer);
 
 /* Calls a function of the user with an entry. */

@@ -30,7 +30,7 @@ static size_t skip_string(struct hf__span s, size_t i) {
                 while (text_end > begin && text_end[-1] == '\\')
                         text_end--;
                 quote++;
-                if ((quote - text_end) % 2 == 1)
+                if ((quote - text_end) % 2 == 1) /* the backslashes and the quote */
                         return (size_t)(quote - s.data);
         }
         return 0;

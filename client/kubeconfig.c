@@ -10,7 +10,8 @@
  * Invariants: a setting that we do not support (credential programs, proxies, impersonation) is
  * refused with a message that names it. If we ignored it, we would connect to another server or as
  * another user than the file intends. Every copy of a file's text and of its keys and tokens is
- * wiped before its memory is freed, except those within libyaml.
+ * wiped before its memory is freed, except those within libyaml, and those that the JSON parser has
+ * made of a text in which it then finds an error.
  */
 #include "client/kubeconfig.h"
 
@@ -151,7 +152,7 @@ static int get_pem(const struct read_context *in, const struct hf__json *object,
         return r < 0 ? fail_no_memory(in->reterr_status) : 0;
 }
 
-/* Fails if the member has a value. */
+/* Fails if the object has the member, and its value is neither null nor "". */
 static int refuse_member(const struct read_context *in, const struct hf__json *object,
                          const char *key, const char *why) {
         const struct hf__json *member = hf__json_get(object, key);
@@ -271,8 +272,8 @@ static int read_token_settings(const struct read_context *in, const struct hf__j
         return r;
 }
 
-/* Copies the credentials of a user. Refuses an unsupported member only if it has a value, because
- * some tools write empty members. */
+/* Copies the credentials of a user. An unsupported member may be null or "", because some tools
+ * write empty members. */
 static int read_user(const struct read_context *in, const struct hf__json *user,
                      struct hf__kubeconfig *config) {
         static const char *const refused[][2] = {

@@ -3,7 +3,7 @@
  * Reads and parses the files of a kubeconfig. kubeconfig.c merges them.
  *
  * Invariant: every copy of a file's text is wiped before its memory is freed, except those within
- * libyaml.
+ * libyaml, and those that the JSON parser has made of a text in which it then finds an error.
  */
 #include "client/kubeconfig_file.h"
 
@@ -17,7 +17,7 @@
 #include "client/file_text.h"
 #include "client/yaml.h"
 
-/* Bytes of the JSON that a file becomes, which its escapes make longer than the YAML. */
+/* The limit, in bytes, on the JSON that a file becomes: escapes make it longer than the YAML. */
 #define MAX_JSON ((size_t)4 << 20)
 
 static int fail_no_memory(struct hf_status *reterr_status) {

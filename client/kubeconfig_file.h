@@ -25,7 +25,8 @@ struct hf__kubeconfig_file {
  */
 int hf__kubeconfig_file_parse(const char *text, size_t n, const char *dir, const char *source,
                               struct hf__kubeconfig_file *file, struct hf_status *reterr_status);
-/* Reads and parses the file at path. Also -ENOENT. Blocks on the file system. */
+/* Reads and parses the file at path. Returns as hf__kubeconfig_file_parse; -ENOENT: there is no
+ * such file; another -errno: it cannot be read. Blocks on the file system. */
 int hf__kubeconfig_file_read(const char *path, struct hf__kubeconfig_file *file,
                              struct hf_status *reterr_status);
 /*

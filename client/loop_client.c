@@ -51,7 +51,7 @@ struct op {
 
         /* guarded by client->mu */
         struct op *next, **at; /* one of the client's lists; at: the pointer that points here */
-        uint64_t inner_id;     /* 0 = not known yet */
+        uint64_t inner_id;     /* 0 = not known yet, or the inner client has ended it at once */
         bool cancel_wanted;
         int lost;        /* why an event could not be queued; 0 = all were queued */
         size_t n_queued; /* bytes of events that wait */

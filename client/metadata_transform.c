@@ -4,8 +4,9 @@
  * are often larger than all the rest.
  *
  * Copies the remaining members byte for byte, so that no number is rounded and no key is reordered.
- * The result is never longer than the object, unless the object is truncated: then it may have up
- * to MAX_BRACES more bytes, for which the scratch buffer has room.
+ * The result is never longer than the object, unless the text is not valid (truncated, or with
+ * metadata that are not an object). Then it may have up to MAX_BRACES more bytes, for which the
+ * scratch buffer has room, until the error is noticed.
  */
 #include "client/metadata_transform.h"
 

@@ -8,15 +8,15 @@
  * was not seen for longest becomes that of a new Event if no entry is free.
  *
  * An entry holds one Event. Its name on the server ends with a hash of the component, object, type,
- * reason and message, so the name alone tells Events apart. A repetition is written with PUT to the
- * same name, even by another process, so that the number of objects does not grow. If the server
- * does not create objects on PUT, the first write is a POST.
+ * reason and message, so the name alone tells Events apart. Each write begins with a PUT to that
+ * name, so a repetition, even by another process, adds no object. If the response is 404, because
+ * there is no such object and this server does not create one on PUT, a POST follows.
  *
  * Invariants: only the response to its request changes the state of an entry that is UNDER_WAY, or
  * send_entry if it sends none. The entry then holds a reference, so the owner may free the recorder
  * while requests are under way. The host may then be freed, too: a response uses it, for its clock,
  * only under the lock and if `freed` is not set. So it never logs, which the next hf_recorder_event
- * does, and starts no request once `freed` is set. No lock is held while a request is started,
+ * does, and starts no request if it finds `freed` set. No lock is held while a request is started,
  * because its response may come on the same thread.
  */
 #include <holdfast/recorder.h>
@@ -295,7 +295,8 @@ static struct entry *find_entry_locked(struct hf_recorder *recorder, const struc
         return found;
 }
 
-/* Counts the Event. Returns its entry if it must be written now. */
+/* Counts the Event. Returns its entry if it must be written now. NULL: it is only counted, or it is
+ * not recorded, because all entries are UNDER_WAY or memory is exhausted. */
 static struct entry *record_locked(struct hf_recorder *recorder, const struct record *record) {
         hf__mutex_assert_held(&recorder->mu);
         const struct hf_clock *clock = hf_host_clock(recorder->host);

@@ -118,7 +118,7 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         if (stable)
                 reflector->watch_failures = 0;
         if (source->error == 0 && stable)
-                reflector->watch_at = now; /* a waiting thread may have begun the watch earlier */
+                reflector->watch_at = now; /* it lies ahead if urgent_at began this watch early */
         else
                 watch_failed(informer, source->error, &source->status);
 }
@@ -179,9 +179,9 @@ static enum hf__reflector_next step_locked(struct hf_informer *informer, hf_nsec
         action_fn *action = NULL;
 
         hf__informer_handlers_replay_locked(informer);
-        /* However short its period is, each resync is followed by a message or an action. */
+        /* However short the period is, a message or an action that is due follows each resync. */
         hf__informer_handlers_resync_locked(informer);
-        if (informer->stop) /* since a handler was called */
+        if (informer->stop) /* it was set while a handler ran, without the lock */
                 return HF__REFLECTOR_AGAIN;
         struct hf__reflector_message *message = hf__reflector_queue_pop_locked(informer);
         if (!message) {

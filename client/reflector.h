@@ -28,7 +28,7 @@ struct hf__reflector {
 
         /* the list */
         bool need_list;       /* the store must be listed before a watch may start */
-        hf_nsec list_at;      /* boot time; no list starts earlier */
+        hf_nsec list_at;      /* boot time when that list is due */
         char *continue_token; /* owned; token of the next page; NULL = no further page is due */
         char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */
         uint64_t list_number; /* number of the current list if it is consistent; else 0 */
@@ -39,7 +39,7 @@ struct hf__reflector {
 
         /* the watch */
         char last_sync_version[HF__RESOURCE_VERSION_MAX]; /* the next watch begins after it */
-        hf_nsec watch_at;        /* boot time; the reflector starts no watch before this time */
+        hf_nsec watch_at;        /* boot time when the next watch is due, apart from urgent_at */
         uint64_t watch_floor;    /* a list already stored the events up to this revision */
         unsigned watch_failures; /* consecutive */
 

@@ -17,8 +17,10 @@
  * response that arrives after the watch was lost is ignored, because it may be older than the
  * store.
  *
- * Invariant: the store never returns to an older state, unless the server was restored from a
- * backup. Then the next complete list is authoritative (versions_reused).
+ * Invariant: the store never returns to an older state, with two exceptions. If the server was
+ * restored from a backup, the next complete list is authoritative (versions_reused). If a probe
+ * fails after it has stored some of its objects, the watch may deliver older states of these once
+ * more, before it reaches R.
  */
 #include "client/reflector_list.h"
 
@@ -93,9 +95,9 @@ static void list_failed(struct hf_informer *informer, int error, const struct hf
 /*
  * Appends the query of the next list, or of its next page.
  *
- * On a server with one revision, the first probe only has to be as new as the revision that the
- * threads wait for. Every other list is consistent and gets a number, which shows waiting threads
- * that it began after their call.
+ * On a server with one revision, the first probe after a new waiter only has to be as new as the
+ * revision that the threads wait for. Every other list is consistent and gets a number, which shows
+ * waiting threads that it began after their call.
  */
 static void append_query(struct hf_informer *informer, struct hf__strbuf *out) {
         struct hf__reflector *reflector = &informer->reflector;
@@ -172,7 +174,7 @@ static int parse_list_metadata(const struct hf__buf *body,
         return r;
 }
 
-/* Called when a list was stored, or when the store is already newer than the list. */
+/* Called when a list was stored, or when the store is already at least as new as the list. */
 static void record_list_success(struct hf_informer *informer, bool is_probe) {
         struct hf__reflector *reflector = &informer->reflector;
         hf_nsec delay = 0;
@@ -194,7 +196,8 @@ static void record_list_success(struct hf_informer *informer, bool is_probe) {
 }
 
 /* Decides at the first page whether to store a list. False: it is a probe, and the watch has
- * already reached its revision. */
+ * already reached its revision. If it is a probe that cannot be ordered against the watch, ends the
+ * watch. */
 static bool accept_list(struct hf_informer *informer, const char *version, bool has_more) {
         uint64_t revision = hf__resource_version_number(version);
 

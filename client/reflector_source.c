@@ -51,10 +51,11 @@ static void post_message(struct hf_informer *informer, struct hf__reflector_mess
         bool wakes = informer->rests;
         informer->rests = false;
         /*
-         * After the last message of a source, wake the reflector before the lock is released:
-         * then the reflector may end, and the informer may be freed. After an event, wake the
-         * reflector when the lock has been released, so that it does not wake only to wait for the
-         * lock. That is safe, because the informer is not freed before the source's last message.
+         * After the last message of a source, wake the reflector before the lock is released,
+         * because from then on the reflector may end and the informer may be freed. After an event,
+         * wake the reflector when the lock has been released, so that it does not wake only to wait
+         * for the lock. That is safe, because the informer is not freed before the source's last
+         * message.
          */
         if (wakes && is_last)
                 hf__informer_thread_wake(informer);

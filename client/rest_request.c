@@ -37,6 +37,7 @@
 #include "client/rest.h"
 #include "client/status.h"
 
+/* Limits on the body of a response, so that a faulty server cannot use up our memory. */
 #define MAX_OBJECT  ((size_t)8 << 20)
 #define MAX_LIST    ((size_t)256 << 20)
 #define MAX_RETRIES 10u

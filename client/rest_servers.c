@@ -4,9 +4,10 @@
  *
  * A try that fails is followed by one at the next server, at once, in these cases:
  *
- *      nothing was sent: the connection was refused, reset or      any request
- *      refused our certificate or we refused the server's, or
- *      the name has no address
+ *      the server certainly did not process it: the name has no    any request
+ *      address, no connection came about or it broke before the
+ *      request was sent, or one side refused the other's
+ *      certificate
  *      the connection broke after the request was sent             reads
  *      502 or 503                                                  reads
  *      429                                                         requests for Leases, which do
@@ -161,7 +162,7 @@ bool hf__rest_route_failed(const struct hf__rest_route *route, struct hf__rest_s
                            hf_nsec left) {
         size_t at = route->at;
 
-        /* Another request may have gone to the next server already. */
+        /* Compared, because another request may already have moved `current` for this failure. */
         if (is_away(result))
                 (void)atomic_compare_exchange_strong_explicit(&servers->current, &at,
                                                               (at + 1) % servers->n,

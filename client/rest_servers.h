@@ -46,8 +46,8 @@ void hf__rest_route_begin(struct hf__rest_route *route, struct hf__rest_servers 
 /* Goes to a server that the route has not tried. False: there is none. */
 bool hf__rest_route_next(struct hf__rest_route *route, struct hf__rest_servers *servers);
 /* Returns how long a try may wait for a connection, so that time is left for the servers that were
- * not tried. Returns 0, for no limit, if this is the last server. left: time until the request's
- * deadline. */
+ * not tried. Returns 0, for no limit, if this is the last server or no time is left. left: time
+ * until the request's deadline. */
 hf_nsec hf__rest_route_connect_timeout(const struct hf__rest_route *route,
                                        const struct hf__rest_servers *servers, hf_nsec left);
 

@@ -221,9 +221,10 @@ static bool retry_with_new_token(struct rest_watch *watch, const struct hf__http
 static bool retry_at_next_server(struct rest_watch *watch, const struct hf__http_result *result) {
         struct hf__rest_servers *servers = &watch->rest->servers;
         const struct hf__rest_route failed = watch->route;
-        bool began = watch->code == 200; /* whether the server was at fault is noted all the same */
+        bool began = watch->code == 200;
 
-        /* `left` is 1, for there is time: each try of a watch has a new deadline. */
+        /* Called even if a stream has begun, because it notes a server that does not serve. `left`
+         * is 1: there is always time, because each try of a watch has a new deadline. */
         if (!hf__rest_route_failed(&watch->route, servers, result, false, watch->lane, 1) ||
             began || !hf__rest_route_next(&watch->route, servers))
                 return false;

@@ -23,7 +23,8 @@
 
 struct upsert {
         struct hf_client *client;
-        /* a copy of *desired in which send sets the verb and the body */
+        /* a copy of *desired, in which send_request sets verb and body; create_object clears the
+         * name for its request */
         struct hf_request request;
         const struct hf_request *desired; /* borrowed; the caller's request */
         const struct hf__json *body;      /* borrowed; desired->body, parsed */

@@ -25,7 +25,7 @@
 #include "client/yaml_scalar.h"
 
 #define MAX_EVENTS  500000
-#define MAX_ANCHORS 200
+#define MAX_ANCHORS 200 /* each alias searches them one after the other */
 
 struct anchor {
         char *name;        /* owned */

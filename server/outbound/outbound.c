@@ -42,7 +42,7 @@ struct hfd_outbound {
         uint64_t last_id;
         enum state state;
         bool stopped;
-        bool has_thread; /* `thread` is to be joined, by the next loader or by free */
+        bool has_thread; /* `thread` must be joined, before the next loader or at the end */
         pthread_t thread;
         bool reported; /* the loader's thread only: that the module cannot be loaded */
         /* immutable once the state is READY */

@@ -3,10 +3,10 @@
 /*
  * The server's own HTTPS requests: to webhooks, and to the issuer of OpenID Connect.
  *
- * Nothing here blocks. A call returns at once, and its callback comes later, on the client's
- * thread. The client is libcurl, which costs 4 MB and some 30 libraries. So it is not part of
- * holdfastd but of a module (module.h), which the first call loads, on a thread of its own. A
- * server that makes no calls never loads it.
+ * Nothing here blocks, except hfd_outbound_join and hfd_outbound_free. hfd_outbound_send returns at
+ * once, and the callback comes later, on the client's thread. The client is libcurl, which costs
+ * 4 MB and some 30 libraries. So it is not part of holdfastd but of a module (module.h), which the
+ * first call loads, on a thread of its own. A server that makes no calls never loads it.
  *
  * Connections are kept and shared by calls to one origin: HTTP/2 if the server offers it, else
  * HTTP/1.1. TLS 1.2 or later, as OpenSSL has it by default; http:// is refused. Redirects are not
@@ -61,8 +61,8 @@ struct hfd_outbound_result {
 };
 
 /* Runs on the client's thread; for a call that never got to the client, because the module could
- * not be loaded or the call was canceled before, on the loader's. Must not block. It may make
- * further calls and cancel some, but not free the object. */
+ * not be loaded or did not accept the call, or the call was canceled before, on the loader's. Must
+ * not block. It may make further calls and cancel some, but not free the object. */
 typedef void hfd_outbound_done(void *ctx, const struct hfd_outbound_result *result);
 
 /* Strings and body are copied before hfd_outbound_send returns. */
@@ -80,7 +80,8 @@ struct hfd_outbound_request {
         hf_nsec deadline;    /* boot time; required, and no later than an hour from now */
         size_t max_response; /* bytes of the response's body; 0 = HFD_OUTBOUND_MAX_RESPONSE */
         /* The call may be sent twice: once more if a kept connection turns out to be dead. For
-         * calls without effect, such as conversions; a GET always may. */
+         * calls that may be executed twice, such as conversions and admission reviews; a GET always
+         * may. */
         bool may_repeat;
         hfd_outbound_done *done; /* required; called exactly once, unless sending failed */
         void *ctx;

@@ -72,7 +72,7 @@ struct hfd_work_pool {
         bool long_is_next; /* for the first thread: it is the turn of long_steps */
         size_t pending;
 
-        /* only for the thread that creates and stops the pool */
+        /* only for the thread that creates and stops the pool; a worker also reads its own entry */
         struct worker workers[MAX_THREADS];
         bool joined;
 };
@@ -275,6 +275,7 @@ bool hfd_work_submit(struct hfd_work_pool *pool, struct hfd_work_task *task) {
         return accepted;
 }
 
+/* Relaxed: a step only asks whether the flag is set, and no other memory depends on it. */
 void hfd_work_cancel(struct hfd_work_task *task) {
         atomic_store_explicit(&task->cancelled, true, memory_order_relaxed);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A pool of a few threads for work that would otherwise make other requests wait: large lists,
- * initial events of watches, large patches. Threads that serve connections or deliver the store's
- * replies only submit such work.
+ * A pool of a few threads for work that would otherwise make other requests wait, such as large
+ * lists, initial events of watches, large writes and conversions. Threads that serve connections or
+ * deliver the store's replies only submit such work.
  *
  * Work is done in steps. A step should take about a millisecond; a task that has more to do returns
  * HFD_WORK_MORE and waits for its next turn. Turns are fair: owners (users) take turns, and the

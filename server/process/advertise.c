@@ -2,9 +2,10 @@
 /*
  * Chooses the address to publish (advertise.h).
  *
- * Invariant: nothing is sent, and no netlink socket is used, which the systemd unit does not allow:
- * when a datagram socket is connected, the kernel only chooses its source address. The destination
- * is an address that is reserved for documentation, so the kernel uses the default route.
+ * Invariant: nothing is sent, and no netlink socket is used, because the systemd unit does not
+ * allow one. Instead a datagram socket is connected, for which the kernel only chooses the source
+ * address. The destination is an address that is reserved for documentation, so the kernel uses the
+ * default route.
  */
 #include "server/process/advertise.h"
 

@@ -167,7 +167,8 @@ static void add_leases(struct hf__strbuf *line, const struct hf_fence *leadershi
 int hfd_runfile_write(struct hfd_runfile *runfile, const struct hf_fence *leadership) {
         assert(runfile->fd >= 0);
         assert(!leadership || (leadership->term != 0 && leadership->name[0]));
-        struct hf__strbuf line = {.max = MAX_BYTES - 1}; /* read_content looks for more */
+        /* read_content takes a content of MAX_BYTES for a larger one. */
+        struct hf__strbuf line = {.max = MAX_BYTES - 1};
         hf__strbuf_printf(&line, "{\"format\":%d,\"pid\":%lld", FORMAT, (long long)getpid());
         if (leadership)
                 add_leases(&line, leadership);

@@ -57,8 +57,8 @@ static bool was_applied(const struct hfd_txn *txn, const struct hfd_result *resu
         return true;
 }
 
-/* Writes to the target. *ret_revision: that of the write. HF_E_CONFLICT: a compare failed; result
- * has the keys of the ops. */
+/* Writes to the target. *ret_revision: that of the write. HF_E_CONFLICT: a compare failed, and this
+ * copy has not written these ops in an earlier try. */
 static int write_txn(struct run *run, const struct hfd_compare *compares, size_t n_compares,
                      const struct hfd_op *ops, size_t n_ops, uint64_t *ret_revision) {
         struct hfd_store *to = run->copy->to;

@@ -8,7 +8,7 @@
 
 #include "base/time_format.h"
 
-#define HFD_EPOCH_MAX (HF__MICROTIME_MAX + 20)
+#define HFD_EPOCH_MAX (HF__MICROTIME_MAX + 20) /* bytes: the time, a dash, 16 digits, the NUL */
 
 /* Makes a value that no other copy and no other restore has: the time and a random number. 0, or
  * -EIO with a message. */

@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define N_SLOTS 256 /* a power of two */
-/* Longer keys are looked up each time. */
+#define N_SLOTS 256 /* a power of two, so that the remainder is cheap */
+/* Longer keys are looked up each time. With this limit a slot has 128 bytes. */
 #define KEY_MAX 112
 
 struct hfd_head_slot {

@@ -2,8 +2,9 @@
 /*
  * Finds the prefixes of keys (key_prefixes.h).
  *
- * Invariant: every prefix below 64 bytes is found, because every instance writes keys that begin
- * with its prefix and ".holdfast/". The key of an object contains this text only if it is a custom
+ * Invariant: of the prefixes below 64 bytes, HFD_KEY_PREFIXES_MAX are found, or all if there are
+ * fewer, because every instance writes keys that begin with its prefix and ".holdfast/". The key of
+ * an object contains this text only if it is a custom
  * resource whose group ends in ".holdfast": namespaces and plurals have no dots. Then the message
  * names one wrong prefix, too.
  */

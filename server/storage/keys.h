@@ -12,7 +12,8 @@
  *      P.holdfast/progress                written to make the watch deliver
  *                                         (cacher/requests/store_lag.c)
  *
- * <resource> is the plural; outside of the core and the coordination group it is <group>/<plural>.
+ * <resource> is the plural or, for custom resources and a few other kinds, <group>/<plural>: the
+ * member `storage` of the kind's row (server/resources/resource.h).
  * '.' sorts before '/', and '/' before '0'. So one watch of [P., P0) delivers the changes of
  * objects, term records and the epoch in order, and a list of P/ returns objects only.
  *

@@ -33,7 +33,7 @@ struct hf__buf *hfd_term_record_value(const char *holder, const char *acquire_ti
 struct hfd_fence_compares {
         size_t n_leases;
         char key[HFD_FENCE_LEASES][HFD_KEY_MAX];
-        char value[HF_IDENTITY_MAX + 2];
+        char value[HF_IDENTITY_MAX + 2]; /* the identity, a newline and the NUL */
         /* 2 * n_leases entries: for each key its revision, then its value. */
         struct hfd_compare compares[2 * HFD_FENCE_LEASES];
 };

@@ -26,8 +26,10 @@ struct hfd_waiter {
 /* The result of an operation: a copy of its reply. Zeroed: no operation yet. */
 struct hfd_result {
         struct hfd_waiter *waiter;
-        bool done; /* guarded by the waiter's mu. The members below are valid once it is true. */
-        int error; /* that of the reply, or -ENOMEM */
+        /* Guarded by the waiter's mu. The members below are valid once it is true, and only `error`
+         * and `status` if the operation could not be started. */
+        bool done;
+        int error; /* that of the reply or of the start; -ENOMEM: no memory for the copy */
         uint64_t revision;
         struct hfd_kv *kvs; /* owned */
         size_t n_kvs;

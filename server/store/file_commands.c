@@ -3,8 +3,9 @@
  * The sub-commands `holdfastd store backup`, `restore`, `check` and `compact`: they call the code
  * that does the work, and print the result. Each returns the exit status of the process.
  *
- * Invariant: a failure is one line on stderr, and `check` prints one line to stdout for each of the
- * first HFD_SQLITE_FAULTS_MAX faults, and one for the others together.
+ * Invariant: a failure is one line on stderr, after the output of the program if one of etcd's
+ * programs has failed. `check` prints one line to stdout for each of the first
+ * HFD_SQLITE_FAULTS_MAX faults, and one for the others together.
  */
 #include "server/store/file_commands.h"
 

@@ -111,9 +111,9 @@ struct hf_response {
          * leader. */
         bool fence_echoed;
         struct hf_status status; /* set when error != 0 */
-        /* Only when error != 0: nothing of the request was sent, so that a write was certainly not
-         * applied, even if error is HF_E_TIMEOUT or HF_E_CANCELED. An implementation that does not
-         * know leaves it false. */
+        /* Only when error != 0: nothing of the request was sent, apart from tries that a server has
+         * refused. So a write was certainly not applied, even if error is HF_E_TIMEOUT or
+         * HF_E_CANCELED. An implementation that does not know leaves it false. */
         bool not_sent;
 };
 typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
@@ -126,8 +126,9 @@ typedef void (*hf_response_fn)(void *ctx, const struct hf_response *response);
  * HF_E_CLOSED (the client is stopped). An error that is known without asking the server, such as
  * HF_E_NOT_LEADER from a leader's client, is still reported through `done`.
  *
- * *ret_id (may be NULL) is for hf_client_cancel. It is written before this function returns, but
- * possibly after `done` was called. It must therefore not be in memory that `done` frees.
+ * *ret_id (may be NULL) is for hf_client_cancel; 0: the request has ended already. It is written
+ * before this function returns, but possibly after `done` was called. It must therefore not be in
+ * memory that `done` frees.
  */
 HF_MUST_CHECK int hf_client_request(struct hf_client *client, const struct hf_request *request,
                                     hf_response_fn done, void *ctx, uint64_t *ret_id);

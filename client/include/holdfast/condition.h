@@ -30,7 +30,8 @@ struct hf_condition {
 
 /*
  * Sets one condition of `object`, JSON of n bytes, and leaves the others. lastTransitionTime is
- * now, by the host's real clock, if the condition is new or its status has changed; else it stays.
+ * now, by the host's real clock, if the condition is new, its status has changed, or it has no
+ * lastTransitionTime; else it stays.
  *
  * *ret_object is the object with the condition, malloc'ed and NUL-terminated, and the caller frees
  * it. *ret_changed (may be NULL): whether anything differs; if not, do not write. Returns 0,

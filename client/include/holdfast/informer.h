@@ -90,8 +90,8 @@ HF_MUST_CHECK int hf_informer_new(const struct hf_host *host,
                                   const struct hf_informer_config *config,
                                   struct hf_informer **ret_informer);
 /* Starts the informer, with its own thread ("hf-informer") unless the configuration names one, and
- * returns at once, before the first list. Returns 0, -errno, or -EINVAL: it has already been
- * started. Thread: the owner's. */
+ * returns at once, before the first list. Returns 0, -errno, or -EINVAL: informer is NULL, or it
+ * has already been started. Thread: the owner's. */
 HF_MUST_CHECK int hf_informer_start(struct hf_informer *informer);
 /* Cancels the current list and watch, waits for their end, joins the informer's own thread, and
  * frees the informer with its handlers and indexes. So it blocks while a handler runs, even one of
@@ -165,13 +165,14 @@ typedef void (*hf_informer_index_fn)(void *ctx, const char *ns, const char *name
 HF_MUST_CHECK int hf_informer_add_index(struct hf_informer *informer, const char *index,
                                         hf_informer_index_fn fn, void *ctx);
 /* For index functions only: adds a value (copied). Ignores a value that was already added. Returns
- * 0, or -ENOMEM, which the index function may ignore, because the informer notices it and lists
- * again. */
+ * 0; -ENOMEM, which the index function may ignore, because the informer notices it and lists again;
+ * or -EINVAL: an argument is NULL, and nothing is added. */
 int hf_informer_values_add(struct hf_informer_values *values, const char *value);
 /* For index functions only: memory ran out before all values were added. The informer then does not
  * use this state of the object, and lists again. */
 void hf_informer_values_fail(struct hf_informer_values *values);
-/* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: no such index. */
+/* As hf_informer_each, for the objects that have the value. 0, or -EINVAL: there is no such index,
+ * or an argument is NULL. */
 HF_MUST_CHECK int hf_informer_by_index(struct hf_informer *informer, const char *index,
                                        const char *value,
                                        void (*each)(void *ctx, const char *ns, const char *name,

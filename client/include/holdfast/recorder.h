@@ -6,10 +6,11 @@
  * is not repeated, and memory is bounded. Do not decide anything by Events.
  *
  * The same Event (object, type, reason, message) has one object on the server. A repetition raises
- * its count. It is written when the last write of the same Event is at least 10 s old and has been
- * answered; until then it is only counted. A recorder keeps 64 Events; a new one replaces the one
- * that has not been seen for longest. If all 64 are being written, the new one is not recorded. The
- * count starts at 1 again for an Event that was replaced, and in another recorder.
+ * its count. It is written if the last write of the same Event is at least 10 s old and has been
+ * answered. Otherwise it is only counted, and the server learns of it with the next repetition that
+ * is written, if there is one. A recorder keeps 64 Events; a new one replaces the one that has not
+ * been seen for longest. If all 64 are being written, the new one is not recorded. The count starts
+ * at 1 again for an Event that was replaced, and in another recorder.
  *
  * Thread: any, for each function but new and free.
  */

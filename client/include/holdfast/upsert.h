@@ -40,7 +40,8 @@ enum hf_upsert_result { HF_UPSERT_UNCHANGED = 0, HF_UPSERT_CREATED, HF_UPSERT_UP
  * malloc'ed and NUL-terminated, and the caller frees it. Returns 0, -EINVAL, -ENOMEM or an error of
  * hf_client_do; HF_E_CONFLICT: 5 attempts failed, or the object that the body names does not exist
  * or was replaced by another one; HF_E_INVALID: the body is not a JSON object; HF_E_NOT_FOUND:
- * `desired` has a subresource, and the object does not exist. reterr_status may be NULL.
+ * `desired` has a subresource, and the object does not exist; or the server does not know the
+ * namespace or the resource of an object to create. reterr_status may be NULL.
  */
 HF_MUST_CHECK int hf_upsert(struct hf_client *client, const struct hf_request *desired,
                             struct hf_cancel *token, enum hf_upsert_result *ret_result,

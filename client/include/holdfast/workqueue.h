@@ -10,10 +10,11 @@
  * (success) or hf_workqueue_retry (failure), and then always hf_workqueue_done. Two workers never
  * have the same key at the same time.
  *
- * Memory: only the first add of a key needs memory and may return -ENOMEM. The key is then not in
- * the queue, and the caller must add it again, as hf_reconciler_run does for the events of its
- * informers. While the queue has the key in any state, adding or retrying it cannot fail. So a
- * worker need not handle -ENOMEM for the key that it is processing.
+ * Memory: only the add of a key that the queue does not have needs memory and may return -ENOMEM.
+ * The key is then not in the queue, and the caller must add it again, as hf_reconciler_run does for
+ * the events of its informers. The queue has a key while it is ready or delayed, while a worker
+ * processes it, and from hf_workqueue_retry to hf_workqueue_forget; adding or retrying it cannot
+ * fail then. So a worker need not handle -ENOMEM for the key that it is processing.
  *
  * Thread: any, for every function except new and free. Only hf_workqueue_take waits for keys; the
  * others wait at most for mutexes that are held for a short time. hf_workqueue_free also waits for
@@ -39,7 +40,7 @@ struct hf_workqueue;
  * workqueue_retries_total, workqueue_queue_duration_seconds, workqueue_work_duration_seconds,
  * workqueue_unfinished_work_seconds and workqueue_longest_running_processor_seconds.
  *
- * Returns 0, -EINVAL (an argument is NULL) or another -errno.
+ * Returns 0, -EINVAL (an argument is NULL, or the size in *host is wrong) or another -errno.
  */
 HF_MUST_CHECK int hf_workqueue_new(const struct hf_host *host, const char *name,
                                    struct hf_workqueue **ret_queue);
@@ -60,10 +61,10 @@ HF_MUST_CHECK int hf_workqueue_add_after(struct hf_workqueue *queue, const char 
 HF_MUST_CHECK int hf_workqueue_retry(struct hf_workqueue *queue, const char *key);
 /* Resets the delay of the key to its first value. Ignores a key that the queue does not know. */
 void hf_workqueue_forget(struct hf_workqueue *queue, const char *key);
-/* Limits the retries of all keys together to per_s per second, after an initial burst of `burst`
- * retries (0 counts as 1; the burst is at most what 1000 s yield). A retry waits for the longer of
- * this limit and the delay of its key. per_s <= 0 removes the limit; less than one retry in 1000 s
- * counts as one in 1000 s. */
+/* Limits the retries of all keys together to per_s per second, after a burst of up to `burst`
+ * retries (0 counts as 1; the burst is at most what 1000 s yield). Time without retries makes room
+ * for another burst. A retry waits for the longer of this limit and the delay of its key. A per_s
+ * of 0 or less removes the limit; less than one retry in 1000 s counts as one in 1000 s. */
 void hf_workqueue_limit_retries(struct hf_workqueue *queue, double per_s, unsigned burst);
 
 /* ---- taking ---- */

@@ -230,7 +230,7 @@ static void run_timers(struct hfd_grpc_channel *channel) {
         struct hf__timer *first;
 
         hfd_grpc_assert_thread(channel);
-        /* The loops end, because each call removes its timer or sets it to a later time. */
+        /* The loops end, because each pass removes the timer or sets it to a later time. */
         while ((first = channel->stream_timers.first) != NULL && first->at <= channel->now)
                 on_stream_timer(channel, CONTAINER(first, struct hfd_grpc_stream, timer));
         while ((first = channel->connection_timers.first) != NULL && first->at <= channel->now)

@@ -4,9 +4,9 @@
  * The channel's struct, for server/storage/grpc only.
  *
  * Lock: mu guards `closed` and the streams' cancel_posted. It is taken before the mailbox's mutex
- * and never held during a callback. The mailbox and the atomic members are for any thread.
- * Everything else that is not immutable belongs to the channel's thread; hfd_grpc_assert_thread
- * checks that.
+ * and never held during a callback. The mailbox and the atomic members are for any thread; the
+ * latter are relaxed, because no other memory depends on them. Everything else that is not
+ * immutable belongs to the channel's thread; hfd_grpc_assert_thread checks that.
  */
 #include <assert.h>
 #include <pthread.h>

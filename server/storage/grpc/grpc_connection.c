@@ -8,8 +8,9 @@
  * connection that never becomes ready was certainly not executed.
  *
  * Invariants: a connection is freed only at the end of an iteration of the loop, or of the loop
- * itself; all other code sets `dead`. A connection that is dead or retired is in no slot, so it
- * gets no calls, apart from those that waited for it when it became ready.
+ * itself; all other code sets `dead`. A connection that is dead or retired is in no slot, so no
+ * call is added to it, except the one for which it was made, if it died at once. The calls that
+ * wait for a connection are submitted when it becomes ready, even if it was retired before.
  */
 #include "server/storage/grpc/grpc_connection.h"
 
@@ -167,7 +168,7 @@ void hfd_grpc_connection_ready(struct hfd_grpc_connection *connection) {
 
         hfd_grpc_assert_thread(connection->channel);
         if (connection->state != HFD_GRPC_GREETING || connection->dead)
-                return;
+                return; /* the peer may send SETTINGS again later */
         connection->state = HFD_GRPC_READY;
         hfd_grpc_connection_set_timer(connection, connection->channel->now + HFD_GRPC_PING_AFTER);
         for (; stream; stream = next) {

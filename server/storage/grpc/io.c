@@ -155,7 +155,7 @@ void hfd_grpc_io_write(struct hfd_grpc_connection *connection) {
                         return;
                 }
                 /* The session stops for lack of space only if the next frame, of 16 KiB at most,
-                 * does not fit. So with less than this it has no more output. */
+                 * does not fit. So if it leaves half of the buffer empty, it has no more output. */
                 if (n < HFD_GRPC_OUT_SPACE / 2) {
                         connection->is_dirty = false;
                         return;

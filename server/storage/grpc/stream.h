@@ -13,7 +13,8 @@
  * - 0: the peer has ended the call, with a gRPC status or without (status -1).
  * - HF_E_UNAVAILABLE: the peer has certainly not executed it: there was no connection, the request
  *   was not written to its end, or the peer says that it has refused the stream. A call with
- *   on_message never ends its request, so it gets this also when a working connection breaks.
+ *   on_message never ends its request, so it gets this instead of HF_E_TIMEOUT, unless a probe had
+ *   no response.
  * - HF_E_UNAUTHORIZED: one side's TLS certificate was refused, before any request was read.
  * - HF_E_TIMEOUT: after the request was written, the deadline or head_timeout has passed, the
  *   connection broke, or the peer has reset the stream for another reason. It is unknown whether it

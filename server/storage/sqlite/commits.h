@@ -26,8 +26,9 @@ struct hfd_sqlite_commits {
 /* Frees the contents, and leaves the struct empty. */
 void hfd_sqlite_commits_deinit(struct hfd_sqlite_commits *commits);
 /*
- * Appends the writes of `next` to `commits`. If they do not follow those of `commits`, or if both
- * together are too many, they replace those of `commits`. Sums up next->n_bytes itself. `next` is
- * consumed: afterwards it has what the caller must free without the lock.
+ * Appends the writes of `next` to `commits`. If they do not follow those of `commits`, if both
+ * together are too many, or if memory runs out, they replace those of `commits`. If they alone are
+ * too many, `commits` becomes empty. Sums up next->n_bytes itself. `next` is consumed: afterwards
+ * it has what the caller must free without the lock.
  */
 void hfd_sqlite_commits_add(struct hfd_sqlite_commits *commits, struct hfd_sqlite_commits *next);

@@ -13,8 +13,8 @@
  *
  * id is revision * HFD_TXN_MAX + the number of the write within its transaction, so that rows are
  * in the order of the writes. previous is the id of the key's previous row, 0 if there was none.
- * created is the create revision. A value of NULL is a deletion. The index of the keys contains the
- * ids, so a key's versions are found in order.
+ * created is the create revision; in a deletion, its own revision. A value of NULL is a deletion.
+ * The index of the keys contains the ids, so a key's versions are found in order.
  *
  * Thread: a connection belongs to one thread at a time. Functions block for the disk, and up to
  * BUSY_TIMEOUT_MSEC for other processes that use the file.
@@ -75,8 +75,9 @@ int hfd_sqlite_open_file(const char *path, int flags, sqlite3 **ret_db);
  */
 int hfd_sqlite_db_open(struct hfd_sqlite_db *db, const char *path, bool create,
                        struct hf_status *reterr_status);
-/* Makes a store of an empty file; does nothing if the file is a store. The caller holds the lock of
- * the stores that share the file (file_lock.h). The same errors. */
+/* Sets the journal mode of the file to WAL, which a backup does not have, and makes a store of an
+ * empty file. The caller holds the lock of the stores that share the file (file_lock.h). The same
+ * errors. */
 int hfd_sqlite_db_fill(struct hfd_sqlite_db *db, const char *path, struct hf_status *reterr_status);
 /* Accepts a zeroed struct that was not opened. */
 void hfd_sqlite_db_close(struct hfd_sqlite_db *db);

@@ -9,7 +9,8 @@
  *      responded its callback was called, or is being called: nobody calls it again
  *
  * The watcher responds to an operation whose deadline has passed, in either of the first two
- * states. The thread that owns it then only frees it.
+ * states. The thread that owns the operation then frees it without calling the callback. A write
+ * that was running may still be committed.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -48,7 +48,7 @@ struct hfd_sqlite_queue {
 
 struct hfd_sqlite {
         struct hfd_store store; /* first member; immutable */
-        /* Each is used by its thread only. */
+        /* Each is used by its thread only, apart from the start and the end of the store. */
         struct hfd_sqlite_db write_db, read_db, list_db, watch_db;
         pthread_t writer, reader, lister, watcher;
         int wake_fd; /* an eventfd: the watcher looks for new rows, deadlines and the end */

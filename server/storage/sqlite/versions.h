@@ -37,10 +37,13 @@ struct hfd_sqlite_range {
         uint64_t revision;          /* the state after this revision */
         size_t limit;               /* 0 = none */
         bool keys_only;
-        /* Called for each row; false: nobody wants the result any more, so stop. */
+        /* Called for each row; false: nobody wants the result any more, so hfd_sqlite_list stops.
+         * It then returns 0 with an incomplete result. */
         bool (*go_on)(void *ctx);
         void *ctx;
 };
+/* Adds the keys of the range that existed at its revision, in order. *ret_more: further keys follow
+ * after the limit. */
 int hfd_sqlite_list(struct hfd_sqlite_db *db, const struct hfd_sqlite_range *range,
                     struct hfd_sqlite_kvs *kvs, bool *ret_more, struct hf_status *reterr_status);
 

@@ -8,8 +8,8 @@
  * too: the kernel closes its notify file. The watcher also looks every HFD_SQLITE_LOOK_INTERVAL,
  * because a process may be stopped (SIGSTOP) in between. Without inotify it looks every
  * LOOK_INTERVAL_WITHOUT_NOTICE. It reads rows for each watch that is behind, as every new one is,
- * and for all watches after a notice, or if SQLite says that there was a commit since the last
- * look. It also ends operations whose deadline has passed.
+ * and for all watches if SQLite says that there was a commit since the last look. It also ends
+ * operations whose deadline has passed.
  *
  * The writes of this process are in memory (commits.h), so the watcher delivers them without
  * looking at the file. Another process may write at the same time, and the watcher cannot tell the

@@ -2,9 +2,10 @@
 #pragma once
 /*
  * The lock of a SQLite store, which is on the notify file beside the store's file. A store takes
- * the lock while it writes, so that the stores that share the file take turns. After each commit it
- * writes to the notify file. The watchers of all these stores see that by inotify. They also see a
- * close of the file: the kernel closes it when a process dies before it could write.
+ * the lock while it writes, so that the stores that share the file take turns. After a commit of
+ * new versions it writes to the notify file. The watchers of all these stores see that by inotify.
+ * They also see a close of the file: the kernel closes it when a process dies before it could
+ * write.
  * Private to server/storage/sqlite.
  *
  * SQLite has locks of its own, and writers wait for each other with those alone. But Debian 12's

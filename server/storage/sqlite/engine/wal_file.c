@@ -2,14 +2,14 @@
 /*
  * Writes the frames of a commit to the WAL together.
  *
- * SQLite's own functions read and write all files. Only for the WAL a struct comes before them,
- * which collects SQLite's consecutive writes. The order of writes between two syncs does not matter
- * to SQLite: a commit counts when the sync after its last frame has returned, and each frame has a
- * checksum.
+ * SQLite's own functions read and write all files. Only for the WAL the functions below stand
+ * between SQLite and those, and collect consecutive writes. The order of writes between two syncs
+ * does not matter to SQLite: a commit counts when the sync after its last frame has returned, and
+ * each frame has a checksum.
  *
  * Invariants:
- *  - kept frames are written before anything else is done with the WAL through this connection, so
- *    a sync covers them, and a read finds them;
+ *  - kept frames are written before this connection reads, syncs, cuts or measures the WAL, so a
+ *    sync covers them, and a read finds them;
  *  - kept frames belong to the transaction of this connection, which excludes all other writers.
  *    hfd_sqlite_wal_drop forgets them at its end.
  */

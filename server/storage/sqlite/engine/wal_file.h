@@ -23,7 +23,7 @@ int hfd_sqlite_wal_register(void);
  * or its failure, and before the rollback and the release of the file's lock: after that, another
  * process may write at the same place in the WAL.
  * Does nothing if the connection was not opened with HFD_SQLITE_VFS. free_memory: also frees the
- * memory in which frames are collected, until it is needed again. It can be freed by an idle
- * connection, too.
+ * memory in which frames are collected, until it is needed again. An idle connection may call this
+ * function for that purpose, too.
  */
 void hfd_sqlite_wal_drop(sqlite3 *db, bool free_memory);

@@ -6,12 +6,13 @@
  *
  * Both functions write a temporary file beside the target, check it (file_check.h), sync it, and
  * rename it to the target. The target must not exist, so nothing is replaced, and a file at the
- * target is complete. Its mode is 0600. A process that is killed leaves the temporary file,
- * TARGET.XXXXXX. The functions block for the disk. Thread: any.
+ * target is complete. TARGET-wal, TARGET-shm and TARGET-journal must not exist either, because
+ * SQLite would take them for the target's own. The target's mode is 0600. A process that is killed
+ * leaves the temporary file, TARGET.XXXXXX. The functions block for the disk. Thread: any.
  *
- * They return 0, HF_E_EXISTS (the target exists), HF_E_NOT_FOUND, HF_E_INVALID (the source is
- * damaged or not a store), HF_E_BUSY, HF_E_TOO_LARGE (the path) or -errno; the message names the
- * file.
+ * They return 0, HF_E_EXISTS (the target or a file beside it exists), HF_E_NOT_FOUND, HF_E_INVALID
+ * (the source is damaged or not a store, or SQLite cannot be loaded), HF_E_BUSY, HF_E_TOO_LARGE
+ * (the path) or -errno; the message names the file.
  */
 #include <stdint.h>
 
@@ -24,9 +25,8 @@ int hfd_sqlite_backup(const char *path, const char *target, struct hf_status *re
  * Makes a store of a backup. The store has a history of its own (struct hfd_store_reply's
  * cluster_id) and a new epoch at `prefix`. Its revision is that of the backup plus
  * HFD_SQLITE_RESTORE_STEP, and is compacted. So a client that has seen the lost part of the history
- * must list again, and no revision or term of that part is given again. TARGET-wal, TARGET-shm and
- * TARGET-journal must not exist either, because SQLite would take them for the target's own. A
- * backup that has keys, but none of this prefix, is refused (HF_E_NOT_FOUND).
+ * must list again, and no revision or term of that part is given again. A backup that has keys, but
+ * none of this prefix, is refused (HF_E_NOT_FOUND).
  */
 #define HFD_SQLITE_RESTORE_STEP UINT64_C(10000000000)
 int hfd_sqlite_restore(const char *backup, const char *target, const char *prefix,

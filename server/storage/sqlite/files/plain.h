@@ -20,9 +20,9 @@ enum hfd_sqlite_plain_mode {
 
 /*
  * Opens an existing file. HF_E_INVALID: the file is damaged, is not a store, or has an unknown
- * schema; the message says which. HF_E_NOT_FOUND, HF_E_BUSY (another process uses the file, and
- * this process wants it alone) or an error of hfd_sqlite_plain_fail. The caller closes *ret_db by
- * hfd_sqlite_close, which accepts NULL.
+ * schema, or SQLite cannot be loaded; the message says which. HF_E_NOT_FOUND, HF_E_BUSY (another
+ * process uses the file, and this process wants it alone) or an error of hfd_sqlite_plain_fail. The
+ * caller closes *ret_db by hfd_sqlite_close, which accepts NULL.
  */
 int hfd_sqlite_plain_open(const char *path, enum hfd_sqlite_plain_mode mode, sqlite3 **ret_db,
                           struct hf_status *reterr_status);
