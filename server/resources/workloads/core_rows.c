@@ -27,8 +27,8 @@ static const struct hfd_resource rows[] = {
                 .short_name = "ep",
                 .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
                                "EndpointSlice",
-                /* In the store the endpoints and the specs of services have a common prefix. It is
-                 * that of the first versions of Kubernetes, and it never changes. */
+                /* In the store endpoints and services ("services/specs") have a common prefix. It
+                 * is that of the first versions of Kubernetes, and it never changes. */
                 .storage = "services/endpoints",
                 .namespaced = true,
                 .create_on_update = true,

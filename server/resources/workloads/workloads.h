@@ -125,8 +125,9 @@ int hfd_node_taint_new(struct hf__json *node);
  *
  *  - The first one merges tolerations, and drops those that others cover. 0, -ENOMEM, or
  *    HF_E_TOO_LARGE: both lists together have more than HFD_TOLERATIONS_MERGED_MAX elements.
- *  - The second one adds labels to the node selector. 0 or -ENOMEM. why: gets the message if both
- *    have the same label with different values; spec is then changed in part.
+ *  - The second one adds labels to the node selector. 0 or -ENOMEM. If both have the same label
+ *    with different values, the result is 0 too, but `why` gets the message, and spec is changed in
+ *    part.
  */
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
@@ -134,7 +135,7 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* An update leaves the annotations for AppArmor as they are. */
+/* Adds a cause for each annotation for AppArmor that an update adds, removes or changes. */
 void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
