@@ -143,8 +143,8 @@ static const struct hfd_resource rows[] = {
                 .unconditional_update = true,
                 .has_generation = true,
                 /* A scheduler assigns a pod to a node by .../binding alone: an update cannot set
-                 * nodeName. A client that must respect PodDisruptionBudgets deletes by
-                 * .../eviction. */
+                 * nodeName. Clients that want to respect PodDisruptionBudgets delete by
+                 * .../eviction; here budgets have no effect (registry/parts/pod_parts.c). */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION |
                                 HFD_SUB_EPHEMERAL_CONTAINERS | HFD_SUB_RESIZE,
                 .subresources_write_meta = true,

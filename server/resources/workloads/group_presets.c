@@ -171,7 +171,7 @@ static int set_failure_policy(struct hf__json *spec) {
 
 /* Defaults that depend on other members. With backoffLimitPerIndex each index has a limit of its
  * own for failed pods, so backoffLimit is the largest int32. A podFailurePolicy decides by how a
- * pod has failed, so a pod is replaced only when it has. */
+ * pod has failed, so a pod is replaced only when it has. 0 or -ENOMEM. */
 static int set_failure_limits(struct hf__json *spec) {
         const struct hfd_preset presets[] =
                 {{"", "backoffLimit",

@@ -143,7 +143,8 @@ extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
-/* The rules of a pod's spec for every write, also for one of a subresource, except .../binding. */
+/* The rules of a pod's spec for each write that changes it, also by a subresource, except
+ * .../binding. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */
