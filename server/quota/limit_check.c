@@ -134,7 +134,8 @@ static void check_map(const struct hf__json *item, const char *map,
         }
 }
 
-/* Checks the bounds of one element of the LimitRange. parts: a pod, one container, or a claim. */
+/* Checks the bounds of one element of the LimitRange. parts: a pod, one container, or a claim. 0 or
+ * -ENOMEM. */
 static int check_resources(const struct hf__json *item, const struct hfd_pod_parts *parts,
                            struct findings *findings) {
         struct hfd_pod_sums requests, limits = {0};

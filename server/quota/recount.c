@@ -91,7 +91,7 @@ static bool needs_visit(const struct recount *recount, enum hfd_quota_kind kind)
 }
 
 /* Visits the objects of a kind. A quota with scopes counts no services. If the kind is not served,
- * names with "count/" get no entry, as in count_total. */
+ * names with "count/" get no entry, as in count_total. 0, or the error of the visit. */
 static int visit_kind(struct recount *recount, enum hfd_quota_kind kind) {
         bool served = true;
         int r = 0;
