@@ -102,7 +102,8 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
                         "The requests about which the webhook is asked.", .protobuf_tag = 3        \
         }
 /* Required, because v1 has no default: the configuration must say whether a dry run may call the
- * webhook. webhook_validation.c refuses the values Some and Unknown, which v1beta1 had too. */
+ * webhook. v1beta1 also had the values Some and Unknown. webhook_validation.c refuses them, unless
+ * the stored object has them already. */
 #define SIDE_EFFECTS                                                                               \
         {                                                                                          \
                 "sideEffects", &hfd_schema_text,                                                   \
