@@ -3,7 +3,8 @@
  * Checks a new pod or claim against the bounds of a LimitRange, which are for each container, for a
  * pod as a whole, or for volume claims.
  *
- * Invariant: messages are those of kube-apiserver. One is shown as it is, several in brackets.
+ * Invariant: messages are those of kube-apiserver. A single message is shown as it is, several are
+ * shown in brackets.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,9 +23,9 @@ struct findings {
 
 /* A bound of one resource, and the request and the limit that are compared with it. */
 struct bound {
-        const char *name, *type;                      /* borrowed */
-        struct hfd_quantity enforced, request, limit; /* the last two are set only if it has them */
-        bool has_request, has_limit;
+        const char *name, *type; /* borrowed */
+        struct hfd_quantity enforced, request, limit;
+        bool has_request, has_limit;      /* false: request or limit is not set */
         char text[HFD_QUANTITY_TEXT_MAX]; /* `enforced` as text */
 };
 
@@ -133,7 +134,8 @@ static void check_map(const struct hf__json *item, const char *map,
         }
 }
 
-/* Checks the bounds of one element of the LimitRange. parts: a pod, one container, or a claim. */
+/* Checks the bounds of one element of the LimitRange. parts: a pod, one container, or a claim. 0 or
+ * -ENOMEM. */
 static int check_resources(const struct hf__json *item, const struct hfd_pod_parts *parts,
                            struct findings *findings) {
         struct hfd_pod_sums requests, limits = {0};

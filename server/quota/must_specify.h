@@ -20,7 +20,8 @@ struct hfd_must_specify {
         bool any;
 };
 
-/* Checks one resource that the quota limits. The caller passes the names in sorted order. */
+/* Checks one resource that the quota limits. The message has the resources in the order of the
+ * calls; kube-apiserver sorts them by name, so the caller passes them in that order. */
 void hfd_must_specify_check(struct hfd_must_specify *missing, const char *name);
 /* Appends "must specify NAME for: CONTAINERS; ...". */
 void hfd_must_specify_print(const struct hfd_must_specify *missing, struct hf__strbuf *out);

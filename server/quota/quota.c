@@ -22,9 +22,9 @@
 
 /* ---- a change ---- */
 
-/* Whether the change can alter the usage of the object. Kubernetes measures a pod again only if it
- * is resized, or gets or loses spec.activeDeadlineSeconds: nothing else that a quota counts can be
- * changed. */
+/* Whether the change can raise the usage of the object. Kubernetes measures a pod again only if it
+ * is resized, or gets or loses spec.activeDeadlineSeconds: no other update of a pod can raise what
+ * a quota counts. */
 static bool is_measured(enum hfd_quota_kind kind, const struct hf__json *object,
                         const struct hf__json *old, enum hfd_quota_write what) {
         if (!old || kind == HFD_QUOTA_CLAIMS)
@@ -96,7 +96,7 @@ struct limit {
         const char *name; /* borrowed from the quota */
         struct hfd_quantity hard, used, rise;
         struct hf__json *entry; /* in status.used; borrowed */
-        bool known;             /* status.used has it */
+        bool known;             /* status.used has a quantity of it, which is not negative */
         bool rises;             /* the change needs more of it */
         bool exceeded;          /* with the change, there would be more of it than `hard` */
 };
@@ -132,7 +132,8 @@ static void fill_limit(struct limit *limit, const struct hfd_quota_change *chang
         limit->exceeded = limit->rises && hfd_quantity_compare(&next, &limit->hard) > 0;
 }
 
-/* Finds the limits of status.hard that concern the change. 0 or -ENOMEM. */
+/* Finds the limits of status.hard that concern the change. A limit that is no quantity is skipped:
+ * validation lets none be stored. 0 or -ENOMEM; the caller frees limits->of in any case. */
 static int find_limits(const struct hf__json *quota, const struct hfd_quota_change *change,
                        bool was_selected, struct limits *limits) {
         const struct hf__json *hard = hf__json_path(quota, "status.hard");
@@ -268,7 +269,7 @@ static bool put_unspecified(const struct hf__json *quota, const struct hfd_quota
 
 /* ---- the decision ---- */
 
-/* Adds the rises to status.used. *ret_any: whether there was one. */
+/* Adds the rises to status.used. *ret_any: whether there was one. 0 or -ENOMEM. */
 static int write_used(struct limits *limits, bool *ret_any) {
         int r = 0;
 
@@ -287,7 +288,8 @@ static int write_used(struct limits *limits, bool *ret_any) {
 }
 
 /* The refusals are checked in the order of kube-apiserver, so that a write with several faults gets
- * the same message. Limits come last: the use must be known, and not negative, to be compared. */
+ * the same message. Limits come last: the use must be known, and not negative, to be compared. 0 or
+ * -ENOMEM. */
 static int decide_quota(const struct hf__json *quota, const struct hfd_quota_change *change,
                         struct limits *limits, bool was_selected,
                         enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why) {

@@ -11,7 +11,8 @@
  *                status.hard, and adds to status.used. The registry writes the object and the quota
  *                in one transaction (server/registry/write/quota/quota.h)
  *      recount   sets status.hard to spec.hard, and status.used to the present use. A controller
- *                recounts after every change (server/controllers/quota/quota_controller.h)
+ *                recounts after each change that may alter the use, or the quota
+ *                (server/controllers/quota/quota_controller.h)
  *
  * Two facts keep a namespace within its limits. Each write that a quota counts, or will count,
  * writes the quota in the same transaction, which compares the version that the decision was based
@@ -68,7 +69,7 @@ enum hfd_quota_verdict {
 
 /*
  * Decides about a change. Changes quota only if the verdict is CHARGED. REFUSED: the message is
- * appended to why. 0 or -ENOMEM.
+ * appended to why. 0, or -ENOMEM: there is no verdict, and quota may be changed in part.
  */
 int hfd_quota_charge(struct hf__json *quota, const struct hfd_quota_change *change,
                      enum hfd_quota_verdict *ret_verdict, struct hf__strbuf *why);

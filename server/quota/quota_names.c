@@ -2,7 +2,8 @@
 /*
  * The names under which quotas count objects: "count/configmaps", "configmaps".
  *
- * Invariant: the names of a kind are sorted, because messages name them in that order.
+ * Invariant: hfd_quota_name_kind leads from each name that hfd_quota_names makes back to the kind.
+ * A write is charged under these names, and a recount counts the kind to which a name leads.
  */
 #include "server/quota/quota_names.h"
 

@@ -17,6 +17,7 @@ bool hfd_quota_names(const char *group, const char *plural, struct hfd_quota_nam
 
 /* Whether objects of the kind are never counted: they are Events. */
 bool hfd_quota_ignores(const char *group, const char *plural);
-/* Sets group and plural to the kind whose objects a name counts. False: it counts no objects. */
+/* Sets group and plural to the kind whose objects a name counts. False: it counts no objects, or is
+ * too long. */
 bool hfd_quota_name_kind(const char *name, char group[HFD_QUOTA_NAME_MAX],
                          char plural[HFD_QUOTA_NAME_MAX]);

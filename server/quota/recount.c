@@ -90,7 +90,8 @@ static bool needs_visit(const struct recount *recount, enum hfd_quota_kind kind)
         return false;
 }
 
-/* Visits the objects of a kind. A quota with scopes counts no services. */
+/* Visits the objects of a kind. A quota with scopes counts no services. If the kind is not served,
+ * names with "count/" get no entry, as in count_total. 0, or the error of the visit. */
 static int visit_kind(struct recount *recount, enum hfd_quota_kind kind) {
         bool served = true;
         int r = 0;
@@ -109,9 +110,11 @@ static int visit_kind(struct recount *recount, enum hfd_quota_kind kind) {
 /* ---- objects that are counted ---- */
 
 /*
- * Sets the entry of one name. A name that nothing uses gets 0. If the kind is not served, a plain
- * name such as "configmaps" also gets 0, because there are no such objects; a name with "count/"
- * gets no entry, because nothing is known about the kind. Events get no entry.
+ * Sets the entry of one name. A name that nothing uses gets 0. In a quota with scopes the number is
+ * always 0, because objects that are only counted have no scopes. If the kind is not served, a
+ * plain name such as "configmaps" also gets 0, because there are no such objects; a name with
+ * "count/" gets no entry, because nothing is known about the kind. Events get no entry. 0, or the
+ * error of the count.
  */
 static int count_total(const struct recount *recount, struct total *total) {
         char group[HFD_QUOTA_NAME_MAX], plural[HFD_QUOTA_NAME_MAX];

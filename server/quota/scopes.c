@@ -89,7 +89,8 @@ static bool uses_other_namespaces(const struct hf__json *pod) {
 
 /* ---- scopes with values ---- */
 
-/* Whether the expression holds. value NULL: the object has none. values: the expression's. */
+/* Whether an expression with this operator and these values holds for an object that has `value`.
+ * value NULL: the object has none. Without a value NotIn holds, too. */
 static bool operator_holds(const char *value, const char *op, const struct hf__json *values) {
         if (is_text(op, "Exists"))
                 return value != NULL;
@@ -108,7 +109,7 @@ static const char *text_at(const struct hf__json *object, const char *path) {
 #define CLASS_TO_COME "status.modifyVolumeStatus.targetVolumeAttributesClassName"
 
 /* A claim may name several classes while it moves from one to another. The expression must hold for
- * one of them. */
+ * one of them, or, if there is none, for a claim without a class. */
 static bool claim_holds(const struct hf__json *claim, const char *op,
                         const struct hf__json *values) {
         static const char *const paths[] = {"spec.volumeAttributesClassName",

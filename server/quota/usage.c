@@ -52,7 +52,8 @@ static bool is_of_pods(const char *name) {
 }
 
 /* Splits "gold.storageclass.storage.k8s.io/requests.storage": returns the resource of the class,
- * and the length of the name of the class. NULL: the name is of no class. */
+ * and the length of the name of the class. NULL: the name is of no class. The last STORAGE_CLASS in
+ * the name counts, because Kubernetes looks at how the name ends. */
 static const char *of_class(const char *name, size_t *ret_n) {
         const char *end = NULL;
 
@@ -64,7 +65,8 @@ static const char *of_class(const char *name, size_t *ret_n) {
         return end + strlen(STORAGE_CLASS);
 }
 
-/* The same for volume claims: of all classes, or of one. */
+/* Whether a quota with this name counts volume claims or their storage: of all classes, or of one.
+ */
 static bool is_of_claims(const char *name) {
         static const char *const names[] = {CLAIMS, STORAGE, NULL};
         size_t n;
@@ -90,7 +92,8 @@ bool hfd_quota_kind_tracks(enum hfd_quota_kind kind, const char *name) {
 
 /* ---- measuring ---- */
 
-/* False: there is no quantity. A negative one becomes zero. */
+/* Reads an amount of bytes, and rounds it up to a whole number, as Kubernetes does. False: there is
+ * no quantity. A negative one becomes zero. */
 static bool read_storage(const struct hf__json *object, const char *path,
                          struct hfd_quantity *ret_quantity, bool *ret_negative) {
         const char *text = hf__json_string(object, path);

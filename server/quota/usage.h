@@ -8,7 +8,8 @@
  *      services                  services, node ports and load balancers
  *      other kinds               the number of objects
  *
- * Pure. Thread: any. The time and the memory are in proportion to the object.
+ * Pure. Thread: any. For an object of n values the time is in proportion to n log n, the memory to
+ * n.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@ struct hfd_pod_sum {
         struct hfd_quantity total;    /* what the whole pod needs */
         struct hfd_quantity sidecars; /* what the sidecars need that were added so far */
         struct hfd_quantity init;     /* the most that was needed at a time before the containers */
-        bool present;
+        bool present;                 /* false: only the name was collected, there is no sum */
         bool negative; /* a container asks for less than nothing; this is not added */
 };
 

@@ -100,8 +100,8 @@ const struct hfd_schema hfd_api_service_schema =
 
 /* ---- defaults ---- */
 
-/* An APIService that names no service is local: this server serves the group version, so it is
- * available from the start. 0 or -ENOMEM. */
+/* An APIService that names no service is local, and so counts as available from the start. 0 or
+ * -ENOMEM. */
 static int set_available(struct hf__json *object) {
         static const char *const members[][2] = {{"type", "Available"},
                                                  {"status", "True"},

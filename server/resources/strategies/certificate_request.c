@@ -151,7 +151,7 @@ static void validate_usages(const struct hf__json *object, struct hfd_causes *ca
 }
 
 /* Checks the parts of the text between dots, up to the first one that is wrong. A long part is cut
- * to a length that is still too long, so it stays wrong. */
+ * to HFD_DNS_SUBDOMAIN_MAX + 1 bytes, which is still too long for both rules, so it stays wrong. */
 static void validate_labels(const char *text, bool (*is_label)(const char *text), const char *rule,
                             struct hfd_causes *causes) {
         char label[HFD_DNS_SUBDOMAIN_MAX + 2], why[600], quoted[300];
@@ -203,8 +203,8 @@ static void validate_signer(const struct hf__json *object, struct hfd_causes *ca
         }
 }
 
-/* kube-apiserver's limit, too. Kubernetes' signers date a certificate back by 5 minutes, because
- * clocks differ, so a shorter one would hardly be valid. */
+/* The least expirationSeconds is that of kube-apiserver. The clocks of machines may differ by
+ * minutes, so a certificate that is valid for less time could be of no use to its client. */
 static void validate_seconds(const struct hf__json *object, struct hfd_causes *causes) {
         int64_t seconds;
         char text[32];
@@ -225,7 +225,7 @@ static bool is_type(const struct hf__json *condition, const char *type) {
         return hf__json_has_text(condition, "type", type);
 }
 
-/* As in kube-apiserver, a removal shows in the number of conditions of a type. */
+/* As in kube-apiserver, a condition counts as removed if there are fewer of its type. */
 static size_t count_conditions(const struct hf__json *object, const char *type) {
         size_t n = 0;
 

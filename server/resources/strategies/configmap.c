@@ -46,7 +46,6 @@ static size_t count_part_bytes(const struct hf__json *object, const char *part, 
         return total;
 }
 
-/* A Pod that mounts the ConfigMap sees both parts as one directory, so no key may be in both. */
 static void refuse_shared_keys(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *others = hf__json_get(object, "binaryData");
         struct hf__json_index index;

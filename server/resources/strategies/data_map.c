@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data maps. A kubelet writes each entry of a mounted ConfigMap or Secret to a file with the name
- * of its key. So a key must be a file name: without a slash, and neither "." nor "..".
+ * of its key. So a key must be a file name: it has no slash, is not ".", and does not begin with
+ * "..", as the kubelet's own files do.
  */
 #include "server/resources/strategies/data_map.h"
 
@@ -41,8 +42,9 @@ static bool has_same_text(const char *a, const char *b) {
         }
 }
 
-/* Whether two maps of values in base64 have the same bytes. Older versions of the server stored the
- * line breaks of a manifest, which say nothing in base64. */
+/* Whether two maps of values in base64 are equal but for line breaks. These say nothing in base64,
+ * and older versions of the server stored them as they were in the manifest. False also if memory
+ * runs out, which is noted in causes. */
 static bool has_same_bytes(struct hfd_causes *causes, const struct hf__json *new_part,
                            const struct hf__json *old_part) {
         struct hf__json_index had;

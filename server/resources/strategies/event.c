@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rules for Events. Both versions have the rules of v1. An Event with an eventTime is of the
- * newer kind, and must name its reporter and its action. An Event without one is older, and must be
- * in the namespace of its object ("default" if that has none). A newer one may be in any namespace
- * if its object has one, and otherwise in "default" or "kube-system". A write through
- * events.k8s.io/v1 is also checked strictly: it may only create Events of the newer kind, and of
- * the Event's own fields it may only change the series.
+ * The rules for Events. Both versions have the rules of v1, which know two kinds of Events. A newer
+ * Event has an eventTime. It must name its reporter, the reporter's instance, an action and a
+ * reason. It may be in any namespace if its object is in one, else in "default" or "kube-system".
+ * An older Event has none. Its namespace must be that of its object ("default" if there is none).
+ *
+ * A write through events.k8s.io/v1 is also checked strictly: it may only create newer Events, and
+ * of the fields outside metadata it may only change the series.
  *
  * Invariant: in causes, fields have the names of Kubernetes' internal type, whatever the version.
  * The reporter is the exception: in a write through v1 it is called reportingComponent.
@@ -68,7 +69,8 @@ static void require_text(const struct hf__json *object, const char *name,
         limit_text(text, TEXT_MAX, name, causes);
 }
 
-/* field: the member, which has the name of the version. An absent one breaks two rules. */
+/* field: the name that the member has in the version. As in kube-apiserver, an absent reporter gets
+ * three causes: it is required, and "" breaks two rules of qualified names. */
 static void validate_reporter(const char *reporter, const char *field, struct hfd_causes *causes) {
         if (!*reporter) {
                 hfd_cause_required(causes, field, "");
@@ -78,7 +80,7 @@ static void validate_reporter(const char *reporter, const char *field, struct hf
                 hfd_cause_invalid_text(causes, field, reporter, hfd_qualified_name_rule);
 }
 
-/* The rules that both versions have. names: those of the version of the object. */
+/* The rules that both versions have. names: those of the version in which object is. */
 static void validate_always(const struct hf__json *object, const struct names *names,
                             struct hfd_causes *causes) {
         const char *ns = text_of(object, "metadata.namespace"),
@@ -143,7 +145,8 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
                 hfd_cause_invalid_text(causes, "source", "", "needs to be unset");
 }
 
-/* Whether both have the same value. An empty text equals an absent one. */
+/* Whether both have the same value. An empty text equals an absent one. False also if memory runs
+ * out, which is noted in causes. */
 static bool is_same(const struct hf__json *a, const struct hf__json *b, struct hfd_causes *causes) {
         const char *x = hf__json_text(a), *y = hf__json_text(b);
 

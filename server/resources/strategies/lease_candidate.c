@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LeaseCandidates: one for each replica that takes part in a coordinated election. The coordinator
- * compares their versions. So a version must have all three numbers, and the emulation version must
- * not be newer than the binary version.
+ * LeaseCandidates: one for each replica that takes part in a coordinated election. A coordinator,
+ * which this server does not have (docs/semantics.md), compares their versions to pick the holder.
+ * So a version must have all three numbers, and the emulation version must not be newer than the
+ * binary version.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -52,8 +53,8 @@ const struct hfd_schema hfd_lease_candidate_schema =
 
 /*
  * Parses one number of a version at *at. The separator must follow; *at is advanced past both.
- * separator '\0' = this is the last number, so a suffix or the end of the text must follow. Leading
- * zeros are not allowed.
+ * separator '\0' = this is the last number, so a suffix or the end of the text must follow, and *at
+ * is advanced to it. Leading zeros are not allowed. A number that does not fit becomes the largest.
  */
 static bool parse_number(const char **at, char separator, uint64_t *ret_number) {
         char *end;

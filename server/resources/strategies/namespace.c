@@ -62,7 +62,8 @@ static const struct hfd_schema_field fields[] = {
 const struct hfd_schema hfd_namespace_schema = {HFD_STRUCT(HFD_CORE "Namespace", fields),
                                                 .description = "Namespace is a scope for names."};
 
-/* Adds the finalizer unless the object has it already. 0 or -ENOMEM. */
+/* Adds the finalizer "kubernetes" to spec.finalizers, unless it is there already. object has the
+ * form of its schema. 0 or -ENOMEM. */
 static int add_finalizer(struct hf__json *object) {
         struct hf__json *list = hf__json_path(object, "spec.finalizers");
         int r = 0;
@@ -105,7 +106,7 @@ static bool is_standard_finalizer(const char *name) {
                strcmp(name, "foregroundDeletion") == 0;
 }
 
-/* The phase follows from the deletionTimestamp. A status that the update does not change is not
+/* The phase must follow from the deletionTimestamp. A status that the update does not change is not
  * checked. */
 static void validate_phase(const struct hf__json *object, const struct hf__json *old,
                            struct hfd_causes *causes) {

@@ -22,7 +22,7 @@ static const struct hfd_schema map_of_lists = {.type = HFD_SCHEMA_MAP,
 
 /* ---- the user ---- */
 
-/* `extra` is what an authenticator adds, such as the uid of the pod that a token is bound to. */
+/* `extra` is what an authenticator adds, such as the id of the token of a service account. */
 static const struct hfd_schema_field user_fields[] = {
         {"extra", &map_of_lists, "Further values, by key.", .protobuf_tag = 4},
         {"groups", &hfd_schema_list_of_texts, "The groups of the user.", .protobuf_tag = 3},
@@ -92,8 +92,8 @@ static const struct hfd_schema_field requirement_fields[] = {
 static const struct hfd_schema requirement = {HFD_STRUCT(HFD_META "FieldSelectorRequirement",
                                                          requirement_fields),
                                               .description = "One part of a selector."};
-/* An authorizer may look at the selectors of a list or watch. RBAC does not, so they change no
- * answer here. */
+/* In Kubernetes an authorizer may look at the selectors of a list or watch. No mode of this server
+ * does, so they change no answer. */
 static const struct hfd_schema_field selector_fields[] = {
         {"rawSelector", &hfd_schema_text, "The selector as text.", .protobuf_tag = 1},
         {"requirements", HFD_LIST_OF(&requirement), "Its parts.", .protobuf_tag = 2},
@@ -139,7 +139,8 @@ static const struct hfd_schema path_attributes = {HFD_STRUCT(RIGHTS "NonResource
                 .flags = HFD_FIELD_POINTER                                                         \
         }
 
-/* The server never sets `denied`: RBAC only allows, and has no rules that deny. */
+/* The server never sets `denied`: the modes of its authorizer only allow, and have no rules that
+ * deny. */
 static const struct hfd_schema_field access_status_fields[] = {
         {"allowed", &hfd_schema_boolean, "Whether the request would be allowed.", .protobuf_tag = 1,
          .flags = HFD_FIELD_REQUIRED},
@@ -197,8 +198,8 @@ static const struct hfd_schema_field rules_spec_fields[] = {
 static const struct hfd_schema rules_spec = {HFD_STRUCT(RIGHTS "SelfSubjectRulesReviewSpec",
                                                         rules_spec_fields),
                                              .description = "The question."};
-/* The rules of all roles of the client. They do not say which role they are from, because the
- * client may not be allowed to read it. */
+/* A rule of one of the client's roles. It does not say which role it is from, because the client
+ * may have no right to read that role. */
 static const struct hfd_schema_field resource_rule_fields[] = {
         {"apiGroups", &hfd_schema_list_of_texts, "API groups; * is any.", .protobuf_tag = 2},
         {"resourceNames", &hfd_schema_list_of_texts, "Names. None: all objects.",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas and the rules of Roles and ClusterRoles. server/authorization/ reads the rights that
- * they grant, and checks that a user who writes one has the right to grant them.
+ * The schemas and the validation of Roles and ClusterRoles. server/rbac/ reads the rights that they
+ * grant, and server/authorization/escalation.c checks that a user who writes one may grant them.
  *
  * Invariants: names, types and numbers in protobuf are those of k8s.io/api/rbac/v1; the rows of a
  * table are sorted by name, because look-ups bisect it. The texts of the causes and their order are
@@ -66,7 +66,7 @@ const struct hfd_schema hfd_cluster_role_schema =
                  "ClusterRole is a set of rights that can be granted in one namespace or in all."};
 
 /* A rule applies either to resources or to non-resource URLs. Only a ClusterRole may have
- * non-resource URLs, because they are in no namespace. */
+ * non-resource URLs, because they are in no namespace. i: the index of the rule. */
 static void validate_rule(const struct hf__json *rule, size_t i, bool namespaced,
                           struct hfd_causes *causes) {
         size_t n_groups = hf__json_count(hf__json_get(rule, "apiGroups")),

@@ -2,10 +2,10 @@
 /*
  * RoleBindings and ClusterRoleBindings.
  *
- * Invariants: the roleRef of a binding never changes. So a user who may update a binding can add
- * subjects, but cannot make it grant another role; to bind another role, a client creates another
- * binding. Names, types and numbers in protobuf are those of k8s.io/api/rbac/v1, and the rows of a
- * table are sorted by name, because look-ups bisect it.
+ * Invariants: the roleRef of a binding never changes. So an update can change its subjects, but
+ * cannot make it grant another role. (authorization/escalation.h says who may write a binding.)
+ * Names, types and numbers in protobuf are those of k8s.io/api/rbac/v1, and the rows of a table are
+ * sorted by name, because look-ups bisect it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,8 @@ static const char *get_text(const struct hf__json *object, const char *key) {
         return value ? value : "";
 }
 
-/* Sets the default group of a roleRef, a User or a Group. A ServiceAccount belongs to group "". */
+/* Sets the default group of a roleRef, a User or a Group. A ServiceAccount belongs to group "", so
+ * it needs none. 0, -ENOMEM, or -EINVAL: the roleRef in the store is no object. */
 static int set_default_group(struct hf__json *object) {
         if (*get_text(object, "apiGroup"))
                 return 0;
@@ -88,7 +89,8 @@ int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old
 }
 
 /* A ServiceAccount belongs to the core group. One without a namespace is in that of the
- * RoleBinding; in a ClusterRoleBinding it needs one. Users and Groups belong to the RBAC group. */
+ * RoleBinding; in a ClusterRoleBinding it needs one. Users and Groups belong to the RBAC group. i:
+ * the index of the subject; cluster: as in validate_binding. */
 static void validate_subject(const struct hf__json *subject, size_t i, bool cluster,
                              struct hfd_causes *causes) {
         const char *kind = get_text(subject, "kind"), *name = get_text(subject, "name"),

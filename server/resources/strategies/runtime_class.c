@@ -74,7 +74,8 @@ static bool is_container_resource(const char *name) {
         return hf__text_is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0;
 }
 
-/* Whether Kubernetes knows such a name at all, of containers or of quotas. */
+/* Whether Kubernetes knows a name without a slash at all, as a resource of containers or of
+ * quotas. */
 static bool is_standard_resource(const char *name) {
         static const char *const names[] = {"cpu",
                                             "memory",

@@ -4,8 +4,8 @@
  * and the well-known types require certain keys.
  *
  * Invariants: stringData exists in requests only. hfd_secret_normalize moves it into data, so it is
- * never stored or served. No cause shows a value of a Secret, and what a rule decodes is wiped from
- * memory (require_json).
+ * never stored or served. No cause shows a value of a Secret. What a rule decodes is wiped from
+ * memory (require_json), except what the JSON parser has read of a text that it then refuses.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -185,8 +185,8 @@ void hfd_secret_validate(const struct hf__json *object, const struct hf__json *o
         if (old_type && strcmp(old_type, type) != 0)
                 hfd_cause_invalid_text(causes, "type", type, "field is immutable");
         validate_type(object, type, causes);
-        /* An update that does not change data is accepted: it may have been stored before this rule
-         * existed. */
+        /* Data that an update does not change is not checked: it may have been stored before
+         * this rule existed. */
         for (size_t i = 0; i < 2; i++)
                 if (strcmp(type, files[i][0]) == 0 &&
                     (!old || !hfd_causes_equal(causes, hf__json_get(object, "data"),

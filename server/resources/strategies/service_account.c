@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structural schema of ServiceAccount. server/service_accounts/ has their tokens, which are
- * made on request: a new account gets no Secret.
+ * The structural schema of ServiceAccount, and what a write leaves of its references to Secrets.
+ * server/service_accounts/ has the tokens of accounts, which are made on request: a new account
+ * gets no Secret.
  *
  * Invariants: names, types and numbers in protobuf (protobuf_tag) are those of k8s.io/api/core/v1
  * and never change. The rows of the table are sorted by name (strcmp), because look-ups bisect it.
@@ -32,7 +33,8 @@ const struct hfd_schema hfd_service_account_schema =
         {HFD_STRUCT(HFD_CORE "ServiceAccount", fields),
          .description = "ServiceAccount is an identity for a program."};
 
-/* A reference to a Secret has a name only, because the Secret is in the account's namespace. */
+/* Removes everything but the name from a reference to a Secret, which is in the account's namespace
+ * anyway. What is no object, which only the store may have, is left alone. */
 static void keep_name(struct hf__json *reference) {
         for (struct hf__json *m = hf__json_first(reference), *next; m; m = next) {
                 next = hf__json_next(m);

@@ -10,9 +10,14 @@
  *    as both arguments, for defaults that are newer than the object; in the store values may have
  *    wrong types. 0, or -ENOMEM; -EINVAL only of a value of a wrong type.
  *  - validate adds a cause for each mistake in the object (422). It gets the object after prepare,
- *    in the version of the row, not in the version that is stored (conversion.h). For a write of
- *    .../status a kind may have validate_status in its place.
- *  - mark_deleted does what a delete of the kind does beyond the usual (resource.h).
+ *    in the version of the row, not in the version that is stored (conversion.h). old: the stored
+ *    object with its defaults; NULL on create. For a write of .../status a kind may have
+ *    validate_status in its place.
+ *  - mark_deleted marks an object at its first delete, in place of what all other kinds do
+ *    (resource.h).
+ *
+ * An object that admission has changed goes through normalize and prepare once more. So both must
+ * accept their own result, and leave it as it is.
  *
  * meta.c and meta_validation.c handle ObjectMeta in the same way for all kinds. A strategy only
  * adds what its kind alone has: a finalizer, a label, a rule for the name.

@@ -17,7 +17,7 @@
 #define TENANCY "dev.holdfast.tenancy.v1alpha1."
 
 /* Spec and status keep fields that they do not declare (preserve_unknown), because initializers of
- * other vendors may use their own. They have no numbers, so there is no protobuf for the kind. */
+ * other vendors may use their own. The fields have no numbers, so the kind has no protobuf. */
 static const struct hfd_schema_field part_fields[] = {
         {"initializers", &hfd_schema_list_of_texts,
          "Names of controllers that must act before the workspace is Ready."},

@@ -10,8 +10,10 @@
  *      autoscaling.alpha.kubernetes.io/conditions        status.conditions
  *
  * Invariant: clients can write any text into these annotations. A value that the schema of v2 does
- * not allow is ignored, and none of the annotations is stored, so that a stored object always has
- * the form of its schema.
+ * not allow is ignored, so that a stored object always has the form of its schema. A write through
+ * v1 stores none of the annotations, and a read through v1 shows only those that are made from the
+ * stored object. (Writes and reads through v2 do not come here. To them these are annotations like
+ * any other.)
  */
 #include <ctype.h>
 #include <errno.h>
@@ -39,12 +41,14 @@
 
 /* ---- metrics ---- */
 
-/* How a member of a metric is called in both versions. */
+/* How a member of a metric is called in both versions. The source of a metric is its member with
+ * these members; name_source says what it is called. */
 struct member {
         const char *type; /* of the metric; NULL ends a table */
-        const char *v1;   /* a name */
-        const char *v2;   /* a path in the metric's source */
-        bool has_zero;    /* if it is absent, v1 has "0", because its Go type is no pointer */
+        const char *v1;   /* a name in the source */
+        const char *v2;   /* a path in the source */
+        /* An absent member becomes "0" in the other version: in v1 its Go type is no pointer. */
+        bool has_zero;
 };
 /* The members of a type are in the order in which v1 writes them, because the annotation is text
  * that clients may compare. */
@@ -136,8 +140,8 @@ static int convert_source(const struct hf__json *source, const char *type,
         return r == 0 && to_v2 && members == of_spec ? set_target_type(out, type) : r;
 }
 
-/* Appends the metric in the other version. A metric with an unknown type keeps nothing but the
- * type. 0 or -ENOMEM. */
+/* Appends the metric in the other version. A metric with an unknown type keeps the type, and an
+ * empty source if it has one. 0 or -ENOMEM. */
 static int append_metric(struct hf__json *list, const struct hf__json *metric,
                          const struct member *members, bool to_v2) {
         const char *type = hf__json_string(metric, "type");
@@ -188,9 +192,9 @@ static int drop_repeated(struct hf__json *object) {
 }
 
 /* A copy of spec.behavior whose names begin with a capital letter, as in the annotation, or with a
- * small one. Members that are null are left out, and so are names of 64 bytes or more, which no
- * field has.
- * It calls itself for members; the parser has limited the depth. NULL = out of memory. */
+ * small one. Members that are null are left out, and so are those whose name is empty or has 64
+ * bytes or more, because no field has such a name. The function calls itself for members; the
+ * parser has limited the depth. NULL = out of memory. */
 static struct hf__json *change_case(const struct hf__json *value, bool capital) {
         struct hf__json *out;
         char key[64];
@@ -243,7 +247,8 @@ static int annotate_object(struct hf__json *object, const char *name, struct hf_
         return r;
 }
 
-/* The last two names are annotations of newer versions of Kubernetes; nothing is read from them. */
+/* Drops the annotations that kube-apiserver drops in a conversion. Like kube-apiserver, this file
+ * reads nothing from the last two: v1 has the tolerances in the annotation for spec.behavior. */
 static void drop_annotations(struct hf__json *object) {
         static const char *const names[] = {METRICS,
                                             BEHAVIOR,
@@ -261,8 +266,9 @@ static void drop_annotations(struct hf__json *object) {
                 hf__json_remove(object, "metadata.annotations");
 }
 
-/* Reads an annotation. The caller frees *ret_json; NULL: there is no such annotation, or its text
- * is not JSON, or a key occurs twice in it. 0 or -ENOMEM. */
+/* Reads an annotation. *ret_json, which is NULL before the call, belongs to the caller. It stays
+ * NULL if there is no such annotation, its text is not JSON, or a key occurs twice in it. 0 or
+ * -ENOMEM. */
 static int read_annotation(const struct hf__json *object, const char *name,
                            struct hf__json **ret_json) {
         const char *text = hf__json_text(hf__json_get(annotations_of(object), name)), *twice;
@@ -278,8 +284,9 @@ static int read_annotation(const struct hf__json *object, const char *name,
 
 /* ---- from v2 to v1 ---- */
 
-/* Writes the first CPU metric to the member of v1, and the metrics that are not for the CPU to the
- * annotation. As in Kubernetes, v1 does not show further CPU metrics. 0 or -ENOMEM. */
+/* Writes the first target for the utilization of the CPU to the member of v1, and all metrics
+ * without such a target to the annotation. As in Kubernetes, v1 shows no further such target. 0 or
+ * -ENOMEM. */
 static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
         struct hf__json *others = hf__json_array();
         bool found = false;
@@ -300,7 +307,8 @@ static int show_metrics(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
-/* Unlike show_metrics, the annotation has the CPU metric as well. 0 or -ENOMEM. */
+/* Unlike the annotation of show_metrics, this one has the utilization of the CPU as well. If there
+ * are several, v1 shows the last one, as in Kubernetes. 0 or -ENOMEM. */
 static int show_current(struct hf__json *object, struct hf__json *metrics) {
         struct hf__json *current = hf__json_array();
         int r = current ? 0 : -ENOMEM;
@@ -318,7 +326,8 @@ static int show_current(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
-/* hfd_conversion.from_stored. Annotations that an old server has stored do not count. */
+/* hfd_conversion.from_stored. The annotations of the stored object do not count: an old server, or
+ * a write through v2, may have stored them. */
 static int from_stored(struct hf__json *object) {
         struct hf__json *spec = hf__json_get(object, "spec"),
                         *status = hf__json_get(object, "status"),
@@ -345,8 +354,8 @@ static int from_stored(struct hf__json *object) {
 
 /* ---- from v1 to v2 ---- */
 
-/* Sets a member of the object, unless the schema of v2 does not allow the value. Frees the value in
- * any case. 0 or -ENOMEM. */
+/* Sets a member of the object to what the schema of v2 keeps of the value. A value of a wrong type
+ * is ignored. Frees the value in any case. 0 or -ENOMEM. */
 static int set_allowed(struct hf__json *object, const char *path, struct hf__json *value) {
         struct hf__json *alone = hf__json_object();
         char reason[200];
@@ -393,8 +402,8 @@ static int store_metrics(struct hf__json *object, const char *annotation, const 
         return r == 0 ? set_allowed(object, path, HF__TAKE(out)) : r;
 }
 
-/* Appends the metric for the CPU: with the target that the client has set; or with the default one,
- * if the object has no other metric. 0 or -ENOMEM. */
+/* Appends the metric for the CPU: with the target that the client has set, or, if the object has no
+ * metric at all, with the default target. 0 or -ENOMEM. */
 static int store_cpu(struct hf__json *object) {
         int64_t percent = CPU_DEFAULT;
         bool wanted = hf__json_i64(object, "spec." CPU_TARGET, &percent);
@@ -422,7 +431,7 @@ static int store_cpu(struct hf__json *object) {
 }
 
 /* Stores the current use of the CPU as the only current metric, unless the annotation had current
- * metrics, which contain it. 0 or -ENOMEM. */
+ * metrics: as in Kubernetes, these say more. 0 or -ENOMEM. */
 static int store_current_cpu(struct hf__json *object) {
         int64_t percent;
         bool known = hf__json_i64(object, "status." CPU_CURRENT, &percent);

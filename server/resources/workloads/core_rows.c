@@ -27,8 +27,8 @@ static const struct hfd_resource rows[] = {
                 .short_name = "ep",
                 .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 "
                                "EndpointSlice",
-                /* In the store the endpoints and the specs of services have a common prefix. It is
-                 * that of the first versions of Kubernetes, and it never changes. */
+                /* In the store endpoints and services ("services/specs") have a common prefix. It
+                 * is that of the first versions of Kubernetes, and it never changes. */
                 .storage = "services/endpoints",
                 .namespaced = true,
                 .create_on_update = true,
@@ -143,8 +143,8 @@ static const struct hfd_resource rows[] = {
                 .unconditional_update = true,
                 .has_generation = true,
                 /* A scheduler assigns a pod to a node by .../binding alone: an update cannot set
-                 * nodeName. A client that must respect PodDisruptionBudgets deletes by
-                 * .../eviction. */
+                 * nodeName. Clients that want to respect PodDisruptionBudgets delete by
+                 * .../eviction; here budgets have no effect (registry/parts/pod_parts.c). */
                 .subresources = HFD_SUB_STATUS | HFD_SUB_BINDING | HFD_SUB_EVICTION |
                                 HFD_SUB_EPHEMERAL_CONTAINERS | HFD_SUB_RESIZE,
                 .subresources_write_meta = true,

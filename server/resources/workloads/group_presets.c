@@ -23,7 +23,8 @@
 /*
  * Kubernetes counts the changes of a DaemonSet's template in an annotation. The count starts from
  * the old object, so that what a client writes there has no effect. A count that is not a positive
- * number starts at 1 again. 0 or -ENOMEM.
+ * number, or is too large to grow, starts at 1 again. 0; -ENOMEM; or -EINVAL: the annotations in
+ * the store are no object.
  */
 static int count_templates(struct hf__json *object, const struct hf__json *old) {
         static const char key[] = "deprecated.daemonset.template.generation";
@@ -82,7 +83,8 @@ int hfd_replica_set_prepare(struct hf__json *object, const struct hf__json *old)
         return hfd_presets_set_with_template(object, presets, HFD_N_PRESETS(presets));
 }
 
-/* Unlike the other kinds, a StatefulSet gets a rolling update only if it names no type. */
+/* Unlike the other kinds, a StatefulSet gets the member rollingUpdate, the last row, only if it
+ * names no type. 0 or -ENOMEM. */
 static int set_rolling_update(struct hf__json *object) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"spec", "updateStrategy", "{}", NULL},
@@ -154,7 +156,8 @@ static int set_job_selector(struct hf__json *object) {
         return r == 0 ? hf__json_put_string(selector, keys[0], uid) : r;
 }
 
-/* The conditions of pods to which a policy of failures refers have the status True. */
+/* A condition of pods that a rule of spec.podFailurePolicy names without a status has the status
+ * True. spec: that of a Job. 0 or -ENOMEM. */
 static int set_failure_policy(struct hf__json *spec) {
         static const struct hfd_preset status = {"onPodConditions[]", "status", "\"True\"", NULL,
                                                  true};
@@ -166,8 +169,9 @@ static int set_failure_policy(struct hf__json *spec) {
         return r;
 }
 
-/* Defaults that depend on other members: indexes have limits of their own for failed pods, and a
- * policy of failures needs to see each of them. */
+/* Defaults that depend on other members. With backoffLimitPerIndex each index has a limit of its
+ * own for failed pods, so backoffLimit is the largest int32. A podFailurePolicy decides by how a
+ * pod has failed, so a pod is replaced only when it has. 0 or -ENOMEM. */
 static int set_failure_limits(struct hf__json *spec) {
         const struct hfd_preset presets[] =
                 {{"", "backoffLimit",
@@ -187,7 +191,7 @@ int hfd_job_prepare(struct hf__json *object, const struct hf__json *old) {
                                                     {"spec", "suspend", "false", NULL},
                                                     {"spec", "manualSelector", "false", NULL}};
         static const struct hfd_preset completions = {"spec", "completions", "1", NULL};
-        /* With only one of the two, the other one means something else than 1: without completions,
+        /* Only then are completions 1, too. With parallelism alone, absent completions mean that
          * the success of any pod ends the Job. */
         bool is_plain = !hf__json_path(object, "spec.completions") &&
                         !hf__json_path(object, "spec.parallelism");
@@ -254,8 +258,8 @@ int hfd_horizontal_pod_autoscaler_prepare(struct hf__json *object, const struct 
         return hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 }
 
-/* v1 has no presets for metrics: the conversion to v2 sets the default metric
- * (autoscaler_conversion.c). */
+/* There is no preset for metrics, which v1 does not have: the conversion to v2 sets the default
+ * metric (autoscaler_conversion.c). */
 int hfd_autoscaler_v1_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"spec", "minReplicas", "1", NULL},
@@ -305,8 +309,8 @@ int hfd_network_policy_prepare(struct hf__json *object, const struct hf__json *o
                         r = hfd_presets_set(m, &protocol, 1);
         if (r != 0 || hf__json_path(object, "spec.policyTypes"))
                 return r;
-        /* A policy always restricts what its pods receive, and what they send only if it has rules
-         * for that. */
+        /* By default a policy restricts what its pods receive, and what they send only if it has
+         * rules for that. */
         const struct hfd_preset types = {"spec", "policyTypes",
                                          hf__json_path(object, "spec.egress")
                                                  ? "[\"Ingress\",\"Egress\"]"

@@ -398,8 +398,8 @@ static const struct hfd_resource rows[] = {
         {
                 .group = "policy",
                 .version = "v1",
-                /* No unconditional update: each eviction takes one from status.disruptionsAllowed,
-                 * and two of them must not overwrite each other. */
+                /* As in Kubernetes, no unconditional update: there each eviction takes one from
+                 * status.disruptionsAllowed, and two of them must not overwrite each other. */
                 .plural = "poddisruptionbudgets",
                 .singular = "poddisruptionbudget",
                 .kind = "PodDisruptionBudget",

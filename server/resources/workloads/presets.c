@@ -119,7 +119,7 @@ static int set_gated(struct hf__json *object) {
 }
 
 /* A pod with hostNetwork uses the network of its node, where a container's port is a port of the
- * node. So an absent hostPort becomes equal to containerPort. list: "containers" or
+ * node. So a hostPort that is absent or 0 becomes equal to containerPort. list: "containers" or
  * "initContainers". 0 or -ENOMEM. */
 static int set_host_ports(struct hf__json *spec, const char *list) {
         int r = 0;
@@ -135,9 +135,11 @@ static int set_host_ports(struct hf__json *spec, const char *list) {
         return r;
 }
 
-/* The order counts: requests come from limits before the QoS class is computed from both. The two
- * kept members are set by admission on create and cannot be changed, so an update that leaves them
- * out must not look like a change. */
+/* The order counts: requests come from limits before the QoS class is computed from both. A create
+ * begins without status, so a second call for the same new pod computes the class anew: a
+ * LimitRange may have added requests (registry/write/checks/limit_ranges.c). The two kept members
+ * are set by admission on create and cannot be changed, so an update that leaves them out must not
+ * look like a change. */
 int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
         static const struct hfd_preset presets[] = {{"", "spec", "{}", NULL},
                                                     {"", "status", "{}", NULL},
@@ -286,8 +288,9 @@ static bool is_claim_or_snapshot(const struct hf__json *source) {
                 strcmp(group, "snapshot.storage.k8s.io") == 0);
 }
 
-/* As in Kubernetes, a claim that has no source yet gets none in another namespace. If only
- * dataSource, the older form, names the source, that must be a claim or a snapshot. */
+/* For a claim that had no source before. As in Kubernetes, it gets no source in another namespace;
+ * and a source that only dataSource names, the older form, is dropped unless it is a claim or a
+ * snapshot. */
 static void drop_sources(struct hf__json *spec) {
         const struct hf__json *reference = hf__json_get(spec, "dataSourceRef"),
                               *namespace = hf__json_get(reference, "namespace");
@@ -300,7 +303,9 @@ static void drop_sources(struct hf__json *spec) {
                 hf__json_remove(spec, "dataSource");
 }
 
-/* dataSource is the older form of dataSourceRef, and knows no namespace. */
+/* dataSource is the older form of dataSourceRef. If only one of the two is there, it is copied to
+ * the other, so that clients of both forms see the source. dataSource knows no namespace: a
+ * reference to another one is not copied, and the namespace "" is left out of a copy. */
 int hfd_persistent_volume_claim_prepare(struct hf__json *object, const struct hf__json *old) {
         int r = hfd_claim_template_prepare(object);
         struct hf__json *spec = hf__json_get(object, "spec");

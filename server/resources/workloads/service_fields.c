@@ -39,7 +39,8 @@ static void drop_same(struct hf__json *spec, const struct hf__json *old, const c
                         hf__json_drop(spec, *keys);
 }
 
-/* The same for the nodePort of each port. Ports correspond by their index, as in kube-apiserver. */
+/* The same for the nodePort of each port. Ports correspond by their index. (kube-apiserver compares
+ * the sets of node ports: it drops all of them, or none if the client has added one.) */
 static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
         const struct hf__json *was = hf__json_first(hf__json_get(old, "ports"));
 
@@ -49,7 +50,7 @@ static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *o
                         hf__json_drop(m, "nodePort");
 }
 
-/* Drops the members that the old type needed and the new type must not have. A client that only
+/* Drops the members that the old Service needed and the new one must not have. A client that only
  * changes spec.type sends them back, and the validation would refuse them. */
 static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
         static const char *const of_cluster[] = {"clusterIP",
@@ -83,9 +84,10 @@ static int keep_field(struct hf__json *spec, const struct hf__json *old, const c
 }
 
 /*
- * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP: if they have not
- * changed it, the list stays; if they have, the list is made anew from it. A list that the client
- * has changed itself is left alone. 0 or -ENOMEM.
+ * Makes clusterIPs agree with clusterIP, because old clients know only clusterIP. If a client has
+ * not changed clusterIP, an absent list is that of the old spec. If it has, a list that is absent,
+ * or that it has left as it was, is made anew from clusterIP. A list that the client has changed is
+ * left alone. old NULL: a create. 0 or -ENOMEM.
  */
 static int set_list(struct hf__json *spec, const struct hf__json *old) {
         const char *ip = hf__json_string(spec, "clusterIP");
@@ -125,6 +127,7 @@ static int set_families(struct hf__json *spec) {
 
 /* ---- affinity ---- */
 
+/* The default time is three hours. 0 or -ENOMEM. */
 static int set_affinity(struct hf__json *spec) {
         static const struct hfd_preset presets[] = {{"", "sessionAffinityConfig", "{}", NULL},
                                                     {"sessionAffinityConfig", "clientIP", "{}",

@@ -125,8 +125,9 @@ int hfd_node_taint_new(struct hf__json *node);
  *
  *  - The first one merges tolerations, and drops those that others cover. 0, -ENOMEM, or
  *    HF_E_TOO_LARGE: both lists together have more than HFD_TOLERATIONS_MERGED_MAX elements.
- *  - The second one adds labels to the node selector. 0 or -ENOMEM. why: gets the message if both
- *    have the same label with different values; spec is then changed in part.
+ *  - The second one adds labels to the node selector. 0 or -ENOMEM. If both have the same label
+ *    with different values, the result is 0 too, but `why` gets the message, and spec is changed in
+ *    part.
  */
 int hfd_pod_merge_tolerations(struct hf__json *spec, const struct hf__json *more);
 int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *more,
@@ -134,7 +135,7 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* An update leaves the annotations for AppArmor as they are. */
+/* Adds a cause for each annotation for AppArmor that an update adds, removes or changes. */
 void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
                                        struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
@@ -142,7 +143,8 @@ extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */
 void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes);
-/* The rules of a pod's spec for every write, also for one of a subresource, except .../binding. */
+/* The rules of a pod's spec for each write that changes it, also by a subresource, except
+ * .../binding. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */

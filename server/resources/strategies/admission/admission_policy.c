@@ -4,8 +4,8 @@
  * Their expressions (CEL) are compiled here only to find mistakes; server/admission/policy/
  * compiles them again when it loads a stored policy.
  *
- * Invariants: both compile with the same features, so an expression that is accepted here also
- * compiles later. The texts of the causes and their order are those of kube-apiserver, because
+ * Invariants: whatever an expression may use here, it may use there, so one that is accepted here
+ * also compiles later. The texts of the causes and their order are those of kube-apiserver, because
  * clients show them and tests compare them.
  */
 #include <errno.h>

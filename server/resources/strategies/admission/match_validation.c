@@ -101,7 +101,8 @@ struct seen {
 };
 
 /* Checks the element i of a list of resources. "pods/status" is refused if an element before it has
- * all subresources of pods, or the status of all resources, because that includes it. */
+ * all subresources of pods, or the status of all resources, because that includes it. Such an
+ * element is not found if a name has more than 100 bytes. */
 static void validate_resource(const char *text, size_t i, const char *field, struct seen *seen,
                               struct hfd_causes *causes) {
         const char *slash = strchr(text, '/');

@@ -101,8 +101,9 @@ static const struct hfd_schema client = {HFD_STRUCT(HFD_ADMISSION_V1 "WebhookCli
                 "rules", HFD_LIST_OF(&hfd_rule_with_operations_schema),                            \
                         "The requests about which the webhook is asked.", .protobuf_tag = 3        \
         }
-/* Required, because v1 has no default: a client must know whether a dry run may call the webhook.
- * The other values of v1beta1 are refused by the rules. */
+/* Required, because v1 has no default: the configuration must say whether a dry run may call the
+ * webhook. v1beta1 also had the values Some and Unknown. webhook_validation.c refuses them, unless
+ * the stored object has them already. */
 #define SIDE_EFFECTS                                                                               \
         {                                                                                          \
                 "sideEffects", &hfd_schema_text,                                                   \
@@ -203,7 +204,7 @@ static int set_empty_selector(struct hf__json *hook, const char *key) {
 }
 
 /* The defaults are those that kube-apiserver has for v1; v1beta1 had others: Ignore, Exact and 30
- * seconds. 0 or -ENOMEM. */
+ * seconds. Returns what prepare returns (strategies.h). */
 static int prepare_webhook(struct hf__json *hook, bool mutating) {
         struct hf__json *named = hf__json_path(hook, "clientConfig.service");
         int r = set_default(hook, "failurePolicy", "Fail");

@@ -133,5 +133,7 @@ bool hfd_url_parse(const char *text, struct hfd_url *ret_url, char error[HFD_URL
         if (ret_url->scheme.n == 0 && memchr(at, ':', n_segment))
                 return refuse_url(text, "first path segment in URL cannot contain colon", error);
         const struct hfd_url_part path = {at, (size_t)(end - at)};
+        /* After a scheme Go would check only a path that begins with a slash. Callers refuse such a
+         * URL in any case, because it has no host. */
         return ret_url->scheme.n > 0 || check_escapes(text, &path, error);
 }

@@ -20,5 +20,6 @@ struct hfd_url {
 
 #define HFD_URL_ERROR_MAX 480
 
-/* False: text is no URL; error is Go's message for the most common mistakes. */
+/* False: text is no URL; error is Go's message. Only the mistakes that occur in practice are found.
+ */
 bool hfd_url_parse(const char *text, struct hfd_url *ret_url, char error[HFD_URL_ERROR_MAX]);

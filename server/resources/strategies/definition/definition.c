@@ -54,7 +54,8 @@ static int default_names(struct hf__json *names) {
         return r;
 }
 
-/* `served` and `storage` are always present, because Go's struct has no omitempty for them. */
+/* `served` and `storage` are always present, because Go's struct has no omitempty for them. Returns
+ * what prepare returns (strategies.h). */
 static int default_version(struct hf__json *version) {
         int r = 0;
 
@@ -137,8 +138,8 @@ static int add_finalizer(struct hf__json *object) {
         return hf__json_append_string(list, FINALIZER);
 }
 
-/* Sets the condition Terminating. now: RFC 3339. 0; -ENOMEM; or a positive error if the status has
- * another form. */
+/* Sets the condition Terminating. now: RFC 3339. 0; -ENOMEM; or -EINVAL: the status has another
+ * form. */
 static int set_terminating(struct hf__json *object, const char *now) {
         static const char *const members[][2] =
                 {{"status", "True"},

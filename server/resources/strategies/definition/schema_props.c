@@ -69,7 +69,7 @@ static const struct hfd_schema rule = {HFD_STRUCT(HFD_API_EXTENSIONS "Validation
 static const char *const by_rule[] = {"rule", NULL};
 
 /* "Not supported" fields are in the Go struct, so a client may send them. The schema keeps them,
- * for the rules to refuse (definition_props.c). */
+ * for the rules to refuse (custom/schema/structure/keywords.c). */
 static const struct hfd_schema_field fields[] = {
         {"$ref", &hfd_schema_text, "Not supported.", .protobuf_tag = 3, .flags = HFD_FIELD_POINTER},
         {"$schema", &hfd_schema_text, "The URL of the version of JSON schema.", .protobuf_tag = 2},

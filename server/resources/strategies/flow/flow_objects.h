@@ -3,8 +3,9 @@
 /*
  * The FlowSchemas and PriorityLevelConfigurations that every server has: those of kube-apiserver,
  * with its names and numbers, and one of each for the Leases of all users (HFD_FLOW_LEASES). Users
- * cannot change the mandatory ones. The others are suggestions, which they may change or delete.
- * The table is static and immutable. Thread: any.
+ * cannot change the specs of the mandatory ones, except spec.exempt of the level `exempt`. The
+ * others are suggestions, which users may change or delete. The table is static and immutable.
+ * Thread: any.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ struct hf__json;
 
 struct hfd_flow_object {
         const char *kind, *name;
-        bool mandatory;   /* the spec cannot be changed */
+        bool mandatory;   /* the spec must be this one (see above) */
         const char *spec; /* JSON, with all defaults */
 };
 

@@ -240,7 +240,8 @@ static int set_projections(struct hf__json *sources) {
         return r;
 }
 
-/* A volume that has a name and nothing else is an emptyDir, which has no defaults of its own. */
+/* A volume that has a name and nothing else is an emptyDir, which has no defaults of its own. 0 or
+ * -ENOMEM. */
 static int set_volume(struct hf__json *volume) {
         static const struct member empty = {"emptyDir", "{}"};
         bool has_source = false;

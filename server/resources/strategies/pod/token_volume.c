@@ -3,8 +3,9 @@
  * Adds the volume with the token of the service account to a new pod, as kube-apiserver's admission
  * plug-in ServiceAccount does.
  *
- * Invariant: the pod has its defaults already, and they are not set again. So everything that is
- * added here has all the members that the defaults would set (pod_defaults.c), such as defaultMode.
+ * Invariant: the pod has its defaults already, and they are set again only if admission changes it.
+ * So everything that is added here has all the members that the defaults would set
+ * (pod_defaults.c), such as defaultMode.
  */
 #include "server/resources/strategies/pod/token_volume.h"
 
@@ -54,7 +55,7 @@ static bool has_mount(const struct hf__json *container) {
 }
 
 /* Appends the object, or frees it after an error: r is the result of its construction. array or
- * object NULL: out of memory. */
+ * object NULL counts as out of memory. 0 or -ENOMEM. */
 static int append_object(struct hf__json *array, struct hf__json *object, int r) {
         if (r != 0 || !array || !object) {
                 hf__json_free(object);

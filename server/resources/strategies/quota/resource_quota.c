@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema and the rules of ResourceQuotas. spec.hard says how much a namespace may have of each
- * resource. The server compares creates with status.hard and status.used, which it keeps up to date
- * itself (server/quota/).
+ * resource. The server compares creates, and updates that raise the use, with status.hard and
+ * status.used, which it keeps up to date itself (server/quota/).
  *
  * Invariants: spec.scopes never changes, because status.used counts only objects within the scopes.
  * The checks of scopes work on sets of bits, so their cost does not grow when a client repeats

@@ -67,7 +67,8 @@ static int merge_containers(struct hf__json *to, const struct hf__json *from, co
         return r;
 }
 
-/* `from` is the pod as the server has bound it (registry/parts), not what a client has sent. */
+/* `from` is the pod as the server has bound it (registry/parts), not what a client has sent. 0 or
+ * -ENOMEM. */
 static int merge_binding(struct hf__json *to, const struct hf__json *from) {
         static const char *const of_metadata[] = {"labels", "annotations"};
         int r = copy_member(hf__json_get(to, "spec"), hf__json_get(from, "spec"), "nodeName");

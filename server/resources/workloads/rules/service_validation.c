@@ -67,7 +67,8 @@ static void validate_port(const struct hf__json *port, const char *field, bool r
 /*
  * Whether an earlier port has the same protocol and number, and notes this one. member: "port" or
  * "nodePort". seen: PORTS bits for each of the three protocols. An unknown protocol or an invalid
- * number is not repeated; validate_port has refused it.
+ * number is not repeated: validate_port has refused it, except a nodePort, whose range it does not
+ * check, because this server allocates none.
  */
 static bool is_repeated(unsigned char *seen, const struct hf__json *port, const char *member) {
         const char *protocol = hfd_text_of(port, "protocol");

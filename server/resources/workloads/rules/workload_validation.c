@@ -18,7 +18,7 @@
 
 /* ---- what several kinds share ---- */
 
-/* The value of the cause is the labels as JSON, as Kubernetes prints them. It is cut after 250
+/* The value of the cause is the labels as JSON, as Kubernetes prints them. They are cut after 249
  * bytes: a client chooses the labels, and a cause should not repeat all of them. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes) {
         char value[250];

@@ -2,9 +2,9 @@
 /*
  * The Secrets that a pod uses. Kubernetes' admission plug-in ServiceAccount has the same checks.
  *
- * Invariants: has_secrets knows every place in which a pod can name a Secret. With a place missing,
- * a kubelet could read any Secret of a namespace: it may read the Secrets of the pods on its node,
- * and it creates mirror pods itself. The messages are those of kube-apiserver.
+ * Invariants: has_secrets knows every place in which a pod can name a Secret. In Kubernetes a
+ * kubelet may read the Secrets of the pods on its node, and it creates mirror pods itself. With a
+ * place missing, it could read any Secret of a namespace. The messages are those of kube-apiserver.
  */
 #include "server/resources/strategies/pod/rules/secret_references.h"
 

@@ -4,7 +4,8 @@
  * their own: only programs that mount volumes read them.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. A path in a volume never leads out of it ("..").
+ * show them and tests compare them. A path in a volume never leads out of it (".."), except in the
+ * sources of a projected volume, which are not checked.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an update of a Job may change: how many pods it runs and how long, and while it is idle,
- * where its pods may run.
+ * where its pods may run, and with which resources.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. Members are compared by their schema, so that an absent member

@@ -27,8 +27,8 @@ static const struct hf__json *size_of(const struct hf__json *spec) {
         return spec;
 }
 
-/* The value of a quantity; 0 if it is absent. Parsing cannot fail, because the decoder has accepted
- * the object (schema/decode.h). */
+/* The value of a quantity; 0 if it is absent. Only in an old object, which another program may have
+ * stored, can it be no quantity (schema/decode.h); then it counts as 0, too. */
 static struct hfd_quantity amount_of(const struct hf__json *value) {
         struct hfd_quantity amount = {0};
 
