@@ -43,8 +43,8 @@
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
  * resource contains every change after its floor. Until it ends, a watcher gets each change that it
- * selects once, in order. If memory runs out while a change is applied, the trees may contain a
- * part of a later revision until they have been filled again, which ends all watches.
+ * selects once, in order. If a change cannot be applied, usually because memory ran out, the trees
+ * may contain a part of a later revision until they have been filled again, which ends all watches.
  */
 #include <stdbool.h>
 
@@ -88,7 +88,8 @@ struct hfd_cacher_config {
         void *ctx;
 };
 
-/* host outlives the cacher. 0, -EINVAL (the prefix is missing or too long) or another -errno. */
+/* host outlives the cacher. 0, -EINVAL (the store or the prefix is missing, or the prefix is too
+ * long) or another -errno. */
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher);
 /* Starts to fill the cache and does not wait for it. Failures of the store are retried until
@@ -158,8 +159,9 @@ size_t hfd_cacher_count(struct hfd_cacher *cacher, const struct hfd_resource *re
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.
- * NULL: the object is not cached. *ret_synced: the cache is filled, so at the cache's revision the
- * store had no object at this path, or one that this instance cannot read (state/stored_value.h).
+ * NULL: the object is not cached. If *ret_synced is true, the cache is filled: so at its revision
+ * the store had no object at this path, or one that this instance cannot read
+ * (state/stored_value.h).
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);

@@ -251,7 +251,7 @@ bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now
         while (histories->n_bytes > histories->max_bytes) {
                 struct hfd_event_history *largest = largest_history(histories);
                 if (largest->n == 0)
-                        break;
+                        break; /* its bytes are those of states, which go when `due` is reached */
                 if (!drop_oldest(histories, largest, garbage))
                         return false;
         }

@@ -62,7 +62,9 @@ struct hfd_cacher {
         pthread_mutex_t mu;
         /* broadcast; the timer, wait_synced, refill, reflector_stop and free wait on it */
         pthread_cond_t cond;
-        hf_nsec timer_due; /* boot time until which the timer sleeps, unless cond wakes it */
+        /* Boot time until which the timer sleeps, unless cond wakes it. An old one while the timer
+         * works, which does no harm: the timer checks all work again before it sleeps. */
+        hf_nsec timer_due;
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /*

@@ -41,7 +41,7 @@ struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
         if (why)
                 return sealed_placeholder(cacher, resource, kv, why);
         if (hfd_object_check(resource, kv->value) != HF_E_INVALID)
-                return NULL; /* the value is valid, so memory ran out */
+                return NULL; /* memory ran out, here or when the object was made */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the value stored at %s is not a valid object; it is not served", kv->key);
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);

@@ -18,8 +18,8 @@ struct hfd_scope;
 
 /*
  * Called when no object could be created from a stored value. If the value is invalid or sealed,
- * logs it and returns a placeholder, whose reference the caller owns. NULL: memory ran out, so the
- * caller must fill the cache again.
+ * logs it (sealed values only up to a limit) and returns a placeholder, whose reference the caller
+ * owns. NULL: memory ran out, so the caller must fill the cache again.
  */
 struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
                                                 const struct hfd_resource *resource,

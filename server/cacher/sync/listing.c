@@ -22,9 +22,9 @@
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
  *
- * Invariants: only one page is requested at a time, and at most two wait to be built, with the one
- * that is being built. `done` is called exactly once, by the timer thread, when no request is
- * running: after the last page was built, after a failure, or when the cacher stops.
+ * Invariants: only one page is requested at a time. At most two pages are in the list `first`: the
+ * one that is being built, and the next. `done` is called exactly once, by the timer thread, when
+ * no request is running: after the last page was built, after a failure, or when the cacher stops.
  */
 #include "server/cacher/sync/listing.h"
 
