@@ -263,7 +263,7 @@ static void put_url(struct hf__strbuf *s, const char *url) {
 }
 
 /* Calls the webhook for the batch. 0; otherwise there is no call: -ENOMEM, or an error of
- * hfd_outbound_send. */
+ * hfd_outbound_post_json. */
 static int call_webhook(struct job *job, const struct hfd_webhook_config *config,
                         const struct hf__strbuf *body) {
         struct hfd_service_address address = {0};
