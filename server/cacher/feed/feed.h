@@ -16,7 +16,8 @@ struct hfd_feed_config {
         struct hfd_cacher *cacher; /* borrowed; not freed before the stop */
         const char *thread;        /* its name; static */
         const char *component;     /* for the log; static */
-        /* The longest pause after a run, in which further changes wait; 0 = none. */
+        /* The longest pause after a run, in which further changes wait; 0 = none. After memory ran
+         * out, the pause is always a second. */
         hf_nsec pause_max;
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again

@@ -189,6 +189,7 @@ static int follow_kinds(struct hfd_kind_feed *feed) {
                 /* For the table, which consumes a reference. */
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
                 hfd_custom_table_replace(feed->table, set);
+                /* Afterwards, so that a client whose watch ends finds the new kind. */
                 retire_old(feed, old, set);
         }
         hfd_custom_set_unref(set);
