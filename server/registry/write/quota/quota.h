@@ -16,8 +16,8 @@
 #include "server/storage/store.h"
 
 /*
- * The most quotas that one write may change: a transaction has HFD_TXN_MAX operations. A write
- * that more quotas count is refused.
+ * The most quotas that one write may change: a transaction has HFD_TXN_MAX compares, and the write
+ * may need the others for itself. A write that more quotas count is refused.
  */
 #define HFD_WRITE_QUOTAS_MAX 8
 
