@@ -22,7 +22,8 @@ struct hfd_feed_config {
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
          * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one
-         * that the feed's thread starts for each call and joins. No lock is held.
+         * that the feed's thread starts for each call and joins, or, if none can be started, the
+         * feed's thread. The calls do not overlap. No lock is held.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
@@ -42,8 +43,9 @@ void hfd_feed_wake(struct hfd_feed *feed);
 
 /*
  * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" if it has
- * none. fn returns 0 or -ENOMEM, which ends the walk. An object that cannot be parsed is left out.
- * Returns 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet.
+ * none; it is borrowed for the call, as are name and object. fn returns 0 or -ENOMEM, which ends
+ * the walk. An object that cannot be parsed is left out. Returns 0, -ENOMEM, or -EAGAIN: the cacher
+ * is not filled yet.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

@@ -38,9 +38,9 @@ struct hfd_kind_feed {
         struct hfd_cacher *cacher;
         struct hfd_custom_table *table;
         struct hfd_feed *feed; /* owned */
-        /* The feed's thread only. */
+        /* For make_kinds only, whose calls do not overlap. */
         uint64_t fill; /* the last filling whose objects have their forms */
-        /* Set by the feed's thread, read by any. */
+        /* Set by make_kinds, read by any thread. */
         atomic_bool synced;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the events of the store's watch to the cache, in two steps. Everything that may take
- * long, such as creating the objects, is prepared without the lock. Then the events of one revision
- * are applied under one lock.
+ * Applies the events of the store's watch to the cache, in two steps. What may take long, such as
+ * creating the objects, is prepared without the lock (cacher.h names the two exceptions). Then the
+ * lock is acquired, and the events of one revision are applied.
  *
  * Invariant: the lock is not released between the changes of objects and that of `revision`. So the
  * state that a reader sees at a revision contains all changes of that revision and no later one,
@@ -31,8 +31,8 @@ struct hfd_prepared_event {
         const char *path;                    /* borrowed from the event */
         struct hfd_object *object;           /* owned; the new version; NULL = none */
         struct hfd_object *placeholder;      /* owned; the new value is invalid or sealed */
-        /* Owned; set if several watchers may get this object: then they share its frames while it
-         * is delivered. */
+        /* Owned; set if several watchers may get this object: then they share its frames, the bytes
+         * of its watch event, while it is delivered. */
         struct hfd_object *delivered;
 };
 
