@@ -6,7 +6,7 @@
  * freed in the opposite order, after all threads have stopped. A part uses only those below it,
  * except that the parts of requests/ use each other. The lag (store_lag.h) is in use earlier and
  * later than the others: threads that collect metrics read it from its creation until it is freed.
- * They use nothing else of the cacher but the lock.
+ * They use nothing else of the cacher but its lock and its clock.
  */
 #include "server/cacher/cacher.h"
 
