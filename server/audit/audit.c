@@ -48,6 +48,7 @@ int hfd_audit_read_policy(const char *path, struct hfd_audit_policy **ret_policy
         return r != 0 ? hf_fail(reterr_status, r, "%s: %s", path, why.message) : 0;
 }
 
+/* Until the reference is taken, the lock keeps a reload from dropping that of audit. */
 struct hfd_audit_policy *hfd_audit_get_policy(struct hfd_audit *audit) {
         pthread_mutex_lock(&audit->mu);
         struct hfd_audit_policy *policy = hfd_audit_policy_ref(audit->policy);

@@ -14,7 +14,8 @@
 
 struct hfd_audit_writer;
 
-/* Opens the file and starts the thread. host outlives the writer. Errors of hfd_audit_file_new. */
+/* Opens the file and starts the thread. host outlives the writer. 0, an error of
+ * hfd_audit_file_new, or another -errno. */
 int hfd_audit_writer_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                          struct hfd_audit_writer **ret_writer, struct hf_status *reterr_status);
 /*

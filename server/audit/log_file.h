@@ -24,8 +24,9 @@ struct hfd_audit_file_config {
         int64_t max_age;     /* days; 0 = for ever */
 };
 
-/* Opens the file, or creates it with mode 0600; a missing directory gets 0700. host is borrowed. 0,
- * -errno, or HF_E_INVALID: other users could replace the directory. The message has the path. */
+/* Opens the file, or creates it with mode 0600; a missing directory is made with 0700. host is
+ * borrowed. 0, -errno, or HF_E_INVALID: other users could replace the directory that is made. The
+ * message has the path. */
 int hfd_audit_file_new(const struct hf_host *host, const struct hfd_audit_file_config *config,
                        struct hfd_audit_file **ret_file, struct hf_status *reterr_status);
 /* Accepts NULL, returns NULL. */
@@ -36,9 +37,9 @@ int hfd_audit_file_check(const char *path, struct hf_status *reterr_status);
 /*
  * Appends n bytes, which are whole lines. 0: all are in the file. Otherwise none are, except that a
  * part remains in a pipe, in the standard output, or if the file cannot be truncated; then the next
- * write begins a new line. go_on is called after each part that a pipe has taken, and about once a
- * second while it takes none; false gives up.
- * -EAGAIN (given up) or another -errno.
+ * write begins a new line. go_on is called after each part but the last that a pipe has taken, and
+ * about once a second while it takes none; false gives up. Errors: -EAGAIN (given up) or another
+ * -errno.
  */
 int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n,
                          bool (*go_on)(void *ctx), void *ctx);

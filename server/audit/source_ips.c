@@ -4,7 +4,7 @@
  *
  * Invariant: the array has few addresses, and nothing else. Clients may write anything into the
  * headers, so their number is limited, and a text that is not an address is left out. Only the
- * address of the connection, which is the last one, is certain.
+ * address of the connection is certain. If the connection has one, it is the last.
  */
 #include "server/audit/source_ips.h"
 

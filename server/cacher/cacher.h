@@ -31,11 +31,12 @@
  *      feed/      feed, kind_feed  threads that build something from the objects
  *
  * Lock: one mutex guards what several threads change. It is held for lookups and for changes of
- * pointers: usually a few of them, at most some for each watch or for each change in a history. One
- * rare case takes longer: an object of a custom kind whose form changed while its event was
- * prepared is made anew. Callbacks and requests to the store never run under the lock: the work is
- * collected under it and done after it is released. No code of the cacher takes another lock while
- * it holds this one.
+ * pointers: usually a few of them, at most some for each resource, each watch, each read that waits
+ * or each change in a history. Two cases take longer, in proportion to the object: the last state
+ * of a deleted object is copied, to get the revision of the deletion; and an object of a custom
+ * kind whose form changed while its event was prepared, which is rare, is made anew. Callbacks and
+ * requests to the store never run under the lock: the work is collected under it and done after it
+ * is released. No code of the cacher takes another lock while it holds this one.
  *
  * Threads: the cacher has one thread, its timer (timer.h), and each feed has one. The store's
  * threads deliver replies and events. Any thread may call the functions below. Only wait_synced,
@@ -43,8 +44,8 @@
  *
  * Invariants: the trees contain every change up to `revision` and no later one. The history of a
  * resource contains every change after its floor. Until it ends, a watcher gets each change that it
- * selects once, in order. If memory runs out while a change is applied, the trees may contain a
- * part of a later revision until they have been filled again, which ends all watches.
+ * selects once, in order. If a change cannot be applied, usually because memory ran out, the trees
+ * may contain a part of a later revision until they have been filled again, which ends all watches.
  */
 #include <stdbool.h>
 
@@ -88,7 +89,8 @@ struct hfd_cacher_config {
         void *ctx;
 };
 
-/* host outlives the cacher. 0, -EINVAL (the prefix is missing or too long) or another -errno. */
+/* host outlives the cacher. 0, -EINVAL (the store or the prefix is missing, or the prefix is too
+ * long) or another -errno. */
 int hfd_cacher_new(const struct hf_host *host, const struct hfd_cacher_config *config,
                    struct hfd_cacher **ret_cacher);
 /* Starts to fill the cache and does not wait for it. Failures of the store are retried until
@@ -158,8 +160,9 @@ size_t hfd_cacher_count(struct hfd_cacher *cacher, const struct hfd_resource *re
 /*
  * For writes: returns a reference to the newest known version of the object. It may come from a
  * write of this instance that the store's watch has not delivered yet, so only writes may use it.
- * NULL: the object is not cached. *ret_synced: the cache is filled, so at the cache's revision the
- * store had no object at this path, or one that this instance cannot read (state/stored_value.h).
+ * NULL: the object is not cached. If *ret_synced is true, the cache is filled: so at its revision
+ * the store had no object at this path, or one that this instance cannot read
+ * (state/stored_value.h).
  */
 struct hfd_object *hfd_cacher_newest(struct hfd_cacher *cacher, const struct hfd_resource *resource,
                                      const char *path, bool *ret_synced);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timer thread. It ends reads that have waited too long, sends bookmarks, ends watches,
- * restarts the reflector after a backoff, notices and reopens a watch of the store that hangs,
- * starts audits, drops old history, and builds the trees of a listing, in small steps between the
- * other work. It sleeps until the next work is due. A thread that makes work due earlier must wake
- * the timer (hfd_cacher_wake_timer_locked).
+ * The timer thread. It ends reads that have waited too long, sends bookmarks, ends watches whose
+ * time is over, restarts the reflector after a backoff, notices and reopens a watch of the store
+ * that hangs, starts audits, drops old history, and builds the trees of a listing, in small steps
+ * between the other work. It sleeps until the next work is due. A thread that makes work due
+ * earlier must wake the timer (hfd_cacher_wake_timer_locked).
  *
  * Invariant: the timer collects the due work under the lock and does it after releasing the lock.
  */

@@ -125,8 +125,8 @@ int hfd_certificates_read_account_keys(struct hfd_server *server, struct hf_stat
 }
 
 /* Names the contexts of the other instances: holdfast-<instance>, or holdfast-<instance>-<host> if
- * instances of two hosts have the same name. Returns the number of contexts. An instance gets none
- * if its name is taken by another process of the same host, which has just ended. */
+ * instances of two hosts have the same name. Returns the number of contexts. The list may have two
+ * processes of one host and name, of which one has just ended: only the first gets a context. */
 static size_t name_contexts(const struct hfd_peer_list *list,
                             char names[HFD_PEERS_MAX][CONTEXT_MAX],
                             struct hfd_admin_server servers[HFD_PEERS_MAX]) {

@@ -10,8 +10,9 @@ struct hfd_server;
 
 /*
  * Reads the files and replaces server->pki, server_cert_pem, server_key_pem and client_ca_pem. On
- * an error nothing changes. Generates certificates that are missing, and again those that expire
- * soon. Blocks on files, and up to 30 s on the lock of --cert-dir, or until the stop token fires.
+ * an error nothing changes. Generates certificates that are missing and, in --cert-dir, again those
+ * that expire soon. Blocks on files, and up to 30 s on the lock of --cert-dir, or until the stop
+ * token fires.
  * 0, -errno, HF_E_CANCELED, or another error of hfd_pki_load_or_make or hfd_flag_read_pem; the
  * message names the flag and the file or directory, except when memory runs out. Thread: main
  * before the sequence thread starts, later the reload's thread only.

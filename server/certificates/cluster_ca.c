@@ -66,7 +66,7 @@ static bool is_from(const char *ca_pem, const char *cert_pem) {
 }
 
 /* Returns the certificates by which clients can verify `serving`: the CA of this server or that of
- * its clients, if it has issued `serving`. A certificate that was given by flags may come from a CA
+ * its clients, whichever has issued it. A certificate that was given by flags may come from a CA
  * that this server does not know. Then the result is the rest of its chain or, without one, the
  * certificate itself. Borrowed. */
 static const char *find_root(const struct hfd_pki *own, const char *serving,

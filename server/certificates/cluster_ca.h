@@ -13,7 +13,7 @@
 struct hfd_cluster_ca;
 struct hfd_pki;
 
-/* config is borrowed. NULL: out of memory. */
+/* config is borrowed. NULL: out of memory, or no mutex. */
 struct hfd_cluster_ca *hfd_cluster_ca_new(const struct hfd_config *config);
 /* Requires that no controller runs any more. Accepts NULL, returns NULL. */
 struct hfd_cluster_ca *hfd_cluster_ca_free(struct hfd_cluster_ca *ca);

@@ -5,8 +5,8 @@
  * what the inner store has is encrypted. It implements the port of storage/store.h over any other
  * implementation, and adds no thread and no queue: callbacks run on the inner store's threads.
  *
- * A value that cannot be decrypted is delivered as it is stored, with hfd_kv.sealed. Operations on
- * keys that no rule covers (Leases, term records) go to the inner store directly.
+ * A value that cannot be decrypted is delivered as it is stored, with hfd_kv.sealed. Gets and
+ * transactions whose keys no rule covers (Leases, term records) go to the inner store directly.
  *
  * A transaction must not compare the value of a key that a rule covers: -EINVAL. Nothing does,
  * because fences compare term records only.

@@ -27,7 +27,7 @@
 #define HFD_ENCRYPTION_RULES_MAX     64
 #define HFD_ENCRYPTION_KEYS_MAX      64  /* of one rule, all providers together */
 #define HFD_ENCRYPTION_RESOURCES_MAX 128 /* of one rule */
-#define HFD_ENCRYPTION_NAME_MAX      128 /* bytes of a key's name */
+#define HFD_ENCRYPTION_NAME_MAX      128 /* bytes of a key's name, with the NUL */
 
 struct hfd_encryption;
 struct hfd_encryption_rule;

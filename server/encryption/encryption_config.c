@@ -3,9 +3,9 @@
  * Parses an EncryptionConfiguration.
  *
  * Invariants: memory that held a key is overwritten before it is freed, except within libyaml, and
- * within the parsers of JSON and base64 if they do not accept a text at once. A message names
- * places ("resources[0].providers[1].aesgcm.keys[0]"), and never repeats a secret. A member that is
- * not known is refused, because it may have been meant to protect something.
+ * within the parsers of JSON and base64 when they refuse a text. A message names places
+ * ("resources[0].providers[1].aesgcm.keys[0]"), and never repeats a secret. A member that is not
+ * known is refused, because it may have been meant to protect something.
  */
 #include "server/encryption/encryption_config.h"
 

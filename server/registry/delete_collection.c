@@ -182,7 +182,8 @@ static void finish_sweep(struct sweep *sweep) {
 
 /* ---- the deletes ---- */
 
-/* Copies the object's uid. If it has none, uid is "", and the delete checks only the name. */
+/* Copies the object's uid. If it has none, or one that is too long, or memory runs out, uid is "",
+ * and the delete checks only the name. */
 static void copy_uid(const struct hfd_object *object, char uid[64]) {
         struct hf__buf *bytes = hfd_unpack(object->bytes);
         struct hf__span text = {bytes ? bytes->data : "", bytes ? bytes->n : 0};

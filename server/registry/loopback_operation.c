@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The requests and watches of the client inside the process (an operation is one of them): the list
- * of them, their references, and the requests of the registry that they send.
+ * The operations of the client inside the process, which are its requests and watches: their list,
+ * their references, and the target of the request that each of them sends to the registry.
  *
  * Invariant: an operation leaves the list once. The thread that has removed it runs its last
  * callback, so the callback runs once, whether the operation ends or is canceled.

@@ -26,7 +26,7 @@
 #include "server/resources/forms/conversion.h"
 
 /*
- * Two threads: one large step does not stop all lists. Because of their nice value, the threads
+ * Two threads: one large step does not stop all lists. These threads are nice, so that the threads
  * that serve connections, and those of the elector, get more processor time when it is scarce. With
  * a nice value of 5, a small request beside large patches still waited twice as long as at rest.
  */
@@ -35,8 +35,8 @@
 
 HF__CLEANUP_DEFINE(registry_cleanup, struct hfd_registry *, hfd_registry_free)
 
-/* Initializes the parts that are embedded in the struct: no NULL tells hfd_registry_free that one
- * of them is missing. 0, or -errno: none of them is initialized. */
+/* Initializes the parts that are members of the struct and not pointers. hfd_registry_free needs
+ * all of them, because it cannot see whether one is missing. 0, or -errno: none is initialized. */
 static int init_locks(struct hfd_registry *registry) {
         int r = hfd_convert_turns_init(&registry->convert_turns);
 

@@ -12,8 +12,8 @@
  *
  * Thread: base/registry_state.h names the threads of the registry's members. A request belongs to
  * one thread at a time: the caller's, and later a thread that runs a callback of the request: of
- * the store, of the cacher, of outbound calls or of the pool. Nothing here blocks, except freeing a
- * loopback client or the registry.
+ * the store, of the cacher, of outbound calls or of the pool. Nothing in server/registry blocks,
+ * except freeing a loopback client or the registry.
  *
  * Invariants: every request except a watch gets exactly one response. If the response to a write is
  * a success, the store has committed the write, under the fence of the request if it has one. A dry

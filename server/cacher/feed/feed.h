@@ -16,12 +16,14 @@ struct hfd_feed_config {
         struct hfd_cacher *cacher; /* borrowed; not freed before the stop */
         const char *thread;        /* its name; static */
         const char *component;     /* for the log; static */
-        /* The longest pause after a run, in which further changes wait; 0 = none. */
+        /* The longest pause after a run, in which further changes wait; 0 = none. After memory ran
+         * out, the pause is always a second. */
         hf_nsec pause_max;
         /*
          * Builds the result from the cacher and puts it in use. 0; -ENOMEM: it is called again
          * after a while; -EAGAIN: the cacher is not filled yet, and will wake the feed. Thread: one
-         * that the feed's thread starts for each call and joins. No lock is held.
+         * that the feed's thread starts for each call and joins, or, if none can be started, the
+         * feed's thread. The calls do not overlap. No lock is held.
          */
         int (*make)(void *ctx, struct hfd_cacher *cacher);
         void *ctx;
@@ -41,8 +43,9 @@ void hfd_feed_wake(struct hfd_feed *feed);
 
 /*
  * Calls fn for each cached object of a kind. `make` uses it to read the objects. ns: "" if it has
- * none. fn returns 0 or -ENOMEM, which ends the walk. An object that cannot be parsed is left out.
- * Returns 0, -ENOMEM, or -EAGAIN: the cacher is not filled yet.
+ * none; it is borrowed for the call, as are name and object. fn returns 0 or -ENOMEM, which ends
+ * the walk. An object that cannot be parsed is left out. Returns 0, -ENOMEM, or -EAGAIN: the cacher
+ * is not filled yet.
  */
 typedef int (*hfd_feed_object_fn)(void *ctx, const char *ns, const char *name,
                                   const struct hf__json *object);

@@ -38,9 +38,9 @@ struct hfd_kind_feed {
         struct hfd_cacher *cacher;
         struct hfd_custom_table *table;
         struct hfd_feed *feed; /* owned */
-        /* The feed's thread only. */
+        /* For make_kinds only, whose calls do not overlap. */
         uint64_t fill; /* the last filling whose objects have their forms */
-        /* Set by the feed's thread, read by any. */
+        /* Set by make_kinds, read by any thread. */
         atomic_bool synced;
 };
 
@@ -189,6 +189,7 @@ static int follow_kinds(struct hfd_kind_feed *feed) {
                 /* For the table, which consumes a reference. */
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
                 hfd_custom_table_replace(feed->table, set);
+                /* Afterwards, so that a client whose watch ends finds the new kind. */
                 retire_old(feed, old, set);
         }
         hfd_custom_set_unref(set);

@@ -126,6 +126,7 @@ static void drop_ring(struct hfd_event_histories *histories, struct hfd_event_hi
         assert(history->n > 0 && history->n == history->space);
         for (size_t i = 0; i < history->n_states; i++)
                 n_states_bytes += history->states[i].n_bytes;
+        /* The kept states are all that still counts. */
         count_bytes(histories, history, n_states_bytes, history->n_bytes);
         history->ring->n = history->n;
         history->ring->next = garbage->rings;
@@ -251,7 +252,7 @@ bool hfd_event_histories_trim(struct hfd_event_histories *histories, hf_nsec now
         while (histories->n_bytes > histories->max_bytes) {
                 struct hfd_event_history *largest = largest_history(histories);
                 if (largest->n == 0)
-                        break;
+                        break; /* its bytes are those of states, which go when `due` is reached */
                 if (!drop_oldest(histories, largest, garbage))
                         return false;
         }

@@ -81,7 +81,7 @@ struct hfd_event_histories {
 /* Limits the time for which hfd_event_histories_trim needs the lock. */
 #define HFD_HISTORY_GARBAGE_MAX 128
 
-/* Begins empty: n, n_states and rings are 0. The arrays are large, so nobody zeroes them. */
+/* Begins empty: n, n_states and rings are 0. The arrays are large and need not be zeroed. */
 struct hfd_history_garbage {
         struct hfd_change changes[HFD_HISTORY_GARBAGE_MAX]; /* owned */
         size_t n;
@@ -123,6 +123,7 @@ void hfd_history_garbage_free(struct hfd_history_garbage *garbage);
  */
 void hfd_event_histories_restart(struct hfd_event_histories *histories, uint64_t floor,
                                  struct hfd_event_histories *ret_old);
+/* Frees all contents, which may be many: not under the cacher's lock. */
 void hfd_event_histories_done(struct hfd_event_histories *histories);
 
 /* Returns the change at index i < n; 0 is the oldest. Borrowed until the history changes. */
@@ -138,7 +139,7 @@ size_t hfd_event_history_after(const struct hfd_event_history *history, uint64_t
 bool hfd_event_history_resume(const struct hfd_event_history *history, uint64_t revision,
                               size_t *ret_i);
 /* Returns the revision of the last change that the state at `revision` includes, or the floor if
- * the ring has no such change after it. revision must not be below the floor. */
+ * this change is not in the ring or not after the floor. revision must not be below the floor. */
 uint64_t hfd_event_history_changed(const struct hfd_event_history *history, uint64_t revision);
 
 /* Returns the kept state after the change of revision `changed`. NULL: it is not kept. Borrowed. */
@@ -146,7 +147,8 @@ const struct hfd_object_tree *hfd_event_history_state(const struct hfd_event_his
                                                       uint64_t changed);
 /*
  * Keeps a state, with another reference to its tree, as long as the history reaches back to it,
- * unless newer states need its place.
+ * unless states that are kept later need its place. Does nothing if it is kept already, or if the
+ * history does not reach back to it.
  */
 void hfd_event_history_keep(struct hfd_event_histories *histories, size_t resource,
                             uint64_t changed, const struct hfd_object_tree *objects,

@@ -35,7 +35,8 @@ struct hfd_store_identity_snapshot {
 };
 struct hfd_store_identity_snapshot
 hfd_store_identity_snapshot_locked(const struct hfd_cacher *cacher);
-/* Whether a reply can be compared: the store was not replaced since its request was sent. */
+/* Whether a reply can be compared: its request was sent in this generation, and the cache is not
+ * waiting to be filled after a replacement of the store. */
 bool hfd_store_identity_is_comparable_locked(const struct hfd_cacher *cacher,
                                              struct hfd_store_identity_snapshot sent);
 /*

@@ -94,7 +94,7 @@ struct hfd_store_lag *hfd_store_lag_free(struct hfd_store_lag *lag) {
 void hfd_store_lag_opened_locked(struct hfd_cacher *cacher) {
         hf__mutex_assert_held(&cacher->mu);
         hfd_watch_lag_opened(&cacher->lag->watch, hfd_cacher_now(cacher));
-        /* The timer must compute anew when a lag is due: without a watch there is none. */
+        /* Without a watch no action was due, so the timer must compute the next time anew. */
         pthread_cond_broadcast(&cacher->cond);
 }
 

@@ -27,8 +27,8 @@ struct hfd_store_lag_action {
 };
 
 /*
- * Registers the metrics, which any thread may collect from now on: the cacher's lock exists. NULL:
- * out of memory.
+ * Registers the metrics. From now on any thread may collect them, which takes the cacher's lock, so
+ * this lock must exist already. NULL: out of memory.
  */
 struct hfd_store_lag *hfd_store_lag_new(struct hfd_cacher *cacher);
 /* Call it while the cacher's lock exists. Accepts NULL; returns NULL. */

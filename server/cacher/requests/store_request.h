@@ -32,10 +32,11 @@ void hfd_store_requests_await_end(struct hfd_cacher *cacher);
 void hfd_store_requests_heard(struct hfd_cacher *cacher, hf_nsec now);
 /* The boot time of the store's last reply or event; 0 = none yet. */
 hf_nsec hfd_store_requests_last_contact(const struct hfd_cacher *cacher);
-/* The boot time at which the store last refused a write because it is full; 0 = it has room. */
+/* The boot time at which the store last refused a write because it is full; 0 = it has refused none
+ * since the last write that succeeded. */
 hf_nsec hfd_store_requests_full(const struct hfd_cacher *cacher);
 
-/* urgent: as in store.h. */
+/* The parameters are those of the store's operations (store.h); deadline is a boot time. */
 int hfd_store_request_get(struct hfd_cacher *cacher, const char *key, bool urgent, hf_nsec deadline,
                           hfd_store_fn done, void *ctx);
 int hfd_store_request_list(struct hfd_cacher *cacher, const char *prefix, const char *start_key,

@@ -8,8 +8,8 @@
  * reflector finds `relist` set at the latest when it has opened one, and cancels that. So between
  * the first sign of a replacement of the store and the filling that follows, no watch stays open,
  * and later signs have none to cancel (hfd_store_identity_replaced). The same holds for `reopen`,
- * which asks only for the end of the watch that is open: a watch delivers events before the
- * reflector has its ID.
+ * which asks only for the end of the watch that is open. The event that leads to it may come from a
+ * watch whose ID the reflector does not have yet.
  */
 #include "server/cacher/state/cacher_state.h"
 

@@ -40,7 +40,7 @@ struct hfd_watchers;
 struct hfd_store_watch {
         bool relist;      /* list everything again; otherwise resume at revision + 1 */
         bool is_open;     /* a watch is open or being opened */
-        bool reopen;      /* end the watch that is open, so that the next one reads the epoch */
+        bool reopen;      /* end the open watch; then the epoch is read (store_identity.h) */
         uint64_t id;      /* the store's ID of the watch; 0 = none, or not known yet */
         hf_nsec retry_at; /* boot time of the next try, while the reflector waits for one */
 };
@@ -62,7 +62,9 @@ struct hfd_cacher {
         pthread_mutex_t mu;
         /* broadcast; the timer, wait_synced, refill, reflector_stop and free wait on it */
         pthread_cond_t cond;
-        hf_nsec timer_due; /* boot time until which the timer sleeps, unless cond wakes it */
+        /* Boot time until which the timer sleeps, unless cond wakes it. An old one while the timer
+         * works, which does no harm: the timer checks all work again before it sleeps. */
+        hf_nsec timer_due;
         /* What the last listing contained, changed by the events of the store's watch. */
         struct hfd_object_tree trees[HFD_SLOTS_MAX];
         /*
@@ -73,7 +75,7 @@ struct hfd_cacher {
         struct hfd_object_tree newer[HFD_SLOTS_MAX];
         /*
          * By key: placeholders for stored values that are not valid objects, or cannot be decrypted
-         * (stored_value.h). They are not served, but the audit needs them.
+         * (stored_value.h). They are not served, but the audit of the cache needs them.
          */
         struct hfd_object_tree unreadable;
         struct hfd_event_histories histories;
@@ -97,7 +99,8 @@ struct hfd_cacher {
         struct hfd_cacher_timer *timer;
 };
 
-/* Slots below this number may be in use; it grows. Loops need not look at the others. */
+/* The slots, which are the places of the arrays above, may be in use below this number. It grows.
+ * Loops need not look at the others. */
 static inline size_t hfd_cacher_slots(const struct hfd_cacher *cacher) {
         return hfd_custom_table_slots(cacher->table);
 }

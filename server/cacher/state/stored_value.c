@@ -3,8 +3,8 @@
  * Placeholders for stored values that are not valid objects, or that cannot be decrypted. The
  * placeholder of a sealed value has the reason as its bytes.
  *
- * Invariant: every invalid or sealed value has a placeholder, under its key. Without it the audit
- * would take the missing object for a lost event, and fill the cache again after every audit.
+ * Invariant: every invalid or sealed value has a placeholder, under its key. Without it each audit
+ * of the cache would take the missing object for a lost event, and have the cache filled again.
  */
 #include "server/cacher/state/stored_value.h"
 
@@ -41,7 +41,7 @@ struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
         if (why)
                 return sealed_placeholder(cacher, resource, kv, why);
         if (hfd_object_check(resource, kv->value) != HF_E_INVALID)
-                return NULL; /* the value is valid, so memory ran out */
+                return NULL; /* memory ran out, here or when the object was made */
         hf_log(&cacher->host->log, HF_LOG_ERROR, "cacher",
                "the value stored at %s is not a valid object; it is not served", kv->key);
         return hfd_object_unreadable(resource, kv->key, kv->mod_revision);

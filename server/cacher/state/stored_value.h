@@ -3,8 +3,8 @@
 /*
  * Stored values that are not valid objects, because another program has written them, and encrypted
  * values that this instance cannot decrypt (sealed values). They are not served. The cache keeps a
- * placeholder for each of them, because the audit compares all keys of the cache with those of the
- * store.
+ * placeholder for each of them, because the audit of the cache (sync/cache_audit.h) compares all
+ * keys of the cache with those of the store.
  *
  * An invalid value is as good as missing. A sealed one is not: its object exists, and a client that
  * took it for deleted might delete or create others. So reads of a range that has a sealed value
@@ -18,8 +18,8 @@ struct hfd_scope;
 
 /*
  * Called when no object could be created from a stored value. If the value is invalid or sealed,
- * logs it and returns a placeholder, whose reference the caller owns. NULL: memory ran out, so the
- * caller must fill the cache again.
+ * logs it (sealed values only up to a limit) and returns a placeholder, whose reference the caller
+ * owns. NULL: memory ran out, so the caller must fill the cache again.
  */
 struct hfd_object *hfd_stored_value_placeholder(struct hfd_cacher *cacher,
                                                 const struct hfd_resource *resource,

@@ -22,9 +22,9 @@
  *      request_page -> on_page: queue the page -> request_page ...      the store's thread
  *                               hfd_listing_step: build it -> done      the timer thread
  *
- * Invariants: only one page is requested at a time, and at most two wait to be built, with the one
- * that is being built. `done` is called exactly once, by the timer thread, when no request is
- * running: after the last page was built, after a failure, or when the cacher stops.
+ * Invariants: only one page is requested at a time. At most two pages are in the list `first`: the
+ * one that is being built, and the next. `done` is called exactly once, by the timer thread, when
+ * no request is running: after the last page was built, after a failure, or when the cacher stops.
  */
 #include "server/cacher/sync/listing.h"
 
@@ -164,7 +164,8 @@ static void end_requests(struct hfd_listing *listing, int error, const struct hf
 
 /*
  * Whether a page that failed is requested again, at once. If not even the first one reached the
- * store, there is no half-done work to save, and the reflector waits before it tries again.
+ * store, there is no half-done work to save, and the reflector waits before it tries again. A
+ * revision that is compacted (HF_E_GONE) needs a new listing.
  */
 static bool may_retry(const struct hfd_listing *listing, int error) {
         bool unreachable = error == HF_E_UNAVAILABLE && listing->revision == 0;
@@ -358,8 +359,8 @@ int hfd_listing_start(struct hfd_cacher *cacher, unsigned long generation,
         listing->requesting = true;
         pthread_mutex_lock(&cacher->mu);
         assert(!cacher->listings->running);
-        /* The timer thread builds the listing. While the cacher stops, this thread may have ended
-         * already. */
+        /* The timer thread builds the listing. While the cacher stops, the timer thread may have
+         * ended already. */
         bool stopping = cacher->stopping;
         if (!stopping)
                 cacher->listings->running = listing;

@@ -35,7 +35,7 @@ struct hfd_listing {
         size_t n_keys, n_bytes;      /* on the pages so far; n_bytes: of their values */
         unsigned n_retries;          /* pages that were requested again */
         char start[HFD_KEY_MAX];     /* the next page starts at this key; "" = the first page */
-        char directory[HFD_KEY_MAX]; /* the next page ends with this prefix; "" = no limit */
+        char directory[HFD_KEY_MAX]; /* the next page has only keys below it; "" = all keys */
 
         /* guarded by the cacher's lock */
         struct hfd_listing_page *first; /* owned; waits to be built, as does its `next` */

@@ -11,8 +11,8 @@
  * Reading the epoch, listing and watching are a chain of operations: the callback of each one
  * starts the next. When the watch has ended, the next watch normally resumes at `revision` + 1.
  * But if the store has compacted that revision or was replaced, if its encryption keys were
- * replaced, if memory ran out while events were applied, or if an audit has found a difference,
- * everything is listed again. Then the watches of clients end with 410, and a new history begins.
+ * replaced, if events could not be applied, or if an audit has found a difference, everything is
+ * listed again. Then the watches of clients end with 410, and a new history begins.
  *
  * Invariants: only one operation of the chain is running at a time. A listing that began before the
  * store, or its encryption keys, were found to be replaced is never published.

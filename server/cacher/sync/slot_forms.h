@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The form that the cached objects of each custom resource have. It is that of the storage row of
- * the kind that is served. While no kind is served in a slot, the slot has no form: new objects are
- * as they are stored, and those that are cached already keep their form.
+ * The form that the cached objects of each custom resource have. A custom resource has a slot, its
+ * place in the arrays of the cacher (custom/custom_table.h). The form of the slot is that of the
+ * storage row of the kind that is served there. While no kind is served in a slot, the slot has no
+ * form: new objects are as they are stored, and those that are cached already keep their form.
  *
  * The cacher's lock guards the forms.
  */

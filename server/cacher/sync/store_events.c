@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Applies the events of the store's watch to the cache, in two steps. Everything that may take
- * long, such as creating the objects, is prepared without the lock. Then the events of one revision
- * are applied under one lock.
+ * Applies the events of the store's watch to the cache, in two steps. What may take long, such as
+ * creating the objects, is prepared without the lock (cacher.h names the two exceptions). Then the
+ * lock is acquired, and the events of one revision are applied.
  *
  * Invariant: the lock is not released between the changes of objects and that of `revision`. So the
  * state that a reader sees at a revision contains all changes of that revision and no later one,
@@ -31,7 +31,8 @@ struct hfd_prepared_event {
         const char *path;                    /* borrowed from the event */
         struct hfd_object *object;           /* owned; the new version; NULL = none */
         struct hfd_object *placeholder;      /* owned; the new value is invalid or sealed */
-        /* Owned; several watchers get this object, so its frames are shared while delivering. */
+        /* Owned; set if several watchers may get this object: then they share its frames, the bytes
+         * of its watch event, while it is delivered. */
         struct hfd_object *delivered;
 };
 
@@ -227,8 +228,9 @@ static bool apply_event_locked(struct hfd_cacher *cacher, const struct hfd_watch
 }
 
 /*
- * Applies events of one revision. If memory runs out among them, the cache contains only a part of
- * the revision until it has been filled again, which the caller must request.
+ * Applies events of one revision. False: one of them could not be applied (apply_event_locked), so
+ * the cache contains only a part of the revision until it has been filled again, which the caller
+ * must request.
  */
 static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
                            struct hfd_prepared_event *prepared, size_t n,
@@ -249,7 +251,8 @@ static bool apply_revision(struct hfd_cacher *cacher, const struct hfd_watch_eve
                 cacher->revision = events[0].revision;
         if (cacher->histories.due < due)
                 pthread_cond_broadcast(&cacher->cond); /* the timer waits for a later time */
-        /* The garbage has limited space, so old history is dropped in steps, without the lock. */
+        /* The garbage has limited space, so old history is dropped in steps. What a step has
+         * dropped is freed without the lock. */
         while (!trimmed) {
                 trimmed = hfd_event_histories_trim(&cacher->histories, now, &garbage);
                 pthread_mutex_unlock(&cacher->mu);

@@ -18,7 +18,7 @@ struct hfd_event_batch {
         struct hfd_prepared_event *prepared; /* owned; n of them; NULL = out of memory */
         size_t n;
         struct hfd_watcher *dirty; /* watchers that have events to deliver */
-        bool complete;             /* false: memory ran out, so the cache must be filled again */
+        bool complete;             /* false: not all were applied; the cache must be filled again */
         bool epoch_written;        /* the epoch key was written */
         bool lease_acquired;       /* a Lease has a new holder */
         unsigned observers;        /* of the resources whose objects may have changed */
@@ -26,9 +26,10 @@ struct hfd_event_batch {
 };
 
 /*
- * Applies the events, whose order is that of the store. All events of one revision are applied
- * under one lock, so no reader sees a part of them, unless memory runs out among them (then
- * `complete` is false). hfd_store_events_deliver must follow.
+ * Applies the events, whose order is that of the store. The lock is not released between the events
+ * of one revision, so no reader sees a part of them, unless one of them cannot be applied: memory
+ * ran out, or an object is not valid in the form that its slot has just got. Then `complete` is
+ * false. hfd_store_events_deliver must follow.
  */
 void hfd_store_events_apply(struct hfd_cacher *cacher, const struct hfd_watch_event *events,
                             size_t n, struct hfd_event_batch *ret_batch);

@@ -66,7 +66,8 @@ void hfd_delivery_done(struct hfd_delivery *delivery);
 bool hfd_delivery_is_watched(const struct hfd_delivery *delivery, const struct hfd_object *object);
 /*
  * Queues a copy of change, with additional references. If the queue is full or memory runs out, the
- * watch ends cleanly, and the client can watch again from the last event that it received.
+ * watch ends cleanly, and the client can watch again from the last event that it received. Does
+ * nothing once the end was requested.
  */
 void hfd_delivery_queue_locked(struct hfd_delivery *delivery, const struct hfd_change *change,
                                uint64_t revision);

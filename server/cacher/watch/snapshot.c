@@ -25,7 +25,7 @@
 #include "server/cacher/state/cacher_state.h"
 #include "server/resources/rows/resource_table.h"
 
-#define UNDO_MAX 4096 /* changes; to undo more, the store is faster */
+#define UNDO_MAX 4096 /* changes; undoing more takes longer than a read from the store */
 
 /* References to the changes from index `from` on, for undo_changes. NULL: out of memory. */
 static struct hfd_change *copy_changes_locked(const struct hfd_event_history *history,

@@ -29,8 +29,8 @@ struct hfd_snapshot {
 /*
  * Takes a snapshot: the current state (at 0), or the state at revision `at`, while the history of
  * the resource reaches back to it. Takes a short time, except for the state at a revision that was
- * not kept: its time grows with the changes since, which are limited. False: the cache is not
- * filled, does not know that state, or memory ran out; there is nothing to free.
+ * not kept: its time grows with the changes since. False: the cache is not filled, does not know
+ * that state, would have to undo too many changes, or memory ran out. Then nothing must be freed.
  */
 bool hfd_snapshot_take(struct hfd_cacher *cacher, const struct hfd_resource *resource, uint64_t at,
                        struct hfd_snapshot *ret_snapshot);
@@ -42,7 +42,7 @@ int hfd_snapshot_take_now(struct hfd_cacher *cacher, const struct hfd_resource *
                           struct hfd_snapshot *ret_snapshot);
 /*
  * Call it when a client gets a continue token with the snapshot's revision: the cacher keeps the
- * state as long as the history reaches back to it, unless too many newer states are kept. The
+ * state as long as the history reaches back to it, unless too many states are kept later. The
  * caller still owns its snapshot.
  */
 void hfd_snapshot_keep(struct hfd_cacher *cacher, const struct hfd_resource *resource,

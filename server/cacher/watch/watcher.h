@@ -28,7 +28,9 @@ struct hfd_watcher_spec {
         const char *ns;   /* "" = all namespaces, or cluster scope */
         const char *name; /* "" = all objects */
         struct hfd_selector *labels, *fields;
-        uint64_t revision; /* deliver only later changes; 0 = begin with all existing objects */
+        /* Deliver the changes after it, and perhaps its own again (hfd_event_history_resume). 0 =
+         * begin with all existing objects. */
+        uint64_t revision;
         bool from_now;     /* with revision 0: deliver only changes from now on */
         int64_t timeout_s; /* the watch ends cleanly after this time; 0 = the default */
         bool bookmarks;    /* the client wants bookmarks */

@@ -29,7 +29,7 @@ struct hfd_watcher {
         /* immutable */
         bool bookmarks, in_process;
         struct hfd_cacher *cacher;
-        uint64_t after; /* only later revisions are delivered */
+        uint64_t after; /* new changes are queued only if their revision is later */
 
         atomic_int refs;
         struct hfd_delivery delivery; /* what it selects, its queue and its sink */

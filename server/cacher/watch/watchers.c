@@ -138,7 +138,7 @@ hf_nsec hfd_watchers_due_locked(const struct hfd_cacher *cacher) {
 }
 
 /* A watch that is due costs a logarithm of the number of watches, and the others cost nothing. So
- * the lock is not held for long, however many there are. */
+ * the time under the lock depends on how many are due, hardly on how many there are. */
 void hfd_watchers_tick_locked(struct hfd_cacher *cacher, hf_nsec now, struct hfd_watcher **dirty) {
         struct hf__timer_heap *timers = &cacher->watchers->timers;
         struct hf__timer *timer;

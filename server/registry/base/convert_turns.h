@@ -4,7 +4,7 @@
  * Turns: which watches may call conversion webhooks at the moment. One event of a kind may concern
  * hundreds of watches, so a watch beyond the limits waits instead of being refused. The limits
  * count the calls for each kind and for all kinds. The watches beyond them wait in the order in
- * which they came.
+ * which they came; a watch whose kind is at its limit is passed over.
  *
  * A watch that waits costs one entry in the list, and accepts no further events
  * (watch_conversion.h). When it ends, it leaves the list. Otherwise a client that begins and ends

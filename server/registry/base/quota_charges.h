@@ -55,8 +55,8 @@ void hfd_quota_charges_confirm(struct hfd_quota_charges *charges);
 /*
  * Takes over the versions that a transaction has read because its compares failed. written: it
  * compared the quotas that it would have written; false: it compared the quota that refuses. NULL:
- * success. Otherwise returns the key-value from which no object can be made, because memory ran out
- * or the value is not a valid object.
+ * success. Otherwise returns the key-value from which no object can be made, because memory ran
+ * out, or the value is invalid or cannot be decrypted.
  */
 const struct hfd_kv *hfd_quota_charges_update(struct hfd_quota_charges *charges,
                                               struct hfd_cacher *cacher, bool written,

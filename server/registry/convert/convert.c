@@ -135,6 +135,7 @@ static void read_response(struct job *job, const void *body, size_t n_response) 
         int r = hfd_conversion_review_read(body, n_response, job->uid, job->convert.row,
                                            job->sources + job->at, job->n_batch,
                                            job->results + job->at, &why);
+        /* If memory has run out here, that says nothing about the webhook. */
         if (r == 0 || (r == HF_E_INVALID && !why.error))
                 hfd_convert_metrics_called(job->registry->host, r == 0 ? NULL : why.data, true,
                                            job->took);
@@ -263,7 +264,7 @@ static void put_url(struct hf__strbuf *s, const char *url) {
 }
 
 /* Calls the webhook for the batch. 0; otherwise there is no call: -ENOMEM, or an error of
- * hfd_outbound_send. */
+ * hfd_outbound_post_json. */
 static int call_webhook(struct job *job, const struct hfd_webhook_config *config,
                         const struct hf__strbuf *body) {
         struct hfd_service_address address = {0};

@@ -234,6 +234,7 @@ bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_w
         if (takes && good && c->state == IDLE) {
                 assert(c->row);
                 c->state = CALLING;
+                /* The caller is the owner, so the owner's reference exists. */
                 assert(atomic_load_explicit(&c->refs, memory_order_relaxed) > 0);
                 atomic_fetch_add(&c->refs, 1);
                 starts = true;

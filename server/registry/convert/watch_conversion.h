@@ -38,14 +38,14 @@ struct hfd_watch_conversion *hfd_watch_conversion_new(struct hfd_registry *regis
 /* Accepts NULL; returns NULL. */
 struct hfd_watch_conversion *hfd_watch_conversion_unref(struct hfd_watch_conversion *c);
 
-/* Queues n events, and takes references to their objects; after `failed` or the end it drops them.
- * May deliver them before it returns. False: out of memory; nothing was queued. */
+/* Queues n events, and takes references to their objects; after `failed` or the end it ignores
+ * them. May deliver them before it returns. False: out of memory; nothing was queued. */
 bool hfd_watch_conversion_add(struct hfd_watch_conversion *c, const struct hfd_watch_item *items,
                               size_t n);
 /* Whether nothing is queued and nothing is being converted. False: sink.idle follows, unless the
  * watch ends. */
 bool hfd_watch_conversion_is_idle(struct hfd_watch_conversion *c);
 /* Nothing more is delivered, and the webhook's response is dropped. True: the sink is not called
- * any more. False: an event is being delivered by another thread, or by a caller of this function,
+ * any more. False: the sink is being called, by another thread or further up in this call stack,
  * and sink.ended follows. Call it once. */
 bool hfd_watch_conversion_end(struct hfd_watch_conversion *c);

@@ -44,7 +44,8 @@
 #define LIST_MAX_BYTES (512u << 20)
 /* Bytes of the stored objects of a list that a webhook converts. */
 #define CONVERTED_MAX_BYTES ((size_t)64 << 20)
-/* A list of at most this size is made on the current thread, in about 20 us. */
+/* A list of at most this size is made on the current thread, in about 20 us. If it comes from the
+ * store, only the number of objects counts. */
 #define INLINE_OBJECTS 32
 #define INLINE_BYTES   ((size_t)128 << 10)
 /* Objects that one step examines: a millisecond if selectors parse them. */

@@ -6,7 +6,7 @@
  *
  * A function that returns a buffer returns a new reference, or NULL if memory runs out, a Table
  * would exceed 512 MiB, or the bytes of an object are malformed. A function that returns a bool
- * returns false if memory runs out or the bytes are malformed.
+ * returns false if memory runs out, s is full, or the bytes are malformed.
  */
 #include "base/strbuf.h"
 #include "server/registry/base/registry_state.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A Binding assigns a pod to a node, and copies its labels and annotations to the pod. Schedulers
- * send it: no other write may set the node (workloads/pods/pod_part_rules.c). An Eviction deletes a
- * pod. PodDisruptionBudgets are only stored here and have no effect on evictions.
+ * send it: no other update may set the node (workloads/pods/pod_part_rules.c). An Eviction deletes
+ * a pod. PodDisruptionBudgets are only stored here and have no effect on evictions.
  *
  * Invariant: a binding writes the version of the pod that it has checked, so two schedulers never
  * assign one pod twice.
@@ -155,7 +155,7 @@ static void bind_got(struct hfd_part *part) {
         int r = why.error;
         if (may)
                 r = bind_to_node(part, pod);
-        part->inner.subresource = HFD_SUB_BINDING; /* no other write may set the node */
+        part->inner.subresource = HFD_SUB_BINDING; /* no other update may set the node */
         if (r != 0)
                 hfd_part_finish_no_memory(part);
         else if (may)

@@ -5,6 +5,6 @@
 
 /*
  * Brings the configuration in w->body into the form of its kind, and removes the fields that a
- * request to its subresource does not write. False: response is filled.
+ * request to the subresource of w does not write. False: response is filled.
  */
 bool hfd_write_apply_body_accept(struct hfd_write *w, struct hfd_response *response);

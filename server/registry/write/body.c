@@ -306,7 +306,7 @@ static void refuse_body(const struct hfd_request *request, const char *type,
 /*
  * Parses the text of the body. type is its kind, for messages. 0; -EILSEQ: it is not valid UTF-8;
  * or HF_E_INVALID: it is not JSON, from *ret_offset on. With -ENOMEM, and with HF_E_TOO_LARGE (no
- * type holds a number in it), response is filled, because it is the same for every body.
+ * type holds a number in it), response is filled: objects and patches get the same one.
  */
 static int parse_text(const struct hfd_request *request, const char *type,
                       struct hf__json **ret_json, size_t *ret_offset,

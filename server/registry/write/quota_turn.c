@@ -22,7 +22,8 @@ bool hfd_write_quota_turn_take(struct hfd_write *w, void (*on_turn)(struct hfd_w
         quota->on_turn = on_turn;
         quota->turn.ns = w->request->ns;
         quota->turn.deadline = w->request->deadline;
-        quota->turn_state = HFD_WRITE_QUOTA_HAS_TURN; /* before another thread may use it */
+        /* Both before the call: if the turn waits, another thread may use the write at once. */
+        quota->turn_state = HFD_WRITE_QUOTA_HAS_TURN;
         w->on_pool = false;
         switch (hfd_quota_turns_take(&w->registry->turns, &quota->turn)) {
         case HFD_TURN_HELD: return true;
@@ -47,7 +48,7 @@ struct hfd_write *hfd_write_quota_turn_done(struct hfd_write *w) {
         return next ? ((struct hfd_write_quota *)next)->w : NULL;
 }
 
-/* The turn has come. */
+/* The turn has come, perhaps too late: then nothing was written, and the client may try again. */
 static void resume_write(struct hfd_write *w) {
         struct hfd_response response = {0};
 

@@ -43,6 +43,7 @@ void hfd_write_reply(struct hfd_write *w, struct hfd_response *response) {
         free(w);
         request->done(request, response);
         hfd_response_done(response);
+        /* Last, because it may carry out other writes. */
         hfd_write_quota_turn_resume(next);
 }
 

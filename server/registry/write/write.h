@@ -98,7 +98,8 @@ struct hfd_write {
         struct hfd_object *converted; /* owned; current in the version of the request */
         struct hfd_object *to_store;  /* owned; `stored`, while it is converted */
         struct hfd_object *to_show;   /* owned; the object of the response, likewise */
-        /* The continuations after the conversion of `current`, and after that of `stored`. */
+        /* resume: what follows the conversion that is running. next: what follows when `stored` is
+         * converted and complete. */
         void (*resume)(struct hfd_write *w), (*next)(struct hfd_write *w);
 
         /* The mistakes that a strict decoder finds in the body, before a patch is applied. */

@@ -5,7 +5,8 @@
  *      path         changes
  *      the object   metadata
  *      /approval    metadata, conditions; needs the verb `approve` on the signer
- *      /status      metadata, certificate, conditions except Approved and Denied; needs `sign`
+ *      /status      metadata, certificate, conditions except Approved and Denied; needs `sign` if
+ *                   it changes the certificate or a condition
  *
  * Invariants: the user in spec is the one whom the server has authenticated, whatever the client
  * writes there. A request whose certificate would be of system:masters is never stored for the
@@ -297,7 +298,7 @@ static bool may_use(const struct hfd_request *request, const char *verb, const c
 /* The right to all signers of a domain names the domain, a slash and a star. */
 static bool may_use_signer(const struct hfd_request *request, const char *verb,
                            const char *signer) {
-        char any[SIGNER_MAX + 3];
+        char any[SIGNER_MAX + 3]; /* the slash, the star and the NUL */
 
         (void)snprintf(any, sizeof any, "%.*s/*", (int)strcspn(signer, "/"), signer);
         return !request->requester || may_use(request, verb, signer) || may_use(request, verb, any);

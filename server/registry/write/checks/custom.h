@@ -26,7 +26,7 @@ bool hfd_write_custom_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
 /*
  * Updates w's state of the definition from the keys that a failed transaction has read. NULL:
  * success. Otherwise returns the key-value from which no definition can be read, because memory ran
- * out or the value is not valid.
+ * out, or the value is invalid or cannot be decrypted.
  */
 const struct hfd_kv *hfd_write_custom_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                              size_t n);

@@ -40,7 +40,7 @@ static void set_namespace(struct hfd_write *w, const struct hfd_object *ns, bool
 
 /*
  * Sets the namespace from the kv that the store returned; NULL = it is not stored. False: no object
- * can be made from it, because memory ran out or its value is not a valid object.
+ * can be made from it, because memory ran out, or its value is invalid or cannot be decrypted.
  */
 static bool set_namespace_from_store(struct hfd_write *w, const struct hfd_kv *kv) {
         struct hfd_object *ns = NULL;

@@ -22,8 +22,8 @@ bool hfd_write_namespace_compare(struct hfd_write *w, char key[HFD_KEY_MAX],
                                  struct hfd_compare *ret_compare);
 /*
  * Updates w's state of the namespace from the keys that a failed transaction has read. NULL:
- * success. Otherwise returns the key-value from which no object can be made, because memory ran out
- * or the value is not a valid object.
+ * success. Otherwise returns the key-value from which no object can be made, because memory ran
+ * out, or the value is invalid or cannot be decrypted.
  */
 const struct hfd_kv *hfd_write_namespace_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                                 size_t n);

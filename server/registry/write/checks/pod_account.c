@@ -2,10 +2,10 @@
 /*
  * Assigns service accounts to new pods, as kube-apiserver's admission plug-in ServiceAccount does.
  *
- * Invariants: a pod is never stored with an account that does not exist. But an account that the
- * cache does not know may have been created on another instance a moment ago, so before a refusal
- * the write waits until the cache has all earlier writes. It waits longer for the account
- * "default", because a controller creates it some time after the namespace.
+ * Invariants: a pod is never stored with an account that the cache does not have. But an account
+ * that the cache does not have yet may have been created on another instance a moment ago, so
+ * before a refusal the write waits until the cache has all earlier writes. It waits longer for the
+ * account "default", because a controller creates it some time after the namespace.
  */
 #include "server/registry/write/checks/pod_account.h"
 
@@ -53,7 +53,8 @@ static struct hfd_object *find_in_cache(struct hfd_write *w, const char *name, b
         return hfd_cacher_newest(w->registry->cacher, accounts, path, ret_synced);
 }
 
-/* 0, -ENOMEM, HF_E_NOT_FOUND, or HF_E_UNAVAILABLE: the cache is not filled. */
+/* 0: the caller frees *ret_account. Otherwise it is not set: -ENOMEM, HF_E_NOT_FOUND, or
+ * HF_E_UNAVAILABLE: the cache is not filled. */
 static int find_account(struct hfd_write *w, const char *name, struct hf__json **ret_account) {
         bool synced;
         struct hfd_object *object =
@@ -83,7 +84,8 @@ static void end_wait(struct wait *wait) {
         hfd_write_attempt(w);
 }
 
-/* Ends the wait, or begins the next pause: a wait for a revision that the cache never reaches. */
+/* Ends the wait, or begins the next pause. (A pause is a wait for a revision that the cache never
+ * reaches.) */
 static void on_pause_end(struct hfd_consistent_read *read) {
         struct wait *wait = (struct wait *)read;
         bool synced;

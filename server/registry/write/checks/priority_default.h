@@ -13,7 +13,8 @@ struct hf__json;
 bool hfd_write_may_be_default(struct hfd_write *w, const struct hf__json *old);
 /*
  * Finds the default among the PriorityClasses that the cache has; classes is their row. If there
- * are several, the one with the lowest value counts. 0, or -ENOMEM. name "": there is none.
+ * are several, the one with the lowest value counts. 0, or -ENOMEM. name "": there is none, or the
+ * cache is not filled.
  */
 int hfd_write_default_class(struct hfd_write *w, const struct hfd_resource *classes,
                             char name[HF_NAME_MAX + 1]);

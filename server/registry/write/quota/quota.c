@@ -9,10 +9,10 @@
  *      confirm   before a refusal: are the versions current?
  *      commit    the caller's function; after a conflict the next attempt begins with `charge`
  *
- * Invariants: a refusal is based on versions that the store has returned or confirmed (a dry run is
- * the exception), of the quota and of an object that is updated. Every quota that counts the write,
- * or will count it, is compared and written in its transaction. A quota that this instance does not
- * know yet, because its watch is late, does not count.
+ * Invariants: a quota refuses only on the basis of versions that the store has returned or
+ * confirmed, its own and that of an object that is updated (a dry run is the exception). Every
+ * quota that counts the write, or will count it, is compared and written in its transaction. A
+ * quota that this instance does not know yet, because its watch is late, does not count.
  */
 #include "server/registry/write/quota/quota.h"
 

@@ -16,8 +16,8 @@
 #include "server/storage/store.h"
 
 /*
- * The most quotas that one write may change: a transaction has HFD_TXN_MAX operations. A write
- * that more quotas count is refused.
+ * The most quotas that one write may change: a transaction has HFD_TXN_MAX compares, and the write
+ * may need the others for itself. A write that more quotas count is refused.
  */
 #define HFD_WRITE_QUOTAS_MAX 8
 
@@ -37,7 +37,7 @@ void hfd_write_quota_compare(const struct hfd_write *w, struct hfd_compare *comp
 /* The transaction has committed: records the new versions of the quotas. */
 void hfd_write_quota_committed(struct hfd_write *w, uint64_t revision);
 /* Takes over the quotas that a failed transaction has read. Returns NULL on success. Otherwise
- * returns the key-value from which no object can be made, because memory ran out or the value is
- * not a valid object. */
+ * returns the key-value from which no object can be made, because memory ran out, or the value is
+ * invalid or cannot be decrypted. */
 const struct hfd_kv *hfd_write_quota_update(struct hfd_write *w, const struct hfd_kv *kvs,
                                             size_t n);

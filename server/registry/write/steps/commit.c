@@ -32,7 +32,7 @@
 /*
  * Finds the object among the keys that the failed transaction has read. Returns NULL on success;
  * then *ret_object is the object, or NULL if it does not exist. Otherwise returns the entry from
- * which no object could be made: memory ran out, or its value is not a valid object.
+ * which no object could be made: memory ran out, or its value is invalid or cannot be decrypted.
  */
 static const struct hfd_kv *find_object(const struct hfd_write *w,
                                         const struct hfd_store_reply *reply,

@@ -9,7 +9,7 @@
  *
  * Invariant: a delete with a policy replaces the policies of earlier deletes. A delete without a
  * policy keeps them, except that a kind which owns nothing keeps no policy. A delete changes no
- * other finalizer.
+ * other finalizer, unless the kind marks its objects itself (mark_deleted).
  */
 #include "server/registry/write/steps/delete.h"
 

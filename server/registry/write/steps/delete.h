@@ -4,8 +4,8 @@
 #include "server/registry/write/write.h"
 
 /*
- * Deletes the object, or marks it as deleted if it has finalizers. Ends the write or passes it to
- * another thread.
+ * Deletes the object, or marks it as deleted if it has finalizers or its kind marks its objects
+ * itself (mark_deleted). Ends the write or passes it to another thread.
  */
 void hfd_write_delete_attempt(struct hfd_write *w);
 /* Whether a parsed object has finalizers, so that it must not be removed yet. */

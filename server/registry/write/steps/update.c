@@ -466,7 +466,8 @@ static void finish_update(struct hfd_write *w) {
                 w->stored = NULL;
         } else if (!w->current->stale && !w->current->has_origin && !hfd_write_moves_version(w) &&
                    is_stored(w)) {
-                /* Not if it is stale: to write it again is how a key is replaced. */
+                /* Not if the stored bytes are stale, of an older form or of another version: a
+                 * client that writes the object again wants them replaced. */
                 w->unchanged = true;
                 w->stored = hf__buf_unref(w->stored);
         }
