@@ -4,7 +4,8 @@
  *
  * Invariants: a limited level has at least `lower` seats and at most `upper`; if it wanted more
  * than `lower`, it has what it wanted, up to its nominal limit, unless exempt levels use so much
- * that this is impossible.
+ * that this is impossible. The exception is an adjustment that finds no fraction and leaves the
+ * current limits as they are: they may belong to older shares.
  */
 #include "server/flow/core/borrowing.h"
 

@@ -399,7 +399,7 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
         return done;
 }
 
-/* The queue as it was before it was emptied. */
+/* The queue as it was before it was emptied, so that its pieces can be dropped without the lock. */
 struct queue {
         struct hf__buf **ring, *first[2];
         unsigned space, head, n;
