@@ -65,7 +65,9 @@ static double sum_at(const struct hfd_level_limits *levels, size_t n, double fra
 }
 
 /* The fraction at which the limited levels have `wanted` seats together. The sum does not fall as
- * the fraction rises, so halving an interval finds it. */
+ * the fraction rises, so halving an interval finds it. The bounds of the loops only guarantee that
+ * they end: with 1e15 every level has its upper limit, and after 200 halvings the interval is too
+ * narrow to matter. */
 static double find_fraction(const struct hfd_level_limits *levels, size_t n, double wanted) {
         double low = 0, high = 1;
 

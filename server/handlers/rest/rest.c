@@ -463,6 +463,7 @@ static void refuse_large(struct hfd_rest_request *rest, int r) {
         hfd_rest_free(rest);
 }
 
+/* `abandoned` only saves work, so it is read relaxed: a response that comes too late is dropped. */
 static enum hfd_work_result serve_step(struct hfd_work_task *task) {
         struct hfd_rest_request *rest =
                 (struct hfd_rest_request *)((char *)task - offsetof(struct hfd_rest_request, task));

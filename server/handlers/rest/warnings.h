@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "server/http/http.h"
 
-#define HFD_REST_WARNINGS_MAX 32 /* headers; of http.h's 64 the others need some */
+#define HFD_REST_WARNINGS_MAX 32 /* headers; a response has room for 64, also for the others */
 
 /*
  * Makes a header for each of the first HFD_REST_WARNINGS_MAX lines of the two texts, which may be

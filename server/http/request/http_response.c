@@ -4,9 +4,9 @@
  *
  * States, all guarded by the response's mu: not started; started (code and headers are set and
  * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
- * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out, or
- * the code that responds wants it. `gone`: the request is detached from its connection, and
- * everything is dropped.
+ * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out,
+ * the code that responds wants it, or its reader has stalled (hfd_http_request_cut_stalled).
+ * `gone`: the request is detached from its connection, and everything is dropped.
  *
  * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. A response of
  * known length has at most one piece and is `ended` from the start.
