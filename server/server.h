@@ -23,8 +23,9 @@
  *
  * Order. Main calls hfd_server_init, hfd_assembly_make, starts the sequence thread, and loops. The
  * sequence thread calls hfd_boot_run and hfd_shutdown_run and ends. Main joins it, and calls
- * hfd_assembly_free and hfd_server_done. If a controller is stuck or a reload hangs, nothing is
- * freed: the process ends with _exit, because threads that cannot be joined still use the objects.
+ * hfd_assembly_free and hfd_server_done. If a controller or another hook is stuck, or a reload
+ * hangs, nothing is freed: the process ends with _exit, because threads that cannot be joined still
+ * use the objects.
  *
  * Threads. hfd_assembly_make and hfd_boot_run run on a thread of their own each, while main or the
  * sequence waits (hf__thread_run). So the pointers to the objects are set before the sequence

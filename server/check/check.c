@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `holdfastd --check`. Each function checks what one or two flags name, with the code that uses it
- * at the start, and reports its faults; the next function runs in any case.
+ * `holdfastd --check`. Each function checks what some flags name, with the code that uses it at
+ * the start, and reports its faults; the next function runs in any case.
  *
  * Invariant: nothing is written (check.h). A file that the start would create is checked if it
  * exists already.

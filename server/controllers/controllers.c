@@ -370,7 +370,8 @@ int hfd_controllers_new(const struct hf_host *host, const struct hfd_controllers
         return 0;
 }
 
-/* Every informer has its handlers and indexes by now: an index must be added before the start. */
+/* Every informer has its indexes by now, because an index must be added before the start. The loops
+ * of the controllers add their handlers later, when a term begins. */
 int hfd_controllers_start(struct hfd_controllers *controllers) {
         struct hfd_controller_context *context = &controllers->context;
         int r = hfd_kinds_start(&context->kinds);

@@ -246,8 +246,8 @@ static int write_conditions(struct hf_term *term, struct hf__json *ns, const cha
 
 /*
  * Whether the loop has all kinds that may have objects in the namespace: those whose definition was
- * Established when it was marked. Waits until that is known, or for CATCH_UP_MAX; then
- * *ret_complete is false.
+ * Established when the namespace was marked. Waits until that is known, but for CATCH_UP_MAX at
+ * most. If it is not known by then, *ret_complete is false.
  */
 static int check_kinds(const struct lifecycle *lifecycle, struct hf_term *term,
                        const struct hf__json *ns, bool *ret_complete) {

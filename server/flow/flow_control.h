@@ -22,8 +22,9 @@ struct hfd_resource;
 /* seats: how many requests that are not exempt may run at a time. host outlives it. 0 or -errno. */
 int hfd_flow_control_new(const struct hf_host *host, unsigned seats,
                          struct hfd_flow_control **ret_flow);
-/* Starts the threads: one builds indexes from the cacher, and one is the timer of the levels.
- * Accepts NULL. 0 or -errno; the timer may run then, until stop or free. */
+/* Starts the threads: one builds indexes from the cacher, and one is the timer of the levels. Call
+ * it before the cacher starts, which calls hfd_flow_control_changed from then on. Accepts NULL. 0
+ * or -errno; after an error the timer may run until stop or free. */
 int hfd_flow_control_start(struct hfd_flow_control *flow, struct hfd_cacher *cacher);
 /* Joins the threads; call it before the cacher is freed. hfd_flow_control_changed may still be
  * called. Accepts NULL, and one that was not started. Idempotent. */

@@ -99,7 +99,7 @@ static void measure_cells(const char *cells, size_t widths[N_COLUMNS_MAX]) {
                 if (*c == '\n')
                         column = 0;
                 if (*c == '\t' || *c == '\n')
-                        n = (size_t)-1;
+                        n = (size_t)-1; /* the loop makes it 0 */
         }
 }
 

@@ -275,8 +275,8 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
 }
 
 /* The order matters: the mandatory levels are applied like the others, and a schema finds its class
- * in a level that apply_levels has made. The sort only has to come before the first match, which is
- * a pointer into the array that it sorts. */
+ * in a level that apply_levels has made. The sort may come anywhere before the index is used: a
+ * match is a pointer into the array that it sorts. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

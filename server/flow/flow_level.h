@@ -72,7 +72,7 @@ bool hfd_flow_level_executes(struct hfd_flow_place *place);
 /* Counts another refusal, of a place whose wait has ended without a seat. Returns the Retry-After
  * in seconds. */
 unsigned hfd_flow_level_refuse(struct hfd_flow_level *level, hf_nsec now);
-/* The widest request; 0 = no limit. */
+/* The greatest width with which a request may enter; 0 = no limit. */
 unsigned hfd_flow_level_max_width(struct hfd_flow_level *level);
 /* The name; valid as long as the level. */
 const char *hfd_flow_level_name(const struct hfd_flow_level *level);

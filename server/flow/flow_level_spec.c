@@ -9,7 +9,8 @@
 
 #include "base/json.h"
 
-/* Reads a member; if it is absent, its value is `otherwise`. False: the value is out of bounds. */
+/* Reads a member; if it is absent or no integer, its value is `otherwise`. False: the value is out
+ * of bounds. */
 static bool read_number(const struct hf__json *object, const char *path, int64_t otherwise,
                         int64_t min, int64_t max, int64_t *ret_value) {
         *ret_value = otherwise;

@@ -291,7 +291,7 @@ static int put_locked(struct hfd_flow_levels *levels, const struct hfd_flow_leve
 
 /* Levels that the new configuration does not have become quiescing: put_locked clears the mark for
  * all others. 0 or -errno; then the levels that put_locked did not reach are quiescing, too. The
- * limits fit the shares in any case. */
+ * nominal limits fit the shares in any case. */
 static int apply_locked(struct hfd_flow_levels *levels, const struct hfd_flow_level_spec *specs,
                         size_t n, struct hfd_flow_reports *reports) {
         hf_nsec now = hf_now(hf_host_clock(levels->host));

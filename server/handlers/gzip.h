@@ -32,8 +32,9 @@ struct hf__buf *hfd_gzip_unpack(const struct hf__buf *packed, size_t n);
 
 /* About 130 KiB of memory. 0 or -ENOMEM. */
 int hfd_gzip_new(struct hfd_gzip **ret_gzip);
-/* Adds n bytes. last: no bytes follow them. *ret_piece (owned by the caller): what can be sent;
- * NULL = nothing yet. 0, or -ENOMEM: bytes are lost, so the response must be cut. */
+/* Adds n bytes, fewer than 4 GiB. last: no bytes follow them. *ret_piece (owned by the caller):
+ * what can be sent; NULL = nothing yet. 0, or -ENOMEM: bytes are lost, so the response must be cut.
+ */
 int hfd_gzip_add(struct hfd_gzip *gzip, const void *data, size_t n, bool last,
                  struct hf__buf **ret_piece);
 /* Accepts NULL, returns NULL. */

@@ -224,7 +224,7 @@ static void handle_all_checks(struct probe *probe, struct hfd_http_request *requ
 struct check_result {
         const char *name;
         bool found, healthy;
-        char reason[600];
+        char reason[600]; /* as long as a check's reason may be (base/health.c) */
 };
 
 /* The callback of hf_health_each, which runs all checks: no function runs a single one. */

@@ -8,6 +8,7 @@
  *  - a text with a NUL, or one that is not UTF-8 (is_no_text);
  *  - times before the year 1 and after 9999;
  *  - messages that are nested deeper than JSON may be;
+ *  - a double that is infinite or not a number, which JSON cannot express;
  *  - what Kubernetes does not use: field numbers above 2^20, the wire types fixed32 and group.
  *
  * Invariants:
@@ -117,8 +118,9 @@ static int decode_message(struct hf__json *object, const struct hfd_schema *sche
 static int put_message(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
 static int put_either(struct hf__json *object, const struct hfd_schema_field *f, struct slice in);
 
-/* Whether the bytes cannot be a text of JSON: hf__json stores none with a NUL, and a body in JSON
- * that is not UTF-8 is refused, too. Printed, two keys of a map could become the same. */
+/* Whether the bytes cannot be a text of JSON. hf__json stores no text with a NUL, and a body in
+ * JSON that is not UTF-8 is refused, too. If such a text were accepted, each wrong byte would be
+ * printed as U+FFFD, so two different keys of a map could become the same. */
 static bool is_no_text(const struct slice *data) {
         size_t n = (size_t)(data->end - data->at);
 
@@ -299,7 +301,8 @@ static int put_json(struct hf__json *object, const struct hfd_schema_field *f,
         return -ENOMEM;
 }
 
-/* Adds a value of any type: {1: its JSON text}. Without a text it is null. */
+/* Adds a value of any type: {1: its JSON text}. An empty message is a null in a list; otherwise the
+ * member stays absent. */
 static int put_any_value(struct hf__json *object, const struct hfd_schema_field *f,
                          struct slice in) {
         struct wire wire = {0};

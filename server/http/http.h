@@ -81,7 +81,7 @@ int hfd_http_wait_closed(struct hfd_http *http, hf_nsec deadline);
  */
 struct hfd_http *hfd_http_free(struct hfd_http *http);
 /* Replaces certificate, key and client CA for new connections; open connections keep theirs. 0,
- * -ENOMEM or HF_E_INVALID, as for hfd_http_new; then nothing changes. Thread: any. */
+ * -ENOMEM or HF_E_INVALID, as for hfd_http_new. After an error nothing has changed. Thread: any. */
 int hfd_http_reload(struct hfd_http *http, const char *cert_pem, const char *key_pem,
                     const char *client_ca_pem, struct hf_status *reterr_status);
 /* Connections that are open now. Thread: any. */

@@ -8,11 +8,11 @@
  *
  * Exit status: 0 after a requested stop; after a failed boot 2 if only the user can correct the
  * mistake (flag, file, manifest), else 1; 1 if main stops the server because of a copy into its
- * store; 70 if a controller does not stop.
+ * store; 70 if a controller or another hook does not stop.
  *
- * Invariant: with status 70 the process ends at once, by _exit. The controller's thread still uses
- * the objects, so nothing may be freed. And the Lease is not released, because the controller may
- * still write.
+ * Invariant: with status 70 the process ends at once, by _exit. The thread that does not stop still
+ * uses the objects, so nothing may be freed. And if it is a controller's, the Lease is not
+ * released, because the controller may still write.
  */
 #include "server/main/sequence.h"
 

@@ -5,6 +5,6 @@
 /*
  * The thread function; ctx is the assembled struct hfd_server. Ends when the shutdown is complete:
  * then server->exit_status is set, server->sequence_ended is true and main has been woken. If a
- * controller does not stop, it ends the process with status 70 instead.
+ * controller or another hook does not stop, it ends the process with status 70 instead.
  */
 void *hfd_sequence_thread(void *ctx);

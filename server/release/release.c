@@ -10,8 +10,8 @@
  *   instance hangs or is paused, the release fails. The lock is held until the end, so that the
  *   instance cannot start during the release.
  * - Only what the run file names is released: this Lease, this identity, this term. One transaction
- *   compares the term record and the Lease. The Lease of another process or of a later term
- *   does not change.
+ *   compares the term record and the Lease. The Lease of another process or of a later term does
+ *   not change.
  *
  * During a migration the run file also names the old Lease, but without its term. The old Lease is
  * released in any term of the same identity: an identity belongs to one process, which is dead.

@@ -22,7 +22,8 @@ struct hf__json;
 int hfd_object_client_get_cached(struct hf_informer *informer, const char *ns, const char *name,
                                  struct hf__json **ret_object);
 
-/* Gets the object by a consistent read; the caller frees it. */
+/* Gets the object by a consistent read; the caller frees it. HF_E_NOT_FOUND: it does not exist, or
+ * its kind is not served. */
 int hfd_object_client_get(struct hf_term *term, const struct hf_resource *resource, const char *ns,
                           const char *name, struct hf__json **ret_object);
 
@@ -37,8 +38,8 @@ int hfd_object_client_create(struct hf_term *term, const struct hf_resource *res
 
 /*
  * Updates the object, if the stored object still has the same resourceVersion. HF_E_CONFLICT:
- * another client has changed it; the event of that change enqueues its key again. subresource may
- * be NULL.
+ * another client has changed it; HF_E_NOT_FOUND: another client has deleted it. The event of that
+ * change enqueues its key again. subresource may be NULL.
  */
 int hfd_object_client_update(struct hf_term *term, const struct hf_resource *resource,
                              const char *ns, const char *name, const char *subresource,
@@ -47,8 +48,8 @@ int hfd_object_client_update(struct hf_term *term, const struct hf_resource *res
 /*
  * Changes the members at the given paths, if the stored object still has the resourceVersion
  * `revision`; that saves sending the whole of a large object. For cluster-scoped objects only. The
- * caller frees *ret_object, the object after the change. HF_E_CONFLICT: another client has changed
- * it; the event of that change enqueues its key again.
+ * caller frees *ret_object, the object after the change. HF_E_CONFLICT and HF_E_NOT_FOUND as for an
+ * update.
  */
 struct hfd_object_client_change {
         const char *pointer;          /* a JSON pointer: "/status/conditions" */

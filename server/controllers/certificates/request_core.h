@@ -17,7 +17,7 @@ enum hfd_request_step {
         /* the request has another signer, is not approved, or was decided before */
         HFD_REQUEST_NOTHING,
         HFD_REQUEST_SIGN,
-        HFD_REQUEST_FAIL /* the request has usages that the signer does not allow */
+        HFD_REQUEST_FAIL /* it has a usage that the signer does not allow, or lacks `client auth` */
 };
 /* Decides the next step. With HFD_REQUEST_FAIL, why is the reason. */
 enum hfd_request_step hfd_request_next(const struct hf__json *request,

@@ -156,6 +156,7 @@ static int reconcile_schemas(struct hf_term *term, const struct hfd_controller_c
 static int reconcile_flow(void *ctx, struct hf_term *term, const char *key, hf_nsec *ret_again) {
         const char *slash = strchr(key, '/');
 
+        /* sizeof LEVELS counts the slash in place of the NUL. */
         return slash ? reconcile_object(term, ctx, strncmp(key, LEVELS "/", sizeof LEVELS) == 0,
                                         slash + 1)
                      : reconcile_schemas(term, ctx);

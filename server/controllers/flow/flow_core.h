@@ -10,7 +10,7 @@ struct hf__json;
  * Brings a stored object that the server has made up to date. wanted: the object as the server
  * makes it. mandatory: changes of users are undone. Otherwise a user's change stays if the
  * annotation apf.kubernetes.io/autoupdate-spec is false, or if it is absent and the spec was
- * changed. 0 or -ENOMEM.
+ * changed. What a user has set in spec.exempt always stays. 0 or -ENOMEM.
  */
 int hfd_flow_revise(struct hf__json *object, const struct hf__json *wanted, bool mandatory,
                     bool *ret_changed);

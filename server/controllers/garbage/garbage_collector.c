@@ -87,9 +87,10 @@ typedef int (*edit_fn)(struct hf__json *object, void *ctx);
 /*
  * The result of an edit whose object was not found. An object of a built-in kind is gone. One of a
  * custom kind may exist: while this instance does not serve the version in the set, no object of it
- * is found (see find_custom_owner). So the key is tried again, until the informer does not have the
- * object either, or the loop begins again with another set. If an orphan were skipped instead, it
- * would keep the reference to its owner, and would be deleted after it.
+ * is found (gc_owners.c says why). So the key of an owner that is being deleted is tried again,
+ * until the informer does not have the object either, or the loop begins again with another set. If
+ * an orphan were skipped instead, it would keep the reference to its owner, and would be deleted
+ * after it. apply_verdict does not try again: the next event of the object or of an owner does.
  */
 static int result_of_absence(const struct hfd_kind *kind) {
         return kind->is_custom ? HF_E_CONFLICT : 0;

@@ -53,6 +53,7 @@ int hfd_identity_make(const char *instance, struct hfd_identity *ret_identity) {
 
         if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
                 return errno ? -errno : -EIO;
+        /* - 1: gethostname need not add a NUL to a name that it cuts. */
         if (gethostname(identity.host, sizeof identity.host - 1) < 0)
                 return -errno;
         sanitize_name(identity.host);

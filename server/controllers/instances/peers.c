@@ -148,7 +148,8 @@ static void read_spec(const struct hf__json *lease, struct entry *entry) {
         entry->duration = seconds * HF_NSEC_PER_SEC;
 }
 
-/* Fills a zeroed entry. False: the Lease names no CA or no address, or memory has run out. */
+/* Fills a zeroed entry. False: the Lease is malformed or has no usable CA or address, or memory has
+ * run out. */
 static bool read_entry(const char *name, const char *object, size_t n, struct entry *entry) {
         struct hf__json *lease = NULL;
 

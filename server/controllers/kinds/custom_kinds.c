@@ -314,6 +314,7 @@ static int examine_entries(struct hfd_custom_kinds *custom, struct next_set *nex
         hf_nsec now = hf_now(custom->clock);
 
         *next = (struct next_set){.listing_for = HF_NSEC_NEVER};
+        /* One more, because calloc of nothing may return NULL. */
         next->kinds = calloc(built_in->n + custom->entries.n + 1, sizeof(struct hfd_kind *));
         if (!next->kinds)
                 return -ENOMEM;

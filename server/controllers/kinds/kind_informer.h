@@ -5,9 +5,11 @@
  * certificatesigningrequests, validatingadmissionpolicies, flowschemas and
  * prioritylevelconfigurations cache whole objects, and that of customresourcedefinitions leaves out
  * the schemas. All others cache metadata only, so a controller must not write a cached object back.
- * If sources.metadata_client is set, they also get no event of a change that leaves the metadata of
- * an object without owners and finalizers as they are, so its cached resourceVersion may be
- * outdated. (needs_all_changes in the .c file has exceptions.)
+ *
+ * If sources.metadata_client is set, those others miss some changes: they get no event of a change
+ * that leaves the metadata as they are, if the object has neither owners nor finalizers. So the
+ * cached resourceVersion of such an object may be outdated. (needs_all_changes in the .c file has
+ * exceptions.)
  */
 #include "server/controllers/kinds/kind_set.h"
 

@@ -145,7 +145,9 @@ static struct hf_metric *registered_total(struct hfd_request_metrics *metrics,
                               text);
 }
 
-/* Gets the row of a verb and a resource, or creates it. NULL: out of memory. */
+/* Gets the row of a verb and a resource, or creates it. NULL: out of memory. Acquire, here and in
+ * get_total, pairs with the store of the thread that has made the row or the counter, so that this
+ * thread sees its contents. */
 static struct row *get_row(struct hfd_request_metrics *metrics, struct hfd_request_labels labels) {
         _Atomic(struct row *) *place = &metrics->total[labels.verb][labels.resource];
         struct row *row = atomic_load_explicit(place, memory_order_acquire);

@@ -4,7 +4,8 @@
  *
  * Invariants: a limited level has at least `lower` seats and at most `upper`; if it wanted more
  * than `lower`, it has what it wanted, up to its nominal limit, unless exempt levels use so much
- * that this is impossible.
+ * that this is impossible. The exception is an adjustment that finds no fraction and leaves the
+ * current limits as they are: they may belong to older shares.
  */
 #include "server/flow/core/borrowing.h"
 
@@ -64,7 +65,9 @@ static double sum_at(const struct hfd_level_limits *levels, size_t n, double fra
 }
 
 /* The fraction at which the limited levels have `wanted` seats together. The sum does not fall as
- * the fraction rises, so halving an interval finds it. */
+ * the fraction rises, so halving an interval finds it. The bounds of the loops only guarantee that
+ * they end: with 1e15 every level has its upper limit, and after 200 halvings the interval is too
+ * narrow to matter. */
 static double find_fraction(const struct hfd_level_limits *levels, size_t n, double wanted) {
         double low = 0, high = 1;
 

@@ -39,6 +39,6 @@ unsigned hfd_borrowing_first(const struct hfd_level_limits *limits);
  * leave too few seats, or the upper limits together are less than all seats.
  */
 double hfd_borrowing_adjust(struct hfd_level_limits *levels, size_t n);
-/* The widest request that a level with queues accepts: 15 % of its nominal limit, or that limit
- * divided by the queues of a hand, whichever is less. */
+/* The greatest width that a request may have in a level with queues: 15 % of its nominal limit,
+ * rounded up, or that limit divided by the queues of a hand, whichever is less; but at least 1. */
 unsigned hfd_borrowing_max_width(unsigned nominal, unsigned n_hand);

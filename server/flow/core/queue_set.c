@@ -29,7 +29,8 @@
 
 /* Virtual time begins again before it can overflow. */
 #define R_MAX (INT64_C(1) << 60)
-/* Longer pauses between two calls count as this long. */
+/* Longer pauses between two calls count as this long, so that one step cannot take r far past
+ * R_MAX. */
 #define PAUSE_MAX (600 * HF_NSEC_PER_SEC)
 
 /* ---- lists ---- */

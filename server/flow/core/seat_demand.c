@@ -37,7 +37,8 @@ void hfd_seat_demand_set(struct hfd_seat_demand *demand, uint64_t seats, hf_nsec
 }
 
 /* The square root by Newton's method. sqrt() may be a call into libm, which would then be one more
- * library in the memory of each instance, for this one number every 10 s. */
+ * library in the memory of each instance, for this one number every 10 s. 0 for a negative x: a
+ * variance of 0 may be rounded below 0. */
 static double square_root(double x) {
         double y = x > 1 ? x : 1;
 

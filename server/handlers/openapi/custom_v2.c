@@ -21,7 +21,8 @@ static bool is_nullable(const struct hf__json *schema) {
 }
 
 /* Makes nullable properties optional. Without `nullable`, clients would refuse null for a required
- * property. */
+ * property. If the additional properties are nullable, every property is optional, as in
+ * Kubernetes: a required name may be one of them. */
 static int drop_required(struct hf__json *schema) {
         struct hf__json *required = hf__json_get(schema, "required"), *next;
         struct hf__json_index properties;

@@ -25,7 +25,8 @@ bool hfd_openapi_has_reference(const struct hfd_schema *schema) {
                 schema->type == HFD_SCHEMA_EITHER);
 }
 
-/* A linear search: a document has some hundred definitions. */
+/* A linear search: the kinds of the table have some hundred definitions. With custom resources a
+ * document may have thousands, but each adds only its kind and its list. */
 static bool contains_definition(const struct hfd_definitions *definitions,
                                 const struct hfd_schema *schema) {
         for (size_t i = 0; i < definitions->n; i++)
@@ -60,7 +61,7 @@ void hfd_definitions_done(struct hfd_definitions *definitions) {
 static void add_definition(struct hfd_definitions *definitions, const struct hfd_schema *schema,
                            struct hfd_definition definition) {
         if (hfd_openapi_has_reference(schema)) {
-                /* The schema of a custom resource is its own, so it is not searched for. */
+                /* No other schema refers to that of a custom resource, so it cannot be there. */
                 bool own = definition.resource && definition.resource->custom;
                 if ((!own && contains_definition(definitions, schema)) || !has_room(definitions))
                         return;

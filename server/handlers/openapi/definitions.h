@@ -25,8 +25,9 @@ struct hfd_definitions {
 
 /* Frees what it owns. */
 void hfd_definitions_done(struct hfd_definitions *definitions);
-/* Adds the kind of a resource, its list, and all that its paths and these definitions refer to,
- * unless they are there already. */
+/* Adds the kind of a resource, its list if it can be listed, and all that its paths and these
+ * definitions refer to. Call it once for each resource: the list, and the schema of a custom
+ * resource, are added without a search for them. Other schemas are added once. */
 void hfd_definitions_add(struct hfd_definitions *definitions, const struct hfd_resource *resource);
 
 /* Appends the name of the definition of a resource's kind, or of its list. */

@@ -3,7 +3,8 @@
 /*
  * Keeps the OpenAPI documents that clients have asked for, compressed, because it costs much to
  * make one: those of custom resources are made from the texts of their definitions. A document is
- * kept until what it was made from changes, or until newer ones need its room.
+ * found until what it was made from changes. It is kept until a new one of its name replaces it, or
+ * newer ones need its room.
  *
  * A text without compression is kept while it is used, because clients that do not accept gzip
  * would otherwise each have a copy of half a megabyte.

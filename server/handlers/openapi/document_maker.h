@@ -18,7 +18,7 @@ struct hfd_document_key {
         uint8_t fingerprint[HFD_DOCUMENT_FINGERPRINT];
 };
 
-/* 0 or -ENOMEM. */
+/* Makes the key of a document that is to describe these rows. 0 or -ENOMEM. */
 int hfd_document_key(const struct hfd_served_rows *rows,
                      const struct hfd_openapi_document *document, struct hfd_document_key *ret_key);
 /*

@@ -193,7 +193,8 @@ static void refuse_request(struct request *request, int r) {
         free_request(request);
 }
 
-/* A document whose client has left is not made: many such requests would keep the pool busy. */
+/* A document whose client has left is not made: many such requests would keep the pool busy. `gone`
+ * is read relaxed, because a document that is made in vain does no harm. */
 static enum hfd_work_result make_step(struct hfd_work_task *task) {
         struct request *request = (struct request *)((char *)task - offsetof(struct request, task));
         const struct hfd_request_context *context = hfd_request_context(request->http_request);

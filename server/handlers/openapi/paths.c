@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The paths of resources and the operations on them, for OpenAPI. kubectl finds a kind by the
- * operations of its paths. By the parameters of PATCH it learns that the server supports dry runs,
- * and validates fields itself.
+ * operations of its paths. By the parameters of PATCH it learns that the server supports dry runs
+ * and the validation of fields.
  *
  * Invariant: an operation names the content types that the server accepts and sends, and no others
  * (negotiation.h). No two operations of a document have the same id, because clients are generated
@@ -102,9 +102,9 @@ static const struct hfd_resource *kind_of(const struct place *place) {
 
 /* ---- content ---- */
 
-/* The content types of bodies and responses, without those of watches; *ret_n of them. The last
- * types of a list are those that not every kind has, so a smaller *ret_n leaves them out. YAML is
- * read but never sent. */
+/* The content types of such a body or, for NO_BODY, of a response, without those of watches; *ret_n
+ * of them. The last types of a list are those that not every kind has, so a smaller *ret_n leaves
+ * them out. YAML is read but never sent. */
 static const char *const *media_types(const struct place *place, enum body body, size_t *ret_n) {
         static const char *const responses[] = {"application/json", HFD_PROTOBUF_TYPE},
                                  *const bodies[] = {"application/json", "application/yaml",

@@ -149,10 +149,15 @@ static bool is_path_served(const struct hfd_request *request, const struct hfd_r
                 strcmp(info->verb, "watch") == 0);
 }
 
-/* Whether the path allows the verb: only a list or a watch may span namespaces; a create has no
- * name, unless its body is of another kind (a token, a binding, an eviction); an update or patch of
- * an object needs one; another subresource can only be read, updated or patched; a review can only
- * be created, and a report only be read. */
+/*
+ * Whether the path allows the verb:
+ *
+ *  - A body of another kind (a token, a binding, an eviction) can only be created, in a namespace.
+ *  - A report can only be read, and a review can only be created.
+ *  - Only a list or a watch may span namespaces.
+ *  - Every other subresource can only be read, updated or patched.
+ *  - A create has no name in its path; an update or a patch needs one.
+ */
 static bool is_verb_allowed(const struct hfd_request *request,
                             const struct hfd_request_info *info) {
         if (request->subresource == HFD_SUB_TOKEN || request->subresource == HFD_SUB_BINDING ||
@@ -190,9 +195,9 @@ static bool resolve_request_info(struct hfd_rest_request *rest, const struct hfd
                 hfd_response_no_such_resource(response);
                 return false;
         }
-        /* A HEAD is authorized as a read. As in Kubernetes it is then refused, because no path has
-         * a route for this method. Custom resources have no routes there: one handler serves all
-         * their paths by the verb, and a HEAD has the verb of a read. */
+        /* A HEAD is authorized as a read, and then refused: in Kubernetes no path of a built-in
+         * resource has a route for this method. Custom resources have no routes in Kubernetes. One
+         * handler serves all their paths by the verb, and a HEAD has the verb of a read. */
         if ((strcmp(hfd_http_request_method(rest->http_request), "HEAD") == 0 &&
              !request->resource->custom) ||
             !set_verb(request, info->verb) || !is_verb_allowed(request, info)) {
@@ -234,8 +239,9 @@ static hf_nsec arrival_of(const struct hfd_rest_request *rest) {
         return received > 0 ? received : hfd_registry_now(rest->registry);
 }
 
-/* The client may shorten the deadline of a request that arrived at `arrived`. As in Kubernetes, 0
- * does not change it. The time limit of a watch is not its deadline. */
+/* The client may shorten the deadlines of a request that arrived at `arrived`. As in Kubernetes, 0
+ * does not change them. Of timeout_s only a deletecollection takes notice: for a watch it is the
+ * time limit, which is not a deadline. `began` is when its handling began. */
 static void shorten_deadline(struct hfd_request *request, hf_nsec began, hf_nsec arrived) {
         const struct hfd_options *o = &request->options;
         hf_nsec seconds = o->timeout_s * HF_NSEC_PER_SEC;
@@ -457,6 +463,7 @@ static void refuse_large(struct hfd_rest_request *rest, int r) {
         hfd_rest_free(rest);
 }
 
+/* `abandoned` only saves work, so it is read relaxed: a response that comes too late is dropped. */
 static enum hfd_work_result serve_step(struct hfd_work_task *task) {
         struct hfd_rest_request *rest =
                 (struct hfd_rest_request *)((char *)task - offsetof(struct hfd_rest_request, task));

@@ -57,8 +57,8 @@ static bool decode_protobuf(struct hfd_rest_request *rest, bool is_delete,
         return r == 0;
 }
 
-/* The messages are those of Kubernetes, which adds nothing to the decoder's message for
- * DeleteOptions. */
+/* r: the result of hf__yaml_body_to_json; HF_E_UNAVAILABLE: libyaml cannot be loaded. The messages
+ * are those of Kubernetes, which adds nothing to the decoder's message for DeleteOptions. */
 static void refuse_yaml(const struct hfd_rest_request *rest, bool is_delete, int r,
                         const struct hf_status *status, struct hfd_response *response) {
         const struct hfd_request *request = &rest->request;

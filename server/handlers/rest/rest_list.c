@@ -11,9 +11,8 @@
  *
  * Lifetime. The struct hfd_rest_list is the handler context of the HTTP request, so it lives as
  * long as callbacks of the request may come. From send on it owns rest, which holds a reference to
- * the request. The
- * last step frees rest; if the pool has stopped, hfd_rest_list_send does. After that, a submit by a
- * late callback does nothing (work_pool.h).
+ * the request. The last step frees rest; if the pool has stopped, hfd_rest_list_send does. After
+ * that, a submit by a late callback does nothing (work_pool.h).
  *
  * Invariant: rest and body belong to the thread that runs a step. Callbacks only set `gone` and
  * submit the task.
@@ -40,8 +39,10 @@
 struct hfd_rest_list {
         struct hfd_work_task task; /* first member: step casts it back */
         struct hfd_work_pool *pool;
-        atomic_bool gone;    /* the client has left */
-        atomic_bool started; /* the task may be submitted */
+        atomic_bool gone; /* the client has left */
+        /* The task may be submitted. It is stored with release and loaded with acquire, so that a
+         * step that a callback submits sees rest and body. */
+        atomic_bool started;
 
         /* From send on, these belong to the thread that runs a step. */
         struct hfd_rest_request *rest; /* owned */

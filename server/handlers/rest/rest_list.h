@@ -13,6 +13,7 @@ struct hfd_list_body;
 bool hfd_rest_list_prepare(struct hfd_rest_request *rest);
 /*
  * Responds 200 with body; with an error if the pool stops or memory runs out before anything was
- * sent. Takes ownership of rest, which was prepared, and of body. Thread: any; does not block.
+ * sent. If that happens later, the response is cut. Takes ownership of rest, which was prepared,
+ * and of body. Thread: any; does not block.
  */
 void hfd_rest_list_send(struct hfd_rest_request *rest, struct hfd_list_body *body);

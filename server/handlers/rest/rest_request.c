@@ -76,8 +76,8 @@ struct form {
 };
 
 /* Converts the JSON of a response to protobuf. For a failure the header Accept is read again,
- * because the negotiation may be what has failed. False: it stays JSON, because it has no other
- * form or memory is short. */
+ * because the negotiation may be what has failed. False: it stays JSON, because the client does not
+ * want protobuf, the body has no such form or is too large, or memory is short. */
 static bool convert_to_protobuf(struct hfd_http_request *http_request,
                                 const struct hfd_request *request,
                                 const struct hfd_response *response, struct form *form) {

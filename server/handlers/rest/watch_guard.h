@@ -2,12 +2,12 @@
 #pragma once
 /*
  * Ends a watch when its user loses the right to it, or when the user's token is not valid any more.
- * The watch ends cleanly; the client watches again, and gets a 403 or 401. A watch has
- * a guard only if its user can lose the right, or if its token can become invalid.
+ * The watch ends cleanly; the client watches again, and gets a 403 or 401. A watch has a guard only
+ * if its user can lose the right, or if its token can become invalid.
  *
- * The stream owns its guard. Threads: the one that begins the watch calls track, and the
- * one that drops the stream's last use calls untrack. In between the authorizer or the thread of
- * the service accounts may end the watch at any time. Nothing blocks.
+ * The stream owns its guard. Threads: the one that begins the watch calls track, and the one that
+ * drops the stream's last use calls untrack. In between the authorizer or the thread of the service
+ * accounts may end the watch at any time. Nothing blocks.
  */
 #include "server/handlers/rest/watch_stream.h"
 

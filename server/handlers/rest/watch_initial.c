@@ -90,7 +90,8 @@ static int is_selected(struct hfd_object *object, const struct hfd_selector *lab
 }
 
 /* Those that were queued before have been delivered, because the stream is ready. Queues some more.
- * Returns true if none was left. */
+ * Returns true if none was left. *ret_good false: memory is short or an object could not be queued,
+ * and the watch must end. */
 static bool convert_some(struct hfd_watch_stream *stream, bool *ret_good) {
         struct hfd_watch_initial *initial = stream->initial;
         const struct hfd_selector *labels, *fields;
@@ -125,7 +126,7 @@ static bool convert_some(struct hfd_watch_stream *stream, bool *ret_good) {
 
 /* ---- sending ---- */
 
-/* Sends one chunk. Returns whether it was the last one. */
+/* Sends one chunk. Returns whether it was the last one. *ret_good false: the watch must end. */
 static bool send_chunk(struct hfd_watch_stream *stream, bool *ret_good) {
         struct hfd_watch_initial *initial = stream->initial;
         struct hf__buf *chunk = NULL;

@@ -11,10 +11,10 @@
  * Lifetime. The stream is the handler context of the HTTP request, so it is freed with the last
  * reference to that request. The stream holds a reference, and drops it when its last user lets go.
  * Until the watch is open, the code that begins it is the only user. Then there are two. The
- * watcher is one until its last call, on_end: when no event of a webhook
- * is being delivered any more, end_stream submits the task's last step and drops the watcher's use.
- * The task is the other one until that step, which drops its use. So on_gone may cancel the watcher
- * at any time.
+ * watcher is one until its last call, on_end. After that call, when no object is being converted by
+ * a webhook any more, end_stream submits the task's last step and drops the watcher's use. The task
+ * is the other user until that step, which drops its use. So on_gone may cancel the watcher at any
+ * time.
  *
  * Thread: any, unless a function says otherwise. No function blocks.
  */
@@ -47,7 +47,7 @@ struct hfd_watch_stream {
         /* is_ready has returned false: the task is submitted once there is room. */
         atomic_bool paused;
         atomic_bool gone;    /* the client has left */
-        atomic_bool revoked; /* the user has lost the right to watch */
+        atomic_bool revoked; /* the user has lost the right to watch, or the token its validity */
         atomic_bool ended;   /* the response was ended: the task's next step is its last */
         /* Only for Tables: the first event, which has the columns, was sent. No lock: events are
          * sent one after the other. */

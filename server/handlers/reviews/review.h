@@ -8,7 +8,7 @@
 
 struct hf__json;
 
-/* body: as the client sent it. Fills response: 201, or a failure. */
+/* body: JSON, after admission. Fills response: 201, or a failure. */
 void hfd_review(const struct hfd_review_context *context, const void *body, size_t n_body,
                 struct hfd_response *response);
 

@@ -298,7 +298,7 @@ void hfd_connection_make_known(struct hfd_connection *connection) {
         hfd_tls_keep_buffers(connection->ssl);
 }
 
-/* The handshake is done, and the sender is still unknown: it moves to the other set. */
+/* The handshake is done, and the sender is still unknown: the connection moves to the other set. */
 static void settle_stranger(struct hfd_connection *connection) {
         struct hfd_worker *worker = connection->worker;
         const struct hfd_stranger_key key = connection->stranger.key;

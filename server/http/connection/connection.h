@@ -43,8 +43,9 @@ struct hfd_connection {
         const struct hfd_protocol *protocol;   /* NULL until the handshake is done */
         void *protocol_state;                  /* owned by the protocol */
         struct hfd_origin *origin;             /* owned reference */
-        struct hfd_connection_context context; /* of the user of on_head */
+        struct hfd_connection_context context; /* what on_head keeps between requests */
         char *unsent; /* owned; output that TLS has not accepted yet; NULL = none */
+        /* Bytes of unsent: those that TLS has accepted, and all. */
         size_t unsent_at, unsent_n;
         /* The memory of its requests and pending input; also whether the sender is known. */
         struct hfd_account_share share;

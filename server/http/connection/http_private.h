@@ -50,7 +50,9 @@ struct hfd_http {
 
         /* Worker 0 only. */
         unsigned next_worker; /* the worker that gets the next socket */
-        int spare_fd; /* owned; -1 = none; given up to accept and close when no other is left */
+        /* Owned; -1 = none. It is closed for a moment to have one when no other descriptor is left
+         * (refuse_socket). */
+        int spare_fd;
 
         uint64_t iterations; /* the last result of hfd_http_iterations; its caller only */
 

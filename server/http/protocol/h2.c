@@ -288,6 +288,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream_id, uint32_t
         if (!request)
                 return 0;
         nghttp2_session_set_stream_user_data(session, stream_id, NULL);
+        /* The peer may have reset the stream before it got the last frame. */
         if (error_code != NGHTTP2_NO_ERROR)
                 request->response.complete = false;
         remove_request(ctx, h2_of(ctx), request);
@@ -389,6 +390,7 @@ static int submit_response(struct h2 *h2, struct hfd_http_request *request,
                 (void)hf__u64_text((uint64_t)response->code, code);
                 nv[n++] = copied_header(":status", code);
         }
+        /* The last place is kept for the content length. */
         while (n < MAX_NV - 1 && hfd_http_response_next_header(request, &cursor, &header))
                 nv[n++] = borrowed_header(&header);
         if (!state->streaming && response->code != 204 && response->code != 304) {

@@ -4,9 +4,9 @@
  *
  * States, all guarded by the response's mu: not started; started (code and headers are set and
  * immutable, pieces may follow); ended (no more pieces follow). Two flags are independent of these
- * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out, or
- * the code that responds wants it. `gone`: the request is detached from its connection, and
- * everything is dropped.
+ * states. `cut`: the worker will cut the response, because the queue overflowed, memory ran out,
+ * the code that responds wants it, or its reader has stalled (hfd_http_request_cut_stalled).
+ * `gone`: the request is detached from its connection, and everything is dropped.
  *
  * The queue holds references to pieces and grows from 2 to HFD_RESPONSE_MAX_PIECES. A response of
  * known length has at most one piece and is `ended` from the start.
@@ -399,7 +399,7 @@ size_t hfd_http_response_read(struct hfd_http_request *request, char *out, size_
         return done;
 }
 
-/* The queue as it was before it was emptied. */
+/* The queue as it was before it was emptied, so that its pieces can be dropped without the lock. */
 struct queue {
         struct hf__buf **ring, *first[2];
         unsigned space, head, n;
