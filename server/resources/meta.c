@@ -19,6 +19,7 @@
 
 #include "base/json.h"
 #include "base/time_format.h"
+#include "server/schema/equal.h"
 
 #define N_RANDOM 5 /* characters appended to a generateName */
 #define GENERATE_NAME_MAX                                                                          \
@@ -198,7 +199,7 @@ static struct hf__json *copy_counted(const struct hf__json *object) {
         return copy;
 }
 
-/* The same as compare_counted, for members in any order. */
+/* Compares the members that count as JSON, in any order. */
 static int compare_copies(const struct hf__json *old, const struct hf__json *object,
                           bool *ret_changed) {
         struct hf__json *before = copy_counted(old), *after = copy_counted(object);
@@ -211,22 +212,42 @@ static int compare_copies(const struct hf__json *old, const struct hf__json *obj
         return r;
 }
 
-/* *ret_changed: whether the generation must be incremented. Members mostly have the same order, and
- * then nothing is copied. 0 or -ENOMEM. */
-static int compare_counted(const struct hf__json *old, const struct hf__json *object,
-                           bool *ret_changed) {
+/* Whether each member of `object` that counts equals that of `other`, as Go compares them: a member
+ * that a typed client leaves out because it is zero has not changed. The members are those of the
+ * schema, so they are few. 0 or -ENOMEM. */
+static int compare_by_schema(const struct hfd_schema *schema, const struct hf__json *object,
+                             const struct hf__json *other, bool *ret_changed) {
+        bool equal = true;
+        int r = 0;
+
+        for (const struct hf__json *m = counted_metadata(hf__json_first(object));
+             m && r == 0 && equal; m = counted_metadata(hf__json_next(m)))
+                r = hfd_schema_are_members_equal(schema, object, other, hf__json_key(m), &equal);
+        *ret_changed = !equal;
+        return r;
+}
+
+/* *ret_changed: whether the generation must be incremented. Members mostly have the same order and
+ * are equal, and then nothing is looked up. Custom resources are compared as JSON, as in
+ * Kubernetes. 0 or -ENOMEM. */
+static int compare_counted(const struct hfd_resource *resource, const struct hf__json *old,
+                           const struct hf__json *object, bool *ret_changed) {
         const struct hf__json *x = counted_metadata(hf__json_first(old)),
                               *y = counted_metadata(hf__json_first(object));
 
-        for (; x && y;
-             x = counted_metadata(hf__json_next(x)), y = counted_metadata(hf__json_next(y))) {
-                if (strcmp(hf__json_key(x), hf__json_key(y)) != 0)
-                        return compare_copies(old, object, ret_changed);
-                if (!hf__json_equal(x, y))
-                        break;
+        while (x && y && strcmp(hf__json_key(x), hf__json_key(y)) == 0 && hf__json_equal(x, y)) {
+                x = counted_metadata(hf__json_next(x));
+                y = counted_metadata(hf__json_next(y));
         }
-        *ret_changed = x || y;
-        return 0;
+        *ret_changed = false;
+        if (!x && !y)
+                return 0;
+        if (resource->custom || !resource->schema)
+                return compare_copies(old, object, ret_changed);
+        int r = compare_by_schema(resource->schema, old, object, ret_changed);
+        return r == 0 && !*ret_changed
+                       ? compare_by_schema(resource->schema, object, old, ret_changed)
+                       : r;
 }
 
 /* Whether the map in metadata that counts has changed. An empty one is the same as none. */
@@ -250,7 +271,7 @@ int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json
 
         if (resource->has_generation) {
                 bool changed = false;
-                int r = compare_counted(old, object, &changed);
+                int r = compare_counted(resource, old, object, &changed);
                 if (r != 0)
                         return r;
                 if (changed || (!of_status && has_changed_metadata(resource, object, old))) {

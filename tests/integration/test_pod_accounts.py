@@ -116,7 +116,7 @@ def test_a_pod_of_a_missing_account_is_refused(server, ns):
 
 def test_mirror_pods_have_no_account_and_no_secrets(server, ns):
     mirror = {"annotations": {"kubernetes.io/config.mirror": "x"}}
-    spec = server.pod(ns, "plain", metadata=mirror)
+    spec = server.pod(ns, "plain", metadata=mirror, nodeName="n")
     assert "serviceAccountName" not in spec and "volumes" not in spec
     assert server.refusal(ns, pod("a", metadata=mirror, serviceAccountName="default")) == "a mirror pod may not reference service accounts"
     secret = {"name": "v", "secret": {"secretName": "s"}}

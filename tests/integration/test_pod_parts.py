@@ -105,6 +105,7 @@ def test_a_zero_that_a_typed_client_leaves_out_is_no_change(server, ns):
     made["metadata"]["labels"] = {"x": "y"}
     made = server.do("PUT", pods(ns, "a"), made)
     server.do("PATCH", pods(ns, "a"), {"spec": {"containers": [{"name": "c", **empty}]}}, STRATEGIC)
+    assert server.do("GET", pods(ns, "a"))["metadata"]["generation"] == 1
     made["metadata"].pop("resourceVersion")
     made["spec"]["containers"][0]["image"] = "busybox:2"
     server.do("PUT", pods(ns, "a"), made)
@@ -237,6 +238,14 @@ def test_a_resize_is_refused(server, patch, content_type, field, why):
     assert (field, why) in server.causes(pods("default", "bound", "resize"), patch, content_type)
 
 
+def test_an_apply_resizes_the_pod_itself(server, ns):
+    made = server.do("POST", pods(ns), pod("a", resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}))
+    config = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"resources": {"limits": {"cpu": "3"}}}}
+    path = pods(ns, "a", "resize") + "?fieldManager=m&force=true"
+    assert server.do("PATCH", path, config, APPLY)["spec"]["resources"] == {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}
+    assert server.do("GET", pods(ns, "a"))["metadata"]["generation"] == made["metadata"]["generation"] + 1
+
+
 def test_a_resize_keeps_the_class_of_the_pod(server, ns):
     server.do("POST", pods(ns), pod("a"))
     assert server.causes(pods(ns, "a", "resize"), resources(requests={"cpu": "1"})) == [
@@ -301,6 +310,8 @@ def test_quotas_and_limits_hold_for_a_resize(server, ns):
     ({"schedulingGates": [{"name": "a/b"}]}, "spec.schedulingGates[0].name",
      "Forbidden: only deletion is allowed, but found new scheduling gate 'a/b'"),
     ({"containers": []}, "spec.containers", "Forbidden: pod updates may not add or remove containers"),
+    # The rules of a spec hold for the whole of a spec that changes.
+    ({"containers": [{"name": "c", "image": " x"}]}, "spec.containers[0].image", 'Invalid value: " x": must not have leading or trailing whitespace'),
     ({"nodeName": "n"}, "spec", None), ({"nodeSelector": {"a": "b"}}, "spec", None), ({"terminationGracePeriodSeconds": 1}, "spec", None)])
 def test_an_update_may_change_little(server, patch, field, why):
     server.ask("POST", pods("default"), pod("fixed", activeDeadlineSeconds=5, tolerations=[{"key": "k", "operator": "Exists"}]))

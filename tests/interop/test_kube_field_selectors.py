@@ -39,8 +39,8 @@ def _api():
                 (JOBS, named("old", spec={"template": template(restartPolicy="Never")}))):
             answer = server.ask("POST", path, body)
             assert answer.code == 201, answer
-        for path, status in ((NAMESPACED + "pods/bound", {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}],
-                                                          "nominatedNodeName": "closed"}),
+        for path, status in ((NAMESPACED + "pods/bound", {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]}),
+                             (NAMESPACED + "pods/plain", {"nominatedNodeName": "closed"}),
                              (NAMESPACED + "replicationcontrollers/busy", {"replicas": 3}), (JOBS + "/old", {"succeeded": 2})):
             answer = server.ask("PATCH", path + "/status", {"status": status}, content_type=META)
             assert answer.code == 200, answer
@@ -78,7 +78,7 @@ def names(api, path, selector):
     (NAMESPACED + "pods", "status.phase!=Running,metadata.namespace=default", ["plain"]),
     (NAMESPACED + "pods", "status.podIP=10.0.0.1", ["bound"]),
     (NAMESPACED + "pods", "status.podIPs=10.0.0.1", []),
-    (NAMESPACED + "pods", "status.nominatedNodeName=closed", ["bound"]),
+    (NAMESPACED + "pods", "status.nominatedNodeName=closed", ["plain"]),
     (NAMESPACED + "services", "spec.clusterIP=None,metadata.name!=kubernetes", ["none"]),
     (NAMESPACED + "services", "spec.type=ExternalName", ["away"]),
     (NAMESPACED + "replicationcontrollers", "status.replicas=0", ["idle"]),

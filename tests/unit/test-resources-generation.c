@@ -12,10 +12,14 @@
 #include "base/json.h"
 #include "custom_schema_fixture.h"
 #include "server/resources/meta.h"
+#include "server/resources/workloads/workloads.h"
 
 /* The generation after a change of an object with generation 4. */
-static int64_t after(const char *old_text, const char *text, bool has_generation) {
-        const struct hfd_resource row = {.kind = "K", .has_generation = has_generation};
+static int64_t after_by(const struct hfd_schema *schema, const char *old_text, const char *text,
+                        bool has_generation) {
+        const struct hfd_resource row = {.kind = "K",
+                                         .has_generation = has_generation,
+                                         .schema = schema};
         struct hf__json *old = json_of(old_text), *object = json_of(text);
         int64_t generation = -1;
 
@@ -24,6 +28,10 @@ static int64_t after(const char *old_text, const char *text, bool has_generation
         hf__json_free(old);
         hf__json_free(object);
         return generation;
+}
+
+static int64_t after(const char *old_text, const char *text, bool has_generation) {
+        return after_by(NULL, old_text, text, has_generation);
 }
 
 static void test_changes_beside_metadata_and_status_count(void **state) {
@@ -54,6 +62,37 @@ static void test_changes_beside_metadata_and_status_count(void **state) {
         assert_int_equal(after("{'metadata':{}}", "{'metadata':{},'spec':1}", true), 1);
         /* a kind without generations keeps what was stored */
         assert_int_equal(after(old, "{'metadata':{'generation':9}}", false), 4);
+}
+
+/* A typed client leaves out what is zero. */
+static void test_a_zero_that_is_left_out_does_not_count(void **state) {
+        static const char old[] =
+                "{'metadata':{'generation':4},'spec':{'paused':false,'replicas':0,"
+                "'template':{'spec':{'containers':[{'tty':false}]}}}}";
+        static const struct {
+                const char *text;
+                int64_t generation;
+        } rows[] = {
+                {"{'metadata':{},'spec':{'replicas':0,'template':{'spec':{'containers':[{}]}}}}",
+                 4},
+                {"{'spec':{'replicas':0,'template':{'spec':{'containers':[{}]}}},'metadata':{}}",
+                 4},
+                /* The number is a pointer in Go. */
+                {"{'metadata':{},'spec':{'template':{'spec':{'containers':[{}]}}}}", 5},
+                {"{'metadata':{},'spec':{'replicas':0,'template':{'spec':{'containers':[{'tty':"
+                 "true}]}}}}",
+                 5},
+                {"{'metadata':{}}", 5},
+        };
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+                assert_int_equal(after_by(&hfd_deployment_schema, old, rows[i].text, true),
+                                 rows[i].generation);
+                assert_int_equal(after(old, rows[i].text, true), 5);
+        }
+        assert_int_equal(after_by(&hfd_deployment_schema, "{'metadata':{'generation':4}}",
+                                  "{'metadata':{},'spec':{'paused':false}}", true),
+                         4);
 }
 
 /* Whether a change of the annotations counts. */
@@ -93,6 +132,7 @@ static void test_some_kinds_count_a_map_in_metadata(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_changes_beside_metadata_and_status_count),
+                cmocka_unit_test(test_a_zero_that_is_left_out_does_not_count),
                 cmocka_unit_test(test_some_kinds_count_a_map_in_metadata),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "server/resources/causes.h"
 #include "server/resources/label_selector.h"
+#include "server/resources/strategies/strategies.h"
 #include "server/resources/workloads/workloads.h"
 
 typedef void (*validate)(const struct hf__json *object, const struct hf__json *old,
@@ -45,23 +46,27 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
         } cases[] = {
                 {hfd_service_validate, "{\"spec\":{\"type\":\"x\"}}",
                  "{\"spec\":{\"type\":\"y\"}}"},
-                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
-                {hfd_ingress_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_claim_validate, "{\"spec\":{}}", "{\"spec\":{\"volumeName\":\"a\"}}"},
+                {hfd_ingress_validate, "{\"spec\":{}}", "{\"spec\":{\"ingressClassName\":\"a\"}}"},
                 {hfd_budget_validate, "{\"spec\":{\"minAvailable\":1,\"maxUnavailable\":1}}",
                  "{\"spec\":{\"minAvailable\":2,\"maxUnavailable\":1}}"},
-                {hfd_autoscaler_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
-                {hfd_replication_controller_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_autoscaler_validate, "{\"spec\":{}}", "{\"spec\":{\"minReplicas\":2}}"},
+                {hfd_replication_controller_validate, "{\"spec\":{}}",
+                 "{\"spec\":{\"replicas\":1}}"},
                 {hfd_pod_validate, "{\"spec\":{}}", "{\"spec\":{\"hostname\":\"a\"}}"},
                 {hfd_pod_validate, ARMORED("\"x\""), ARMORED("\"y\"")},
                 {hfd_pod_validate, ARMORED("\"x\""), "{\"spec\":{}}"},
-                {hfd_deployment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
-                {hfd_stateful_set_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
-                {hfd_cron_job_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_deployment_validate, "{\"spec\":{}}", "{\"spec\":{\"paused\":true}}"},
+                {hfd_stateful_set_validate, "{\"spec\":{}}", "{\"spec\":{\"serviceName\":\"a\"}}"},
+                {hfd_cron_job_validate, "{\"spec\":{}}", "{\"spec\":{\"suspend\":true}}"},
                 {hfd_network_policy_validate, "{\"spec\":{\"policyTypes\":[\"x\"]}}",
                  "{\"spec\":{\"policyTypes\":[\"y\"]}}"},
-                {hfd_volume_attachment_validate, "{\"spec\":{}}", "{\"spec\":{\"a\":1}}"},
+                {hfd_volume_attachment_validate, "{\"spec\":{}}",
+                 "{\"spec\":{\"nodeName\":\"n\"}}"},
                 {hfd_ingress_class_validate, "{\"spec\":{}}",
                  "{\"spec\":{\"controller\":\"nginx\"}}"},
+                {hfd_pod_template_validate, "{\"template\":{\"spec\":{}}}",
+                 "{\"template\":{\"spec\":{\"hostname\":\"a\"}}}"},
                 {hfd_controller_revision_validate, "{\"revision\":-1}", "{\"revision\":-2}"},
                 {hfd_endpoint_slice_validate, "{\"addressType\":\"X\"}", "{\"addressType\":\"\"}"},
                 {hfd_volume_attributes_class_validate, "{\"driverName\":\"-\"}",
@@ -78,6 +83,32 @@ static void test_a_spec_that_is_kept_is_not_refused(void **state) {
                 hf__json_free(bad);
                 hf__json_free(same);
                 hf__json_free(other);
+        }
+}
+
+/* A typed client leaves out what is zero. */
+static void test_a_zero_that_is_left_out_keeps_the_spec(void **state) {
+        static const struct {
+                validate rules;
+                const char *stored, *sent;
+        } cases[] = {
+                {hfd_deployment_validate, "{\"spec\":{\"paused\":false}}", "{\"spec\":{}}"},
+                {hfd_job_validate,
+                 "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"tty\":false}]}}}}",
+                 "{\"spec\":{\"template\":{\"spec\":{\"containers\":[{}]}}}}"},
+                {hfd_claim_validate,
+                 "{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"1024\"}}}}",
+                 "{\"spec\":{\"resources\":{\"requests\":{\"storage\":\"1Ki\"}}}}"},
+                {hfd_pod_template_validate, "{\"template\":{\"spec\":{\"hostPID\":false}}}",
+                 "{\"template\":{\"spec\":{}}}"},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                struct hf__json *stored = parse(cases[i].stored), *sent = parse(cases[i].sent);
+                assert_true(count_causes(cases[i].rules, sent, NULL) > 0);
+                assert_int_equal(count_causes(cases[i].rules, sent, stored), 0);
+                hf__json_free(stored);
+                hf__json_free(sent);
         }
 }
 
@@ -303,6 +334,7 @@ static void test_selectors_select_by_few_and_by_many_labels(void **state) {
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_spec_that_is_kept_is_not_refused),
+                cmocka_unit_test(test_a_zero_that_is_left_out_keeps_the_spec),
                 cmocka_unit_test(test_a_part_that_is_kept_is_not_refused),
                 cmocka_unit_test(test_spaces_around_a_schedule_with_a_zone_are_dropped),
                 cmocka_unit_test(test_the_template_of_an_idle_job_gets_its_place),

@@ -30,5 +30,10 @@ int hfd_pod_template_prepare(struct hf__json *object, const struct hf__json *old
 
 void hfd_pod_template_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
+        /* A template that was stored before there was one of these rules can still be labelled, and
+         * lose its finalizers. */
+        if (old &&
+            hfd_causes_equal_member(causes, &hfd_pod_template_schema, object, old, "template"))
+                return;
         hfd_pod_template_spec_validate(hf__json_get(object, "template"), "template", causes);
 }

@@ -98,6 +98,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_persistent_volume_claim_schema,
                 .prepare = hfd_persistent_volume_claim_prepare,
                 .validate = hfd_claim_validate,
+                .validate_status = hfd_claim_validate_status,
         },
         {
                 .group = "",
@@ -162,6 +163,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_pod_schema,
                 .prepare = hfd_pod_prepare,
                 .validate = hfd_pod_validate,
+                .validate_status = hfd_pod_validate_status,
         },
         {
                 .group = "",
@@ -191,6 +193,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_replication_controller_schema,
                 .prepare = hfd_replication_controller_prepare,
                 .validate = hfd_replication_controller_validate,
+                .validate_status = hfd_replica_set_validate_status,
         },
         {
                 .group = "",
@@ -219,6 +222,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_service_schema,
                 .prepare = hfd_service_prepare,
                 .validate = hfd_service_validate,
+                .validate_status = hfd_service_validate_status,
         },
 };
 

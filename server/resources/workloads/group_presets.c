@@ -130,9 +130,14 @@ int hfd_stateful_set_prepare(struct hf__json *object, const struct hf__json *old
 
 /* ---- batch ---- */
 
+static int put_if_absent(struct hf__json *labels, const char *key, const char *value) {
+        return hf__json_get(labels, key) ? 0 : hf__json_put_string(labels, key, value);
+}
+
 /* Gives the template labels with the uid and the name of the Job, and the Job a selector for the
  * uid, so that it finds its own pods only. The labels without a prefix are Kubernetes' older names.
- * With spec.manualSelector the client has set both. 0 or -ENOMEM. */
+ * A label that the client has set to another value stays, and the rules refuse it
+ * (hfd_job_validate). With spec.manualSelector the client has set both. 0 or -ENOMEM. */
 static int set_job_selector(struct hf__json *object) {
         static const char *const keys[] = {"batch.kubernetes.io/controller-uid", "controller-uid"},
                                  *const names[] = {"batch.kubernetes.io/job-name", "job-name"};
@@ -149,11 +154,11 @@ static int set_job_selector(struct hf__json *object) {
         struct hf__json *labels = hf__json_path(object, "spec.template.metadata.labels"),
                         *selector = hf__json_path(object, "spec.selector.matchLabels");
         for (size_t i = 0; i < 2 && r == 0; i++) {
-                r = hf__json_put_string(labels, keys[i], uid);
+                r = put_if_absent(labels, keys[i], uid);
                 if (r == 0)
-                        r = hf__json_put_string(labels, names[i], name);
+                        r = put_if_absent(labels, names[i], name);
         }
-        return r == 0 ? hf__json_put_string(selector, keys[0], uid) : r;
+        return r == 0 ? put_if_absent(selector, keys[0], uid) : r;
 }
 
 /* A condition of pods that a rule of spec.podFailurePolicy names without a status has the status

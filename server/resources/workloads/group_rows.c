@@ -71,6 +71,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_daemon_set_schema,
                 .prepare = hfd_daemon_set_prepare,
                 .validate = hfd_daemon_set_validate,
+                .validate_status = hfd_daemon_set_validate_status,
         },
         {
                 .group = "apps",
@@ -107,6 +108,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_deployment_schema,
                 .prepare = hfd_deployment_prepare,
                 .validate = hfd_deployment_validate,
+                .validate_status = hfd_deployment_validate_status,
         },
         {
                 .group = "apps",
@@ -136,6 +138,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_replica_set_schema,
                 .prepare = hfd_replica_set_prepare,
                 .validate = hfd_replica_set_validate,
+                .validate_status = hfd_replica_set_validate_status,
         },
         {
                 .group = "apps",
@@ -164,6 +167,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_stateful_set_schema,
                 .prepare = hfd_stateful_set_prepare,
                 .validate = hfd_stateful_set_validate,
+                .validate_status = hfd_stateful_set_validate_status,
         },
         {
                 .group = "autoscaling",
@@ -191,6 +195,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_horizontal_pod_autoscaler_schema,
                 .prepare = hfd_horizontal_pod_autoscaler_prepare,
                 .validate = hfd_autoscaler_validate,
+                .validate_status = hfd_autoscaler_validate_status,
         },
         {
                 .group = "autoscaling",
@@ -219,6 +224,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_autoscaler_v1_schema,
                 .prepare = hfd_autoscaler_v1_prepare,
                 .validate = hfd_autoscaler_v1_validate,
+                .validate_status = hfd_autoscaler_validate_status,
         },
         {
                 .group = "batch",
@@ -279,6 +285,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_job_schema,
                 .prepare = hfd_job_prepare,
                 .validate = hfd_job_validate,
+                .validate_status = hfd_job_validate_status,
         },
         {
                 .group = "discovery.k8s.io",
@@ -344,6 +351,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_ingress_schema,
                 .prepare = hfd_ingress_prepare,
                 .validate = hfd_ingress_validate,
+                .validate_status = hfd_ingress_validate_status,
         },
         {
                 .group = "networking.k8s.io",
@@ -419,6 +427,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_pod_disruption_budget_schema,
                 .prepare = hfd_pod_disruption_budget_prepare,
                 .validate = hfd_budget_validate,
+                .validate_status = hfd_budget_validate_status,
         },
         {
                 .group = "storage.k8s.io",
@@ -517,6 +526,7 @@ static const struct hfd_resource rows[] = {
                 .schema = &hfd_volume_attachment_schema,
                 .prepare = hfd_volume_attachment_prepare,
                 .validate = hfd_volume_attachment_validate,
+                .validate_status = hfd_volume_attachment_validate_status,
         },
         {
                 .group = "storage.k8s.io",

@@ -171,7 +171,7 @@ int hfd_pod_prepare(struct hf__json *object, const struct hf__json *old) {
                 r = keep_preset(object, old, kept[i]);
         if (r == 0 && !hf__json_string(object, "status.qosClass"))
                 r = hf__json_set_string(object, "status.qosClass", hfd_pod_qos_class(spec));
-        return r;
+        return r == 0 ? hfd_pod_set_addresses(object) : r;
 }
 
 /* Go writes all texts of status.nodeInfo, because none of them has omitempty, so typed clients
@@ -230,6 +230,9 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
                  {"spec.ports[]", "protocol", "\"TCP\"", NULL, true}};
         static const struct hfd_preset external = {"spec", "externalTrafficPolicy", "\"Cluster\"",
                                                    "ClusterIP", true};
+        /* The nodes themselves answer at the address of a load balancer, unless the status says
+         * that a proxy does. */
+        static const struct hfd_preset mode = {"", "ipMode", "\"VIP\"", NULL};
         int r = hfd_presets_set(object, presets, HFD_N_PRESETS(presets));
 
         if (r == 0 && hf__json_first(hf__json_path(object, "spec.externalIPs")))
@@ -241,6 +244,12 @@ int hfd_service_prepare(struct hf__json *object, const struct hf__json *old) {
                 if (port && !names_port(hf__json_get(m, "targetPort")))
                         r = hf__json_put(m, "targetPort", hf__json_dup(port));
         }
+        for (struct hf__json *m =
+                     hf__json_first(hf__json_path(object, "status.loadBalancer.ingress"));
+             m && r == 0; m = hf__json_next(m))
+                if (hf__json_has_text(object, "spec.type", "LoadBalancer") &&
+                    hf__json_string(m, "ip"))
+                        r = hfd_presets_set(m, &mode, 1);
         return r == 0 ? hfd_service_set_fields(hf__json_get(object, "spec"),
                                                hf__json_get(old, "spec"))
                       : r;

@@ -12,6 +12,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "server/schema/schema.h"
 
@@ -135,9 +136,9 @@ int hfd_pod_merge_node_selector(struct hf__json *spec, const struct hf__json *mo
 /* pods/pod_app_armor.c: sets the profiles of containers that only annotations name. 0 or -ENOMEM.
  */
 int hfd_pod_copy_app_armor(struct hf__json *object);
-/* Adds a cause for each annotation for AppArmor that an update adds, removes or changes. */
-void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
-                                       struct hfd_causes *causes);
+/* pods/pod_annotations.c: those that kubelets and controllers read. old NULL: a create. */
+void hfd_pod_validate_annotations(const struct hf__json *object, const struct hf__json *old,
+                                  struct hfd_causes *causes);
 /* pods/pod_part_rules.c: the subresources that change a part of the spec */
 extern const struct hfd_part_rules hfd_pod_part_rules;
 /* pods/pod_update.c: the contract is that of hfd_resource.validate */
@@ -146,6 +147,11 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
 /* The rules of a pod's spec for each write that changes it, also by a subresource, except
  * .../binding. */
 void hfd_pod_validate_spec(const struct hf__json *spec, struct hfd_causes *causes);
+/* pods/pod_status.c: the contract is that of hfd_resource.validate_status */
+void hfd_pod_validate_status(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+/* Makes status.podIP and status.podIPs agree. 0 or -ENOMEM. */
+int hfd_pod_set_addresses(struct hf__json *object);
 /* pods/pod_resize.c: adds a cause for each change that .../resize must not make. object differs
  * from old in resources and resizePolicy only, unless it has other containers. */
 void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__json *old,
@@ -158,10 +164,11 @@ void hfd_pod_validate_resize(const struct hf__json *object, const struct hf__jso
 int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old);
 /* rules/workload_validation.c: whether an update leaves the spec as it is. Then the rules below are
  * not checked: the object may have been stored before these rules existed, and its status and
- * finalizers must still be changeable. old NULL: a create, so false. If memory runs out, the
- * causes say so, and the result is false. */
-bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
-                      struct hfd_causes *causes);
+ * finalizers must still be changeable. schema: that of the kind, by which the specs are compared: a
+ * member that a typed client leaves out because it is zero has not changed. old NULL: a create, so
+ * false. If memory runs out, the causes say so, and the result is false. */
+bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                      const struct hf__json *old, struct hfd_causes *causes);
 /* rules/service_validation.c: the contract is that of hfd_resource.validate. */
 void hfd_service_validate(const struct hf__json *object, const struct hf__json *old,
                           struct hfd_causes *causes);
@@ -220,10 +227,56 @@ void hfd_endpoints_validate(const struct hf__json *object, const struct hf__json
 void hfd_endpoint_slice_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes);
 
+/* ---- statuses/ in rules/; the contract of each is that of hfd_resource.validate_status. No
+ * controller of this server writes these statuses. ---- */
+
+/* replica_status.c. Whether a write leaves the status as it is, in the same sense as
+ * hfd_spec_is_kept. Then the rules below are not checked. */
+bool hfd_status_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                        const struct hf__json *old, struct hfd_causes *causes);
+/* A number of a status; 0 = it is absent. */
+int64_t hfd_status_number(const struct hf__json *status, const char *name);
+/* Adds the cause "Invalid value: NUMBER: DETAIL". */
+void hfd_status_refuse_number(const struct hf__json *status, const char *name, const char *detail,
+                              struct hfd_causes *causes);
+void hfd_deployment_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+/* Of a ReplicaSet or a ReplicationController. */
+void hfd_replica_set_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes);
+void hfd_stateful_set_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                      struct hfd_causes *causes);
+void hfd_daemon_set_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+void hfd_budget_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes);
+/* Of both versions of autoscalers. */
+void hfd_autoscaler_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                    struct hfd_causes *causes);
+/* job_status.c */
+void hfd_job_validate_status(const struct hf__json *object, const struct hf__json *old,
+                             struct hfd_causes *causes);
+/* storage_status.c */
+void hfd_claim_validate_status(const struct hf__json *object, const struct hf__json *old,
+                               struct hfd_causes *causes);
+void hfd_volume_attachment_validate_status(const struct hf__json *object,
+                                           const struct hf__json *old, struct hfd_causes *causes);
+/* address_status.c */
+void hfd_service_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+void hfd_ingress_validate_status(const struct hf__json *object, const struct hf__json *old,
+                                 struct hfd_causes *causes);
+/* The elements {"ip": ADDRESS} at the path `field`: at most one of each family. old: the list of
+ * the old status, whose addresses are accepted. */
+void hfd_pod_addresses_validate(const struct hf__json *list, const struct hf__json *old,
+                                const char *field, struct hfd_causes *causes);
+
 /* ---- helpers that the files in rules/ share; each adds a cause for each mistake ---- */
 
-/* workload_validation.c: adds the cause for a selector that does not select the labels of the
- * template beside it. */
+/* workload_validation.c: prints a map of labels for a cause as Go does: in the order of the keys,
+ * and null if there is none. A long one is cut. 0 or -ENOMEM. The caller frees ret_shown. */
+int hfd_labels_show(const struct hf__json *labels, struct hf__strbuf *ret_shown);
+/* Adds the cause for a selector that does not select the labels of the template beside it. */
 void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes);
 /* The restartPolicy of spec.template is Always. Its pods are kept running. */
 void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_causes *causes);

@@ -2,14 +2,12 @@
 /*
  * Annotations for AppArmor of pods. Before containers had the field appArmorProfile, an annotation
  * of the pod named the profile of a container. A new pod gets the field from the annotation; the
- * field adds no annotation (Kubernetes does that until 1.33 only). The annotations of a pod stay as
- * they are. app_armor.c has the rules that pods share with templates.
+ * field adds no annotation (Kubernetes does that until 1.33 only). app_armor.c has the rules that
+ * pods share with templates, and pod_annotations.c those of updates.
  *
- * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. Annotations are found by an index: a client chooses how many
- * of them and how many containers there are.
+ * Invariant: annotations are found by an index, because a client chooses how many of them and how
+ * many containers there are.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -67,39 +65,4 @@ int hfd_pod_copy_app_armor(struct hf__json *object) {
                 }
         hf__json_index_done(&by_key);
         return r;
-}
-
-/* ---- updates ---- */
-
-/* Adds a cause for each annotation of `from` for AppArmor that `to` does not have, or, if values,
- * that has another value there. */
-static void refuse_missing(const struct hf__json *from, const struct hf__json *to, bool values,
-                           const char *why, struct hfd_causes *causes) {
-        struct hf__json_index by_key;
-        char path[HFD_FIELD_PATH_MAX];
-
-        if (!hfd_app_armor_is_annotated(from) ||
-            !hfd_causes_check(causes, hf__json_index_init(&by_key, to, NULL)))
-                return;
-        for (const struct hf__json *m = hf__json_first(from); m; m = hf__json_next(m)) {
-                const struct hf__json_index_entry *same =
-                        hf__json_index_find(&by_key, hf__json_key(m));
-                if (!hfd_app_armor_is_key(hf__json_key(m)) ||
-                    (same && (!values || hfd_causes_equal(causes, same->item, m))))
-                        continue;
-                (void)snprintf(path, sizeof path, "metadata.annotations[%s]", hf__json_key(m));
-                hfd_cause_forbidden(causes, path, why);
-        }
-        hf__json_index_done(&by_key);
-}
-
-void hfd_pod_validate_app_armor_update(const struct hf__json *object, const struct hf__json *old,
-                                       struct hfd_causes *causes) {
-        const struct hf__json *annotations = hf__json_path(object, "metadata.annotations"),
-                              *old_annotations = hf__json_path(old, "metadata.annotations");
-
-        refuse_missing(old_annotations, annotations, true,
-                       "may not remove or update AppArmor annotations", causes);
-        refuse_missing(annotations, old_annotations, false, "may not add AppArmor annotations",
-                       causes);
 }

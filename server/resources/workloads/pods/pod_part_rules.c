@@ -17,11 +17,8 @@
 #include "server/resources/resource.h"
 #include "server/resources/strategies/pod/pod_schema.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/strategies/pod/rules/secret_references.h"
 #include "server/resources/workloads/workloads.h"
-
-/* The annotation of a mirror pod: it shows a static pod, which a kubelet runs from a file, so that
- * changing the object would have no effect. */
-#define MIRROR "kubernetes.io/config.mirror"
 
 /* ---- merge ---- */
 
@@ -117,13 +114,14 @@ static void keep_only(struct hf__json *object, const char *const *keys) {
  * subresource ignores. A Binding cannot be applied. */
 static int restrict_config(enum hfd_subresource part, struct hf__json *config) {
         static const char *const of_ephemeral[] = {"ephemeralContainers", NULL},
-                                 *const of_resize[] = {"containers", "initContainers", NULL},
+                                 *const of_resize[] = {"containers", "initContainers", "resources",
+                                                       NULL},
                                  *const of_container[] = {"name", "resources", "resizePolicy",
                                                           NULL};
         struct hf__json *spec = hf__json_get(config, "spec");
 
         keep_only(spec, part == HFD_SUB_RESIZE ? of_resize : of_ephemeral);
-        for (size_t i = 0; part == HFD_SUB_RESIZE && of_resize[i]; i++)
+        for (size_t i = 0; part == HFD_SUB_RESIZE && i < 2; i++) /* the lists of containers */
                 for (struct hf__json *m = hf__json_first(hf__json_get(spec, of_resize[i])); m;
                      m = hf__json_next(m))
                         keep_only(m, of_container);
@@ -164,8 +162,10 @@ static void validate_part(enum hfd_subresource part, const struct hf__json *obje
         if (part == HFD_SUB_BINDING)
                 return; /* the server made the change from a Binding, which it has validated */
         hfd_pod_validate_spec(hf__json_get(object, "spec"), causes);
-        if (hf__json_get(hf__json_path(old, "metadata.annotations"), MIRROR)) {
-                causes->n = 0; /* Kubernetes reports only this cause */
+        if (hfd_pod_is_mirror(old)) {
+                /* The kubelet runs the pod from a file, so a change of the object would have no
+                 * effect. Kubernetes reports only this cause. */
+                causes->n = 0;
                 hfd_cause_forbidden(causes, "[]",
                                     resize ? "static pods cannot be resized"
                                            : "static pods do not support ephemeral containers");

@@ -265,6 +265,7 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *annotations = hf__json_path(object, "metadata.annotations");
 
+        hfd_pod_validate_annotations(object, NULL, causes);
         hfd_app_armor_annotations_validate(annotations, spec, "metadata.annotations", causes);
         hfd_pod_validate_spec(spec, causes);
         if (hf__json_first(hf__json_get(spec, "ephemeralContainers")))
@@ -289,7 +290,7 @@ void hfd_pod_validate(const struct hf__json *object, const struct hf__json *old,
         bool is_kept = hfd_causes_equal_by(causes, &hfd_pod_spec_schema, spec, was);
         if (!is_kept)
                 hfd_pod_validate_spec(spec, causes);
-        hfd_pod_validate_app_armor_update(object, old, causes);
+        hfd_pod_validate_annotations(object, old, causes);
         if (!is_kept)
                 validate_update(spec, was, causes);
 }

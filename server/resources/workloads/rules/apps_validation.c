@@ -114,7 +114,7 @@ void hfd_deployment_validate(const struct hf__json *object, const struct hf__jso
                              struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_deployment_schema, object, old, causes))
                 return;
         validate_count(spec, "replicas", causes);
         validate_selector(spec, "deployment", causes);
@@ -131,7 +131,7 @@ void hfd_replica_set_validate(const struct hf__json *object, const struct hf__js
                               struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_replica_set_schema, object, old, causes))
                 return;
         validate_count(spec, "replicas", causes);
         validate_count(spec, "minReadySeconds", causes);
@@ -146,7 +146,7 @@ void hfd_daemon_set_validate(const struct hf__json *object, const struct hf__jso
                              struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_daemon_set_schema, object, old, causes))
                 return;
         validate_selector(spec, "daemonset", causes);
         validate_selection(spec, causes);
@@ -301,7 +301,7 @@ void hfd_stateful_set_validate(const struct hf__json *object, const struct hf__j
                               *was = hf__json_get(old, "spec");
         const char *management = hfd_text_of(spec, "podManagementPolicy");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_stateful_set_schema, object, old, causes))
                 return;
         if (strcmp(management, "OrderedReady") != 0 && strcmp(management, "Parallel") != 0)
                 hfd_cause_invalid_text(causes, "spec.podManagementPolicy", management,

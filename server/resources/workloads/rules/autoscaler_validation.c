@@ -314,7 +314,7 @@ void hfd_autoscaler_validate(const struct hf__json *object, const struct hf__jso
         bool has_least = hf__json_i64(spec, "minReplicas", &least);
         char shown[24];
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_horizontal_pod_autoscaler_schema, object, old, causes))
                 return;
         (void)hf__json_i64(spec, "maxReplicas", &most);
         (void)snprintf(shown, sizeof shown, "%" PRId64, most);

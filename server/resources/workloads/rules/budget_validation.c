@@ -43,7 +43,7 @@ void hfd_budget_validate(const struct hf__json *object, const struct hf__json *o
         const struct hf__json *spec = hf__json_get(object, "spec");
         char path[HFD_FIELD_PATH_MAX];
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_pod_disruption_budget_schema, object, old, causes))
                 return;
         if (hf__json_get(spec, "minAvailable") && hf__json_get(spec, "maxUnavailable"))
                 refuse_both_members(spec, causes);

@@ -191,7 +191,7 @@ void hfd_ingress_validate(const struct hf__json *object, const struct hf__json *
         char path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_ingress_schema, object, old, causes))
                 return;
         if (!hf__json_first(rules) && !backend)
                 hfd_cause_invalid(causes, "spec", "null",
@@ -275,7 +275,7 @@ void hfd_ingress_class_validate(const struct hf__json *object, const struct hf__
         const char *controller = hfd_text_of(spec, "controller");
         bool is_same = old && strcmp(controller, hfd_text_of(was, "controller")) == 0;
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_ingress_class_schema, object, old, causes))
                 return;
         if (old && !is_same)
                 hfd_cause_invalid_text(causes, "spec.controller", controller, "field is immutable");

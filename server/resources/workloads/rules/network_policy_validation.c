@@ -230,7 +230,7 @@ void hfd_network_policy_validate(const struct hf__json *object, const struct hf_
         const struct hf__json *spec = hf__json_get(object, "spec"),
                               *selector = hf__json_get(spec, "podSelector");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_network_policy_schema, object, old, causes))
                 return;
         if (selector)
                 hfd_match_selector_validate(selector, "spec.podSelector", causes);

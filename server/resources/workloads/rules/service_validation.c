@@ -276,7 +276,7 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
                                             NULL};
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_service_schema, object, old, causes))
                 return;
         if (old)
                 validate_kept_address(spec, hf__json_get(old, "spec"), causes);

@@ -8,34 +8,41 @@
  * (hfd_spec_is_kept).
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
+#include "base/strbuf.h"
 #include "server/resources/label_selector.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
 #include "server/resources/workloads/workloads.h"
 
 /* ---- what several kinds share ---- */
 
-/* The value of the cause is the labels as JSON, as Kubernetes prints them. They are cut after 249
- * bytes: a client chooses the labels, and a cause should not repeat all of them. */
-void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes) {
-        char value[250];
-        size_t n = 0;
+int hfd_labels_show(const struct hf__json *labels, struct hf__strbuf *ret_shown) {
+        struct hf__json_index by_key;
+        int r = hf__json_index_init(&by_key, labels, NULL);
 
-        value[0] = '\0';
-        for (const struct hf__json *m = hf__json_first(labels); m && n < sizeof value;
-             m = hf__json_next(m)) {
-                int printed =
-                        snprintf(value + n, sizeof value - n, "%s\"%s\":\"%s\"", n > 0 ? "," : "",
-                                 hf__json_key(m), hf__json_is_string(m) ? hf__json_text(m) : "");
-                n += printed > 0 ? (size_t)printed : 0;
+        hf__strbuf_puts(ret_shown, labels ? "{" : "null");
+        for (size_t i = 0; r == 0 && i < by_key.n && ret_shown->n < 300; i++) {
+                hf__strbuf_puts(ret_shown, i > 0 ? "," : "");
+                hf__strbuf_json(ret_shown, by_key.entries[i].text,
+                                strnlen(by_key.entries[i].text, 300));
+                hf__strbuf_puts(ret_shown, ":");
+                hf__json_print(by_key.entries[i].item, ret_shown);
         }
-        char shown[sizeof value + 2];
-        (void)snprintf(shown, sizeof shown, "{%s}", value);
-        hfd_cause_invalid(causes, "spec.template.metadata.labels", shown,
+        hf__strbuf_puts(ret_shown, labels ? "}" : "");
+        hf__json_index_done(&by_key);
+        return r == 0 ? ret_shown->error : r;
+}
+
+void hfd_template_labels_refuse(const struct hf__json *labels, struct hfd_causes *causes) {
+        struct hf__strbuf shown = {0};
+        bool is_shown = hfd_causes_check(causes, hfd_labels_show(labels, &shown));
+
+        hfd_cause_invalid(causes, "spec.template.metadata.labels", is_shown ? shown.data : "{}",
                           "`selector` does not match template `labels`");
+        hf__strbuf_done(&shown);
 }
 
 /* An absent policy is not refused here: the defaults have set it, and the rules of the template
@@ -48,10 +55,9 @@ void hfd_always_restarted_validate(const struct hf__json *template, struct hfd_c
                                            "\"Always\"");
 }
 
-bool hfd_spec_is_kept(const struct hf__json *object, const struct hf__json *old,
-                      struct hfd_causes *causes) {
-        return old &&
-               hfd_causes_equal(causes, hf__json_get(object, "spec"), hf__json_get(old, "spec"));
+bool hfd_spec_is_kept(const struct hfd_schema *schema, const struct hf__json *object,
+                      const struct hf__json *old, struct hfd_causes *causes) {
+        return old && hfd_causes_equal_member(causes, schema, object, old, "spec");
 }
 
 /* ---- ReplicationControllers ---- */
@@ -62,7 +68,7 @@ void hfd_replication_controller_validate(const struct hf__json *object, const st
                               *labels = hf__json_path(object, "spec.template.metadata.labels"),
                               *template = hf__json_path(object, "spec.template");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_replication_controller_schema, object, old, causes))
                 return;
         hfd_require_range(hf__json_get(object, "spec"), "spec", "replicas", 0, INT32_MAX,
                           "must be greater than or equal to 0", causes);

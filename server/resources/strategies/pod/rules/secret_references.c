@@ -27,7 +27,7 @@ static const struct hf__json *annotation(const struct hf__json *object, const ch
 /* ---- mirror pods ---- */
 
 bool hfd_pod_is_mirror(const struct hf__json *pod) {
-        return annotation(pod, "kubernetes.io/config.mirror") != NULL;
+        return annotation(pod, HFD_MIRROR_POD) != NULL;
 }
 
 static bool has_text(const struct hf__json *object, const char *path) {

@@ -7,6 +7,9 @@
 struct hf__json;
 struct hf__strbuf;
 
+/* The annotation of a mirror pod. */
+#define HFD_MIRROR_POD "kubernetes.io/config.mirror"
+
 /* Whether the pod is a mirror pod: a kubelet has created it to show a static pod, which it runs
  * from a file of its node. */
 bool hfd_pod_is_mirror(const struct hf__json *pod);

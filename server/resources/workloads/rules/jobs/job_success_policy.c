@@ -3,8 +3,7 @@
  * The rules of spec.successPolicy of a Job.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. Texts of indexes are read once, from left to right, however
- * many indexes their intervals stand for.
+ * show them and tests compare them.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -12,126 +11,13 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/quote.h"
 #include "base/strbuf.h"
 #include "server/resources/strategies/pod/rules/pod_validation.h"
+#include "server/resources/workloads/rules/jobs/job_indexes.h"
 #include "server/resources/workloads/workloads.h"
 
 #define RULES_MAX   20
 #define INDEXES_MAX (64 * 1024) /* bytes of succeededIndexes */
-#define WHY_MAX     300         /* bytes of what is wrong with indexes, with the NUL */
-
-/* ---- succeededIndexes ---- */
-
-struct part { /* of a text */
-        const char *text;
-        size_t n;
-};
-
-/* The text from *at to `end`, or to `stop`. *at moves behind it, and is NULL after the last part.
- */
-static struct part next_part(const char **at, const char *stop, char end) {
-        struct part part = {*at, 0};
-
-        while (part.text + part.n < stop && part.text[part.n] != end)
-                part.n++;
-        *at = part.text + part.n < stop ? part.text + part.n + 1 : NULL;
-        return part;
-}
-
-/* Writes "WHAT: PART", the part in quotes. A long one is cut. */
-static void explain_part(char why[WHY_MAX], const char *what, struct part part) {
-        char quoted[220];
-
-        hf__quote_bytes(part.text, part.n < 200 ? part.n : 200, quoted, sizeof quoted);
-        (void)snprintf(why, WHY_MAX, "%s: %s", what, quoted);
-}
-
-/* A decimal number below `completions`, as Go reads it: with or without "+". False: why says what
- * is wrong. */
-static bool read_index(struct part part, int64_t completions, int64_t *ret_index,
-                       char why[WHY_MAX]) {
-        size_t i = part.n > 0 && part.text[0] == '+';
-        int64_t value = 0;
-
-        if (i == part.n) {
-                explain_part(why, "cannot convert string to integer for index", part);
-                return false;
-        }
-        for (; i < part.n; i++) {
-                int digit = part.text[i] - '0';
-                if (digit < 0 || digit > 9 || value > (INT64_MAX - digit) / 10) {
-                        explain_part(why, "cannot convert string to integer for index", part);
-                        return false;
-                }
-                value = 10 * value + digit;
-        }
-        *ret_index = value;
-        if (value < completions)
-                return true;
-        explain_part(why, "too large index", part);
-        return false;
-}
-
-/* "3" or "3-7". */
-static bool read_interval(struct part interval, int64_t completions, int64_t *ret_first,
-                          int64_t *ret_last, char why[WHY_MAX]) {
-        const char *at = interval.text, *stop = interval.text + interval.n;
-        struct part first = next_part(&at, stop, '-'), last = first;
-        bool is_range = at;
-
-        if (is_range)
-                last = next_part(&at, stop, '-');
-        if (at) {
-                char quoted[160];
-                hf__quote_bytes(interval.text, interval.n < 140 ? interval.n : 140, quoted,
-                                sizeof quoted);
-                (void)snprintf(why, WHY_MAX,
-                               "the fragment %s violates the requirement that an index interval "
-                               "can have at most two parts separated by '-'",
-                               quoted);
-                return false;
-        }
-        if (!read_index(first, completions, ret_first, why))
-                return false;
-        if (!is_range) {
-                *ret_last = *ret_first;
-                return true;
-        }
-        if (!read_index(last, completions, ret_last, why))
-                return false;
-        if (*ret_first < *ret_last)
-                return true;
-        (void)snprintf(why, WHY_MAX,
-                       "non-increasing order, previous: %" PRId64 ", current: %" PRId64, *ret_first,
-                       *ret_last);
-        return false;
-}
-
-/* Counts the indexes of intervals, "1,3-5,7", which are in order and below `completions`. False:
- * why says what is wrong, and *ret_n is 0. The time is in proportion to the text. */
-static bool count_indexes(const char *text, int64_t completions, int64_t *ret_n,
-                          char why[WHY_MAX]) {
-        const char *at = *text ? text : NULL, *stop = text + strlen(text);
-        int64_t n = 0, previous = -1, first = 0, last = 0;
-
-        *ret_n = 0;
-        while (at) {
-                if (!read_interval(next_part(&at, stop, ','), completions, &first, &last, why))
-                        return false;
-                if (previous >= first) {
-                        (void)snprintf(why, WHY_MAX,
-                                       "non-increasing order, previous: %" PRId64
-                                       ", current: %" PRId64,
-                                       previous, first);
-                        return false;
-                }
-                n += last - first + 1;
-                previous = last;
-        }
-        *ret_n = n;
-        return true;
-}
 
 /* ---- spec.successPolicy ---- */
 
@@ -158,7 +44,7 @@ static void validate_count(const struct hf__json *rule, const char *field, int64
 static void validate_success_rule(const struct hf__json *rule, const char *field,
                                   int64_t completions, struct hfd_causes *causes) {
         const char *indexes = hf__json_string(rule, "succeededIndexes");
-        char path[HFD_FIELD_PATH_MAX], why[WHY_MAX], detail[340];
+        char path[HFD_FIELD_PATH_MAX], why[HFD_JOB_INDEXES_WHY_MAX], detail[340];
         int64_t n = -1;
 
         if (!indexes && !hf__json_get(rule, "succeededCount"))
@@ -168,7 +54,7 @@ static void validate_success_rule(const struct hf__json *rule, const char *field
         hfd_field_path(path, field, "succeededIndexes");
         if (indexes && strlen(indexes) > INDEXES_MAX)
                 hfd_cause_too_long(causes, path, "may not be more than 65536 bytes");
-        if (indexes && !count_indexes(indexes, completions, &n, why)) {
+        if (indexes && !hfd_job_indexes_count(indexes, completions, &n, why)) {
                 (void)snprintf(detail, sizeof detail, "error parsing succeededIndexes: %s", why);
                 hfd_cause_invalid_text(causes, path, indexes, detail);
         }

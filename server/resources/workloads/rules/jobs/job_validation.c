@@ -7,6 +7,7 @@
  * show them and tests compare them. An update that does not change the spec is not checked
  * (hfd_spec_is_kept).
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -167,6 +168,65 @@ static void validate_selector(const struct hf__json *spec, struct hfd_causes *ca
                 hfd_template_labels_refuse(labels, causes);
 }
 
+/* The value of the cause is the map of all labels. */
+static void refuse_label(const struct hf__json *labels, const char *key, const char *wanted,
+                         struct hfd_causes *causes) {
+        struct hf__strbuf shown = {0};
+        char field[HFD_FIELD_PATH_MAX], why[320];
+        bool is_shown = hfd_causes_check(causes, hfd_labels_show(labels, &shown));
+
+        (void)snprintf(field, sizeof field, "spec.template.metadata.labels[%s]", key);
+        (void)snprintf(why, sizeof why, "must be '%.253s'", wanted);
+        hfd_cause_invalid(causes, field, is_shown ? shown.data : "{}", why);
+        hf__strbuf_done(&shown);
+}
+
+static void refuse_generated(const struct hf__json *selector, struct hfd_causes *causes) {
+        struct hf__strbuf shown = {0};
+
+        hf__json_print(selector, &shown);
+        hfd_cause_invalid(causes, "spec.selector",
+                          hfd_causes_check(causes, shown.error) ? shown.data : "{}",
+                          "`selector` not auto-generated");
+        hf__strbuf_done(&shown);
+}
+
+/* Whether the selector selects what the generated labels are. 0 or -ENOMEM. */
+static int select_generated(const struct hf__json *selector, const char *const *keys,
+                            const char *const *wanted, bool *ret_selects) {
+        struct hf__json *labels = hf__json_object();
+        int r = labels ? 0 : -ENOMEM;
+
+        for (size_t i = 0; i < 4 && r == 0; i++)
+                r = hf__json_put_string(labels, keys[i], wanted[i]);
+        *ret_selects = r == 0 && hfd_label_selector_matches(selector, labels);
+        hf__json_free(labels);
+        return r;
+}
+
+/* A new Job whose selector is generated (hfd_job_prepare): labels of the client may not contradict
+ * the generated ones, and its selector may not ask for others. */
+static void validate_generated(const struct hf__json *object, struct hfd_causes *causes) {
+        const char *uid = hf__json_string(object, "metadata.uid"),
+                   *name = hf__json_string(object, "metadata.name");
+        static const char *const keys[] = {"controller-uid", "job-name",
+                                           "batch.kubernetes.io/controller-uid",
+                                           "batch.kubernetes.io/job-name"};
+        const char *const wanted[] = {uid, name, uid, name};
+        const struct hf__json *selector = hf__json_path(object, "spec.selector"),
+                              *labels = hf__json_path(object, "spec.template.metadata.labels");
+        bool selects;
+
+        if (hf__json_bool(object, "spec.manualSelector", false) || !selector || !uid || !name)
+                return;
+        for (size_t i = 0; i < 4; i++)
+                if (strcmp(hfd_text_of(labels, keys[i]), wanted[i]) != 0)
+                        refuse_label(labels, keys[i], wanted[i], causes);
+        if (hfd_causes_check(causes, select_generated(selector, keys, wanted, &selects)) &&
+            !selects)
+                refuse_generated(selector, causes);
+}
+
 /* The name of a pod of an indexed Job, which is its host name too, ends with its index. */
 static void validate_pod_names(const struct hf__json *object, struct hfd_causes *causes) {
         const char *name = hf__json_string(object, "metadata.name");
@@ -187,8 +247,10 @@ void hfd_job_validate(const struct hf__json *object, const struct hf__json *old,
                       struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_job_schema, object, old, causes))
                 return;
+        if (!old)
+                validate_generated(object, causes);
         validate_job_spec(spec, "spec", causes);
         validate_selector(spec, causes);
         validate_pod_names(object, causes);
@@ -221,7 +283,7 @@ void hfd_cron_job_validate(const struct hf__json *object, const struct hf__json 
                               *job_spec = hf__json_path(spec, "jobTemplate.spec");
         const char *name = hf__json_string(object, "metadata.name");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_cron_job_schema, object, old, causes))
                 return;
         if (hfd_require_text(spec, "spec", "schedule", causes))
                 hfd_cron_schedule_validate(spec, was, causes);

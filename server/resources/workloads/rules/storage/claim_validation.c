@@ -161,7 +161,7 @@ static void validate_update(const struct hf__json *object, const struct hf__json
 
 void hfd_claim_validate(const struct hf__json *object, const struct hf__json *old,
                         struct hfd_causes *causes) {
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_persistent_volume_claim_schema, object, old, causes))
                 return;
         hfd_claim_spec_validate(hf__json_get(object, "spec"), "spec", causes);
         if (old)

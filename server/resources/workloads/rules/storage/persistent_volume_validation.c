@@ -119,7 +119,7 @@ void hfd_persistent_volume_validate(const struct hf__json *object, const struct 
         HF__CLEANUP(hf__json_cleanup) struct hf__json *copy = NULL;
         const char *mode = hfd_text_of(spec, "volumeMode");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_persistent_volume_schema, object, old, causes))
                 return;
         hfd_access_modes_validate(spec, "spec.accessModes", "", causes);
         validate_capacity(spec, causes);

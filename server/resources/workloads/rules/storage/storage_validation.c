@@ -175,7 +175,7 @@ void hfd_csi_driver_validate(const struct hf__json *object, const struct hf__jso
         static const char *const policies[] = {"File", "None", "ReadWriteOnceWithFSType", NULL};
         const struct hf__json *spec = hf__json_get(object, "spec");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_csi_driver_schema, object, old, causes))
                 return;
         if (hf__json_get(spec, "fsGroupPolicy"))
                 hfd_require_one_of(spec, "spec", "fsGroupPolicy", policies, causes);
@@ -227,7 +227,7 @@ void hfd_volume_attachment_validate(const struct hf__json *object, const struct 
                               *inline_spec = hf__json_get(source, "inlineVolumeSpec"),
                               *name = hf__json_get(source, "persistentVolumeName");
 
-        if (hfd_spec_is_kept(object, old, causes))
+        if (hfd_spec_is_kept(&hfd_volume_attachment_schema, object, old, causes))
                 return;
         (void)hfd_require_text(spec, "spec", "attacher", causes);
         if (!inline_spec && !name)
