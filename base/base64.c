@@ -98,7 +98,7 @@ static bool scan_padded(const char *text, size_t n, bool (*is_skipped)(char c), 
 }
 
 int hf__base64_decode(const char *text, size_t n, char **ret_data, size_t *ret_n) {
-        char *data = malloc(n / 4 * 3 + 4); /* 3 digits at the end give 2 bytes; and the NUL */
+        char *data = malloc(n / 4 * 3 + 4); /* 3: a last group that is cut; 1: the NUL */
         size_t n_data;
 
         assert(text || n == 0);

@@ -4,14 +4,17 @@
  *
  * Tokens form trees. The mutex of the root guards all links of its tree: children, wakers and the
  * `propagated` marks. A token holds a reference to its parent, so the root lives longer than the
- * others. `reason` and `deadline` are atomic and can be read without the lock.
+ * others. `reason` and `deadline` are atomic and can be read without the lock. They are stored with
+ * release and loaded with acquire: a thread that finds the reason of a fire also sees what the
+ * firing thread has written before.
  *
  * `reason` changes at most once, from NONE to its value: when a fire reaches the token, when the
  * token is created below a fired parent, or when a thread notices that a deadline has passed.
- * `propagated` is set in the first two cases; a fire also calls the added wakers and wakes the
- * waiting threads. A waker that is added after the token has fired or its deadline has passed is
- * called at once. Setting an earlier deadline wakes waiting threads, too. A token whose deadline
- * has passed can still be fired: that calls its added wakers, but the reason remains DEADLINE.
+ * `propagated` is set by a fire, and by a creation below a fired parent, but not by a deadline. A
+ * fire also calls the added wakers and wakes the waiting threads. A waker that is added after the
+ * token has fired or its deadline has passed is called at once. Setting an earlier deadline wakes
+ * waiting threads, too. A token whose deadline has passed can still be fired: that calls its added
+ * wakers, but the reason remains DEADLINE.
  *
  * hf_cancel_fire marks the subtree under the lock and moves its wakers to a ring on the caller's
  * stack. Then it calls them one by one with the lock released. A waker is in one of three states:
@@ -140,6 +143,7 @@ int hf_cancel_new(struct hf_cancel *parent, const struct hf_clock *clock,
 
 struct hf_cancel *hf_cancel_ref(struct hf_cancel *token) {
         if (token != &never_token) {
+                /* Relaxed: the caller has a reference already, which keeps the token alive. */
                 int previous = atomic_fetch_add_explicit(&token->refs, 1, memory_order_relaxed);
                 assert(previous > 0);
                 (void)previous;
@@ -162,6 +166,7 @@ static void unlink_from_parent(struct hf_cancel *token) {
 
 struct hf_cancel *hf_cancel_unref(struct hf_cancel *token) {
         while (token && token != &never_token) {
+                /* Acquire and release: all uses on other threads happen before the free. */
                 int previous = atomic_fetch_sub_explicit(&token->refs, 1, memory_order_acq_rel);
                 assert(previous > 0);
                 if (previous > 1)

@@ -11,7 +11,8 @@
 #include <holdfast/error.h>
 #include <holdfast/host.h>
 
-/* Every function that takes a host and makes an object calls this. 0, or -EINVAL with a message. */
+/* Every public function that takes a host and makes an object calls this. 0, or -EINVAL with a
+ * message. */
 int hf__host_check(const struct hf_host *host, struct hf_status *reterr_status);
 /* The same for a clock; NULL stands for the system clock. */
 int hf__clock_check(const struct hf_clock *clock, struct hf_status *reterr_status);

@@ -91,7 +91,7 @@ static bool replace_lone_surrogates(char *data, size_t n) {
                 if (code >= 0xd800 && code < 0xdc00 && i + 6 < n) {
                         int low = read_escape(data + i + 6, n - i - 6);
                         if (low >= 0xdc00 && low < 0xe000) {
-                                i += 11;
+                                i += 11; /* with the loop's step, both escapes */
                                 continue;
                         }
                 }
@@ -253,8 +253,8 @@ struct hf__json *hf__json_dup(const struct hf__json *json) {
 /* ---- reading ---- */
 
 /* The handler of a write looks for many members, most of which do not exist. So, for speed, the
- * functions below do not call cJSON, and they compare the first bytes before they call strcmp,
- * because most keys differ there. */
+ * functions that look for a member do not call cJSON. They compare the first bytes without a call
+ * of strcmp, because most keys differ there. */
 
 static bool key_equals(const char *string, const char *key, size_t n) {
         return string && (n == 0 || string[0] == key[0]) && strncmp(string, key, n) == 0 &&

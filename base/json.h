@@ -81,7 +81,7 @@ struct hf__json *hf__json_path(const struct hf__json *object, const char *path);
 const char *hf__json_string(const struct hf__json *object, const char *path);
 /* Whether the path leads to the string `text`. */
 bool hf__json_has_text(const struct hf__json *object, const char *path, const char *text);
-/* false unless the path leads to a whole number that fits. */
+/* false, and *ret_value is unchanged, unless the path leads to a whole number that fits. */
 bool hf__json_i64(const struct hf__json *object, const char *path, int64_t *ret_value);
 /* The same for a value that is itself a number. */
 bool hf__json_integer(const struct hf__json *json, int64_t *ret_value);

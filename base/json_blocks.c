@@ -67,9 +67,10 @@ static void *allocate_block(size_t n) {
 }
 
 /*
- * Makes glibc merge the small blocks that were freed. It keeps them aside, and merges them all when
- * a thread that shares the heap allocates a large block, while it holds the heap's lock. A large
- * value has 400,000 blocks. A thread of a connection, or the elector, would wait 70 ms for them.
+ * Makes glibc merge the small blocks that were freed. By itself glibc keeps them aside until a
+ * thread that shares the heap allocates a large block, and then merges them all under the heap's
+ * lock. A large value has 400,000 blocks. A thread of a connection, or the elector, would wait
+ * 70 ms for them.
  */
 static void merge_freed_blocks(void) {
         void *volatile block = malloc(MERGE_SIZE); /* volatile: or both calls are left out */
@@ -81,7 +82,7 @@ static void merge_freed_blocks(void) {
 static void release_block(void *memory) {
         /* Keep only blocks whose usable size is exactly one of the sizes, so that the lists are
          * also correct with another malloc than glibc's. n is what the size has beyond the
-         * smallest; 1 is in no case kept. */
+         * smallest. A block with n = 1 is never kept, because 1 is no multiple of SIZE_STEP. */
         size_t n = mine.is_active && memory ? malloc_usable_size(memory) - SIZE_MIN : 1;
 
         if (n % SIZE_STEP != 0 || n > SIZE_LIMIT - SIZE_MIN ||

@@ -16,7 +16,7 @@
  * containers may itself be nested HF__JSON_DEPTH_MAX deep. levels is 1 to HF__JSON_ENVELOPE_MAX.
  * The offset of an error need not be that of the first one. Takes twice the time of hf__json_parse
  * at most, and memory for the parts just inside of the envelope besides: less than 16 bytes for
- * each byte of the text, because the shortest part has 3.
+ * each byte of the text, because the shortest part has 3 with the comma after it.
  */
 int hf__json_parse_envelope(const char *data, size_t n, size_t levels, struct hf__json **ret_json,
                             size_t *reterr_offset);

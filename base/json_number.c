@@ -5,7 +5,7 @@
  * cJSON keeps numbers as doubles, which lose digits of whole numbers above 2^53, although clients
  * may store any int64_t. So an item also has its decimal digits in valuestring if its number is at
  * least 2^53 or at most -2^53, is written without fraction and exponent, and fits into an int64_t.
- * cJSON uses valuestring for strings only, but copies and frees it for every item.
+ * cJSON uses valuestring for strings and raw values only, but copies and frees it for every item.
  *
  * Invariant: valuestring of a number is NULL, or the canonical digits of such an int64_t. So two
  * numbers that have digits are equal if and only if their digits are.
@@ -143,7 +143,7 @@ static int complete_number(cJSON *c, const char *text, size_t n) {
         if (isinf(c->valuedouble))
                 return HF_E_TOO_LARGE;
         if (n >= sizeof digits)
-                return 0;
+                return 0; /* an int64_t has 20 characters at most */
         memcpy(digits, text, n);
         digits[n] = '\0';
         errno = 0;

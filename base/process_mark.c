@@ -50,6 +50,8 @@ uint64_t hf__process_mark(void) {
         uint64_t mark = atomic_load_explicit(place, memory_order_relaxed);
         if (mark != 0)
                 return mark;
+        /* Several threads may find 0. One of their numbers becomes the mark, and the others are
+         * never used. */
         uint64_t next = atomic_fetch_add(&last, 1) + 1;
         return atomic_compare_exchange_strong(place, &mark, next) ? next : mark;
 }

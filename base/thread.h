@@ -3,7 +3,7 @@
 /*
  * Threads and mutexes of the library.
  *
- * Every thread has a name, blocks all signals and has the stack size that the host has set. No
+ * Every thread has a name, blocks all signals and has at least the stack that the host has set. No
  * thread is ever detached: the code that starts a thread joins it, unless the thread is stuck when
  * the process ends.
  *

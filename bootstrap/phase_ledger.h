@@ -3,7 +3,8 @@
 /*
  * The requests for the ledger of a phase in a term. Thread: the owner of the phase_run. All but
  * hf__phase_ledger_start_record block until the response has arrived or the term's abort token
- * fires. All but the last return 0, an hf_error or -errno, with the reason in `why`.
+ * fires. All but the last return 0, an hf_error or -errno. `why` has the reason, if more is known
+ * than the code says.
  */
 #include "bootstrap/phase_run.h"
 #include "client/pending_request.h"
@@ -12,8 +13,8 @@
  * ledger, or has a newer format and does not show the phase as complete. */
 int hf__phase_ledger_read(struct hf__phase_run *run, struct hf_status *why);
 /*
- * Each of the following changes the ledger, writes it at the resourceVersion that was read, and
- * reports the progress that it made. A record is written in two halves: start sends the request and
+ * The next four functions change the ledger, write it at the resourceVersion that was read, and
+ * report the progress that was made. A record is written in two halves: start sends the request and
  * does not block; end waits for the response and frees pending. Between the two, nothing else may
  * use the ledger's object or change run->step.
  */

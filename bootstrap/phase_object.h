@@ -3,8 +3,8 @@
 /*
  * The requests for the object of the current step. Thread: the owner of the phase_run. Each blocks
  * until the response has arrived or the term's abort token fires. It updates run->seen and returns
- * 0, or returns an hf_error or -errno with the reason in `why`. A response that the plan handles
- * (the object exists, or is absent) counts as success.
+ * 0, or returns an hf_error or -errno; `why` has the reason, if more is known than the code says. A
+ * response that the plan handles (the object exists, or is absent) counts as success.
  */
 #include "bootstrap/phase_run.h"
 #include "client/pending_request.h"

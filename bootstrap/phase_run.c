@@ -303,7 +303,7 @@ static void give_way(struct hf__phase_run *run) {
                "%s keeps failing: releasing the Lease, so that another instance may try",
                phase->name);
         hf__report_progress(phase, HF_BOOTSTRAP_GAVE_WAY, step_id(run), HF__UNCHANGED);
-        /* The release drains the term. No attempt comes before that. */
+        /* The release soon drains the term. Another attempt before that would be in vain. */
         (void)hf_cancel_wait(hf_term_drain(run->term), now_of(run) + RETRY_MAX);
 }
 

@@ -8,7 +8,7 @@
  * advance, and waits on one condition variable until a state changes or the nearest deadline
  * passes. Hook functions run on their own threads without the lock, and their results are stored
  * under the lock. So a hook that is slow, calls back into the registry, or never returns delays
- * only hooks that must wait for it: when they start those after it, when they stop those before it.
+ * only hooks that must wait for it: in a start the hooks after it, in a stop the hooks before it.
  * (If no thread can be created for a stop function, the stop coordinator runs the function on its
  * own thread, and all hooks wait for it.)
  *

@@ -2,9 +2,9 @@
 /*
  * The start coordinator, which hf_hooks_start runs. hook_registry.c describes the model.
  *
- * Invariants: the start function of a hook runs once the start functions of all its dependencies
- * have returned 0. The coordinator returns at the first failure. It does not wait for start
- * functions that are still running, because hf_hooks_stop does.
+ * Invariants: the start function of a hook does not run before those of all its dependencies have
+ * returned 0. The coordinator returns at the first failure. It does not wait for start functions
+ * that are still running, because hf_hooks_stop does.
  */
 #include <assert.h>
 

@@ -89,7 +89,7 @@ static hf_nsec now(const struct hf_candidate *candidate) {
 }
 
 /* Adds up to 20 %, so that candidates that were started together do not all renew at once. The
- * random fraction has 53 bits, as many as a double holds. */
+ * generator is Knuth's for MMIX. The random fraction has 53 bits, as many as a double holds. */
 static hf_nsec jittered_duration(struct hf_candidate *candidate, hf_nsec duration) {
         candidate->rng =
                 candidate->rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

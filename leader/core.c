@@ -14,8 +14,8 @@
  *      record.
  *   3. Timers that have expired act: the drain deadline, the stop grace, the deadline of the
  *      operation, the time limit of the release.
- *   4. The operation that is due is started. A lost watch is reopened; before the last write of a
- *      stop the watch is closed.
+ *   4. The operation that is due is started. A lost watch is reopened. If the operation is the last
+ *      write of a stop, the watch is closed.
  *   5. The wake-up time is the earliest time at which 1, 3 or 4 would do something.
  *
  * Invariants (asserted after every step):
@@ -224,8 +224,8 @@ static bool is_last_write(const struct hf__core *core) {
 }
 
 /* Opens the watch if it is not open, at most once per retry period. Returns the boot time at which
- * that will be due, or HF_NSEC_NEVER. Closes it before the last write: when a process with ten
- * thousand electors stops, each release would come back to it as an event. */
+ * that will be due, or HF_NSEC_NEVER. Closes it in the step that sends the last write: when a
+ * process with ten thousand electors stops, each release would come back to it as an event. */
 static hf_nsec update_watch(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions) {
         if (has_ended(core))
                 return HF_NSEC_NEVER;

@@ -5,9 +5,9 @@
  * lead (a term), and when that term ends.
  *
  * The core is a pure state machine: step(state, event, now) -> actions and the next wake-up. It
- * uses no thread, clock, lock, memory allocation or I/O. The shell (elector_loop.c) delivers events
- * and carries out the actions. The simulator (tests/sim) drives the same code through many
- * schedules in virtual time.
+ * uses no thread, clock, lock, memory allocation or I/O. The shell delivers events
+ * (elector_loop.c) and carries out the actions (elector_actions.c). The simulator (tests/sim)
+ * drives the same code through many schedules in virtual time.
  *
  * States
  *
@@ -97,12 +97,12 @@
  *     prefers another holder, the core stops renewing, drains, joins, releases and follows.
  *
  * 13. At a server without fences, a write of the term may take effect after the controllers have
- *     returned. The core neither releases nor acquires the Lease before such a write has settled: a
- *     write settles when it is answered. If its outcome remains unknown, it settles
- *     lease_duration - renew_deadline after it has ended. An expiry leaves it no more time: a write
- *     ends at the end of the validity at the latest, and the Lease may expire this much later. The
- *     time limit of the release does not change. If the limit passes first, the Lease is left to
- *     expire.
+ *     returned. The core neither releases a Lease that is still ours nor acquires one before such a
+ *     write has settled: a write settles when it is answered. If its outcome remains unknown, it
+ *     settles lease_duration - renew_deadline after it has ended. An expiry leaves it no more time:
+ *     a write ends at the end of the validity at the latest, and the Lease may expire this much
+ *     later. The time limit of the release does not change. If the limit passes first, the Lease is
+ *     left to expire.
  *
  * 14. The Lease of a process that is proven to be dead counts as expired at once, so rules 9, 10,
  *     13 and 15 apply to its acquire too. The proof is for a holder and an acquire time. It lasts
@@ -143,7 +143,8 @@ enum hf__core_event_type {
                               an HF__EV_JOINED whose doubt_at was HF_NSEC_NEVER */
         HF__EV_HOLD_BACK,  /* hold_back: see rule 15 */
         HF__EV_STALE_TERM, /* the fence refused a write of the term, or the server did not confirm
-                              the fence, or the store was replaced by a backup. A term ends, and
+                              the fence, or the controllers could not start, or the embedder ends
+                              the term (the store was replaced by a backup). A term ends, and
                               nothing known of the Lease counts until it has been read again */
         HF__EV_HOLDER_DEAD, /* record.holder, record.acquire_us: the process that wrote this record
                                is proven to be dead (rule 14) */
@@ -181,7 +182,7 @@ enum hf__core_action_type {
         HF__ACT_TERM_ABORT, /* fire the abort token; text says why */
         HF__ACT_STUCK,      /* stop_grace has passed: report the stuck controller, fail livez */
         HF__ACT_REPORT,  /* holder or state changed: on_change, log; text (or NULL) is a warning */
-        HF__ACT_STOPPED, /* the elector has stopped; released: the Lease does not name us */
+        HF__ACT_STOPPED, /* the elector has stopped; released: we certainly do not hold the Lease */
 };
 
 struct hf__core_action {
@@ -279,7 +280,8 @@ struct hf__core {
         hf_nsec observed_at;           /* boot time at which a field of `observed` that a holder
                                           changes last changed: hf__record_same_fields */
         hf_nsec heard_at;              /* boot time of the last read, write or watch event of the
-                                          Lease, even if it showed no change */
+                                          Lease, even if it showed no change. What is discarded as
+                                          older than `observed` does not count */
         bool holder_is_dead;           /* the process that wrote `observed` is dead (rule 14) */
         bool collision;                /* another process holds it under our identity (rule 7) */
         /* Describes the last record that existed. Used only for the history in a new record. */
@@ -303,7 +305,8 @@ struct hf__core {
         hf_nsec op_duration;    /* how long the last operation with a reply took */
         hf_nsec next_op_at;     /* no operation before this: backoff after a failure */
         hf_nsec final_read_for; /* the expiry for which the last final read was sent */
-        unsigned n_failures;    /* in a row */
+        unsigned n_failures;    /* since the last write that succeeded. A read that succeeds sets it
+                                   to 0 only without a valid term, and if the Lease is not free */
 
         /* the term */
         struct hf__core_term_record term_record; /* of the current or last term */

@@ -237,8 +237,8 @@ hf_nsec hf__core_free_at(const struct hf__core *core) {
 /*
  * Chooses the acquire time of the next attempt. It increases even if real time is set back, so that
  * no two terms have the same one. Attempts at the same revision share one acquire time, because at
- * most one of them can be applied. So however many attempts fail, own_acquires keeps the older
- * times.
+ * most one of them can be applied. So however many attempts fail at one revision, own_acquires
+ * keeps the older times.
  */
 static int64_t next_acquire_time(struct hf__core *core, struct hf__core_time now) {
         const struct hf__core_write *last = &core->op_write;

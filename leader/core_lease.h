@@ -4,8 +4,8 @@
  * The part of the elector's core that interprets Lease records: which record is the newest, who
  * wrote it, when the Lease may be acquired, and what this process writes into it. Pure. `now` is a
  * boot time. Only the core (core*.c) uses these functions, except for hf__core_free_at, with which
- * elector_loop.c reports the time and counts the time without a leader, and for hf__core_see and
- * hf__core_show, with which it passes records on.
+ * elector_loop.c fills hf_leader_info.free_at and counts the time without a leader, and for
+ * hf__core_see and hf__core_show, with which it passes records on.
  */
 #include "leader/core.h"
 

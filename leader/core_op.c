@@ -10,7 +10,8 @@
  *  - must_read: the known record may be outdated. The Lease is read before it is written again.
  *  - in_doubt: the outcome of a write is unknown, so the Lease may name this process. It is cleared
  *    by a later write that succeeds, or by a read which shows that the write cannot be applied any
- *    more. It matters for a stop, which must not leave the Lease held.
+ *    more (in a release also by one which shows that the Lease is ours). It matters for a stop,
+ *    which must not leave the Lease held.
  *
  * Invariants:
  *  - at most one operation is under way, and it has a deadline; while leading, the deadline is not
@@ -109,7 +110,8 @@ static bool is_handed_to_me(const struct hf__core *core) {
 }
 
 /* Returns when the Lease may be acquired, with the hold_back (rule 15). hf__core_free_at is 0 for a
- * Lease that is free already, so the hold_back counts from when it was first seen free. */
+ * Lease that is free already. Then the hold_back counts from the last change of the record: it was
+ * first seen free at that time, or its holder, which has died, renewed it last. */
 static hf_nsec acquirable_at(const struct hf__core *core, hf_nsec now) {
         hf_nsec free_at = hf__core_free_at(core);
 
@@ -138,7 +140,7 @@ static hf_nsec final_read_at(const struct hf__core *core, hf_nsec write_at) {
         return is_wanted ? at : HF_NSEC_NEVER;
 }
 
-/* Starts the read that must come before any write. */
+/* Starts the read that must come before any write. Returns as hf__core_start_due_op. */
 static hf_nsec start_first_read(struct hf__core *core, struct hf__core_time now,
                                 struct hf__core_actions *actions) {
         if (core->op_kind != HF__OP_NONE)
@@ -285,9 +287,10 @@ static void on_op_failed(struct hf__core *core, enum hf__core_op kind, int resul
         if (kind == HF__OP_READ) {
                 core->must_read = core->must_read || core->op_is_required;
         } else {
-                /* A lock reports an unknown outcome as HF_E_TIMEOUT. The other errors come from
-                 * this process or its connection, not from an answer about the Lease. They count
-                 * too: at worst a stop reads the Lease once more. */
+                /* A lock reports an unknown outcome as HF_E_TIMEOUT. The other three kinds of error
+                 * say nothing about the Lease: they come from this process, its connection, or a
+                 * server that is not available. They count too: at worst a stop reads the Lease
+                 * once more. */
                 if (result < 0 || result == HF_E_TIMEOUT || result == HF_E_UNAVAILABLE ||
                     result == HF_E_CANCELED)
                         core->in_doubt = true;
@@ -419,17 +422,18 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
                 on_op_failed(core, HF__OP_READ, event->result, event->retry_after, now);
                 return;
         }
-        /* After several failed writes, a successful read must not cancel their delay. If the Lease
-         * has expired, a final read comes shortly before the end of that delay. It leaves the delay
-         * as it is. Otherwise each final read would delay the acquire and cause the next one. */
+        /* After several failed writes, a successful read must not cancel their delay: it begins a
+         * new one. If the Lease has expired, a final read comes shortly before the end of the
+         * delay. It leaves the delay as it is: with a new delay, each final read would put the
+         * acquire off, and another final read would follow. */
         if (core->n_failures <= 1)
                 core->next_op_at = now.boot;
         else if (!core->op_is_final_read)
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_observe_read(core, found ? &event->record : NULL, now.boot))
                 return;
-        /* The read shows either that the last write can no longer be applied, or, in a release,
-         * that the Lease is ours, which the release handles anyway. */
+        /* The doubt ends if the read shows that the last write can no longer be applied. In a
+         * release it also ends if the Lease is ours, because the release gives it up anyway. */
         if (!hf__core_may_still_apply(core) ||
             (core->state == HF_RELEASING && hf__core_is_written_by_us(core, &core->observed)))
                 core->in_doubt = false;
@@ -438,7 +442,7 @@ static void on_read_done(struct hf__core *core, const struct hf__core_event *eve
         if (core->state == HF_RELEASING && core->in_doubt && hf__core_free_at(core) > now.boot)
                 core->next_op_at = compute_retry_at(core, now.boot, 0);
         if (!hf__core_has_valid_term(core) && hf__core_free_at(core) > now.boot)
-                core->n_failures = 0; /* another process has acquired the Lease meanwhile */
+                core->n_failures = 0; /* another process holds the Lease, or is to take it */
         if (hf__core_has_valid_term(core) && !hf__core_is_current_term(core, &core->observed))
                 hf__core_lose_lease(core, now.boot, found, actions);
 }

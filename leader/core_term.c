@@ -7,7 +7,8 @@
  *  - validity counts from the moment at which the acquire was sent, not from its reply;
  *  - when a term is lost (aborted), the gate is shut before any other action of the step;
  *  - no release, and no new term, before the controllers of the last term have returned (`joined`)
- *    and before its writes have settled (rule 13).
+ *    and before its writes have settled (rule 13; a release of a Lease that is no longer ours need
+ *    not wait for them).
  */
 #include "leader/core_term.h"
 

@@ -46,6 +46,6 @@ void hf__core_term_joined(struct hf__core *core, hf_nsec now);
 void hf__core_enter_releasing(struct hf__core *core, hf_nsec now);
 /* The release is done, or is given up: RELEASING -> STOPPED or FOLLOWING. */
 void hf__core_end_release(struct hf__core *core, hf_nsec now, struct hf__core_actions *actions);
-/* FOLLOWING, RELEASING -> STOPPED. released: it is certain that the Lease does not name this
- * process. */
+/* FOLLOWING, RELEASING -> STOPPED. released: it is certain that this process does not hold the
+ * Lease. (A coordinator, or another process with our identity, may have written our name there.) */
 void hf__core_stop(struct hf__core *core, bool released, struct hf__core_actions *actions);

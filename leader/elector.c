@@ -199,7 +199,8 @@ static void copy_config(struct hf_elector *elector, const struct hf_elector_conf
         elector->change = (struct hf__loop_task){.fn = run_change, .ctx = elector};
 }
 
-/* The texts fit: check_config has limited the lengths. */
+/* Names of Leases and identities fit, because check_config has limited them, and so do the core's
+ * static texts. A controller's name may be cut. */
 static void copy_text(char *to, size_t max, const char *from) {
         (void)snprintf(to, max, "%s", from);
 }
@@ -209,7 +210,7 @@ static void copy_text(char *to, size_t max, const char *from) {
  * later: the fractional parts of the multiples of the golden ratio never cluster. The first phase
  * is random, because several processes may start at once. There are 128 places: renewals that are a
  * few milliseconds apart may as well go together, which halves their CPU time here and at the
- * server.
+ * server. `1 +`, because a phase of 0 means that there is none.
  */
 static hf_nsec renew_phase(const struct hf_electors *electors, hf_nsec retry_period) {
         uint64_t fraction = electors->first_phase + electors->n * UINT64_C(0x9e3779b97f4a7c15);

@@ -47,11 +47,11 @@ struct hf_elector {
         size_t n_controllers;
         bool unfenced;
         void (*on_change)(void *ctx, const struct hf_leader_info *info);
-        void *ctx;                                /* passed to on_change; borrowed */
-        struct hf_loop *host_loop;                /* where on_change runs; borrowed; NULL = here */
-        struct hf__loop_task change;              /* calls on_change in host_loop */
-        struct hf__lock *lock;                    /* owned */
-        struct hf__lease_events *events;          /* owned; NULL = no Events are written */
+        void *ctx;                       /* passed to on_change; borrowed */
+        struct hf_loop *host_loop;       /* where on_change runs; borrowed; NULL = loop thread */
+        struct hf__loop_task change;     /* calls on_change in host_loop */
+        struct hf__lock *lock;           /* owned */
+        struct hf__lease_events *events; /* owned; NULL = no Events are written */
         const struct hf__leader_metrics *metrics; /* owned, unless the host has no metrics */
 
         /* any thread; call hf__elector_wake after setting a flag */
@@ -98,7 +98,7 @@ struct hf_elector {
 
         /* guarded by electors->mu */
         struct hf__elector_info info;
-        bool released; /* if HF_STOPPED: the Lease does not name this process */
+        bool released; /* if HF_STOPPED: this process certainly does not hold the Lease */
         /* Why the last operation on the Lease failed; NULL = it succeeded. Only the loop's thread
          * writes it. It is failure_text, or a static text if there was no memory. */
         const char *last_failure;

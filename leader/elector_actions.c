@@ -6,7 +6,7 @@
  * Invariants:
  *  - actions are carried out on the loop's thread, in the core's order, except that the gate is
  *    shut first, because no other action may delay that;
- *  - nothing here blocks, as long as the host's callbacks (log, on_change) do not.
+ *  - nothing here blocks, as long as the host's callbacks (log, on_change, is_settled) do not.
  */
 #include "leader/elector_actions.h"
 
@@ -43,8 +43,9 @@ static void on_settled(void *ctx) {
         hf__elector_wake(elector);
 }
 
-/* Calls on_change. At the beginning of a term this precedes the log line about it, because an
- * embedder that adds the term to its log lines must know it by then. */
+/* Calls on_change, or queues the call in the host's loop. At the beginning of a term this precedes
+ * the log line about it, because an embedder that adds the term to its log lines must know it by
+ * then. (In a loop on_change may run later.) */
 static void notify_host(struct hf_elector *elector) {
         struct hf_leader_info info = {.size = sizeof info};
 

@@ -20,15 +20,15 @@
  *    its turn (op_queue.h) is requested anew, by another step, when it is sent. A pause between
  *    reading the clock and sending can therefore only shorten the validity.
  *
- * An input that aborts the current term is a flag, not a message. The client of the current term
+ * A request to abort the current term is a flag, not a message. The client of the current term
  * sets term_is_stale, and the start of a term clears it: a message could be read after that term
  * has ended, and would then abort the next one. The embedder sets end_requested, which a start does
  * not clear: it also ends a term whose acquiring write is under way. To see whether the controllers
  * have returned, the loop calls hf__term_is_joined for the current term.
  *
- * An iteration handles an elector if a message for it has arrived, a flag of it was set, or its
- * wake-up time has come; once, even if several of these are true. It handles all electors when a
- * flag of the set was set, and once a second.
+ * An iteration handles an elector if its core was stepped since the last iteration (a message, or
+ * its turn to send), if a flag of it was set, or if its wake-up time has come. It handles all
+ * electors when a flag of the set was set, and once a second.
  *
  * The timer is a timerfd on CLOCK_BOOTTIME with absolute times, so that it fires at once when a
  * suspended machine or a stopped process continues. The electors' times are those of the host's
@@ -99,7 +99,8 @@ int hf__elector_loop_post(struct hf_elector *elector, const struct hf__elector_m
 }
 
 /* Out of memory: a dropped reply does no harm, because the core gives the operation up at its
- * deadline. A dropped event counts as a lost watch, so that the core reads the Lease. */
+ * deadline. A dropped event counts as a lost watch: the core opens another one, and a standby reads
+ * the Lease until that one has reported something. */
 static void post_message(struct hf_elector *elector, const struct hf__elector_message *message) {
         if (hf__elector_loop_post(elector, message) == 0)
                 return;
@@ -535,6 +536,7 @@ void *hf__elector_loop_run(void *ctx) {
                 struct epoll_event events[8];
                 uint64_t expirations;
                 arm_timer(electors);
+                /* The limit of a second holds even if the timer could not be set. */
                 int n = epoll_wait(electors->epoll_fd, events, 8, 1000);
                 atomic_fetch_add(&electors->iterations, 1);
                 for (int i = 0; i < n; i++)

@@ -285,7 +285,8 @@ int hf_electors_start(struct hf_electors *electors, struct hf_status *reterr_sta
 
 /* ---- stopping ---- */
 
-/* Returns how long the slowest elector may take to drain, join and release. */
+/* Returns how long the slowest elector may take to drain, join and release. A release may take two
+ * request timeouts (hf__core_enter_releasing). */
 static hf_nsec stop_bound(const struct hf_electors *electors) {
         hf_nsec longest = 0;
         for (size_t i = 0; i < electors->n; i++) {
@@ -424,7 +425,7 @@ struct hf_electors *hf_electors_free(struct hf_electors *electors) {
                 hf__elector_free(electors->list[i]);
         }
         struct hf__message *message = hf__mailbox_take(&electors->mailbox);
-        while (message) { /* replies that arrived after the loop had ended */
+        while (message) { /* replies and requests that came after the loop had ended */
                 struct hf__message *next = message->next;
                 free((struct hf__elector_message *)message);
                 message = next;

@@ -8,8 +8,8 @@
  * deleted and made again, copied, or restored has another inode or another time of creation.
  *
  * Invariants:
- *  - a process is called dead only if its own file was tested and is not locked. Everything that
- *    cannot be tested is unknown;
+ *  - a process is called dead only if its own file was tested and is not locked, or if this process
+ *    has locked that file. Everything that cannot be tested is unknown;
  *  - a test locks nothing (F_OFD_GETLK), so it cannot disturb a process that starts.
  *
  * The lock is an OFD lock: closing another descriptor of the file does not free it. A child that
@@ -42,9 +42,9 @@
 #endif
 
 struct hf__holder_lock {
-        int dir_fd, fd; /* owned; fd holds the lock */
-        char place[128], file[80];
-        char process[HF__HOLDER_PROCESS_MAX];
+        int dir_fd, fd;                       /* owned; fd holds the lock */
+        char place[128], file[80];            /* the first and the third word of `process` */
+        char process[HF__HOLDER_PROCESS_MAX]; /* describes this process */
 };
 
 /* ---- where this process runs ---- */
@@ -231,9 +231,10 @@ bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *pro
         if (!parse_process(lock, process, &parts) || strcmp(process, lock->process) == 0)
                 return false;
         /* This is the file that this process has locked, so the process that had locked it before
-         * is dead. */
+         * is dead, or has freed its electors. */
         if (strcmp(parts.file, lock->file) == 0)
                 return true;
+        /* O_NONBLOCK, because the name may be a FIFO's by now, and to open one would wait. */
         int fd = openat(lock->dir_fd, parts.name,
                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (fd < 0)

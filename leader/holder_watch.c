@@ -89,7 +89,7 @@ static void close_pidfd(const struct hf__holder_watch *watch, struct holder *hol
         holder->pidfd = -1;
 }
 
-/* If there is no pidfd, or it cannot be waited for, the process is tested once a second. */
+/* If there is no pidfd, or it cannot be waited for, only the test once a second finds a death. */
 static void open_pidfd(struct hf__holder_watch *watch, struct holder *holder) {
         struct epoll_event event = {.events = EPOLLIN};
 

@@ -88,7 +88,7 @@ static bool replace_time(struct edit *edit, enum member member, struct hf__span 
         return replace_text(edit, member, value, text);
 }
 
-/* A function for each member of an object. False: the edit is given up. */
+/* Called for each member of an object. False: the edit is given up. */
 typedef bool (*member_fn)(struct edit *edit, struct hf__span key, struct hf__span value);
 
 /* An escape could hide the name of a member. */

@@ -17,8 +17,8 @@
 struct hf__strbuf;
 
 #define HF__LEASE_HISTORY_ANNOTATION "holdfast.dev/transitions"
-/* Entries. When they are printed, so many must fit into the bytes below, with two identities each:
- * the next reader drops a longer text. */
+/* Entries. This many entries with two identities each, as text, must not have more bytes than the
+ * limit below: the next reader drops a longer text. */
 #define HF__LEASE_HISTORY_MAX       8
 #define HF__LEASE_HISTORY_MAX_BYTES ((size_t)16 << 10) /* a longer text counts as malformed */
 

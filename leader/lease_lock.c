@@ -10,19 +10,19 @@
  * functions at this moment (those only post to a mailbox). After that the elector is not called any
  * more. The client may still call back, but finds the lock closed.
  *
- * `last` is the newest Lease object seen, as text: a tree would take several times the memory. It
- * has no managedFields, which are as large as the rest: a server keeps its own if an update has
- * none. An update sends that object with our fields changed, so that the fields of other writers
- * survive. An update whose revision differs from that of `last` fails with HF_E_CONFLICT without a
- * request. Then the elector reads the Lease, so that its record and `last` agree again. After a
- * deletion `last` keeps the deleted object, so that a new Lease continues its list of past terms
- * (lease_history.h). No update is based on it, because `exists` is false.
+ * `last` is the newest Lease object seen, as text: a tree would take several times the memory. Its
+ * managedFields are left out. They are as large as the rest, and a server keeps its own if an
+ * update has none. An update sends that object with our fields changed, so that the fields of other
+ * writers survive. An update whose revision differs from that of `last` fails with HF_E_CONFLICT
+ * without a request. Then the elector reads the Lease, so that its record and `last` agree again.
+ * After a deletion `last` keeps the deleted object, so that a new Lease continues its list of past
+ * terms (lease_history.h). No update is based on it, because `exists` is false.
  *
  * Invariants:
  *  - no lock is held while the client or the elector is called;
- *  - a write is reported as failed only if the server certainly did not apply it, as its error
- *    proves (error.h). Every other failure (canceled, a local failure after sending, an unreadable
- *    response) is reported as HF_E_TIMEOUT: outcome unknown.
+ *  - a write is reported as failed only if it was not sent, or if its error proves that the server
+ *    did not apply it (error.h). Every other failure (canceled, a local failure after sending, an
+ *    unreadable response) is reported as HF_E_TIMEOUT: outcome unknown.
  */
 #include "leader/lease_lock.h"
 
@@ -200,8 +200,8 @@ static bool is_last_locked(struct lease_lock *lock, const char *text, size_t n,
 
 /*
  * Stores a Lease in `last` and takes ownership of its text. A watch may lag behind a response, so a
- * watch event never replaces a newer object. A response always replaces it, because the current
- * revision may be smaller after a backup was restored.
+ * watch event does not replace an object with a greater revision. A response always replaces it,
+ * because the current revision may be smaller after a backup was restored.
  */
 static void store_last_locked(struct lease_lock *lock, char *text, size_t n,
                               const struct hf__record *record, enum op_kind origin) {
@@ -411,9 +411,10 @@ static void lock_write(struct hf__lock *base, uint32_t op_id, const struct hf__r
 }
 
 /*
- * Whether the event only repeats a write of our own whose response has been passed on. If the
- * elector did not accept that response, because it came after the deadline, it reads the Lease. The
- * first event of a watch is passed on in any case: it shows that the watch works.
+ * Whether the event only repeats a write of our own whose response has been passed on, or is just
+ * being passed on. If the elector did not accept that response, because it came after the deadline,
+ * it reads the Lease. The first event of a watch is passed on in any case: it shows that the watch
+ * works.
  */
 static bool is_echo(struct op *op, const struct hf_event *event) {
         struct lease_lock *lock = op->lock;
@@ -432,8 +433,8 @@ static void on_event(void *ctx, const struct hf_event *event) {
         if (event->type == HF_EVENT_BOOKMARK || is_echo(op, event))
                 return;
         /* An event may fail to parse, for example when memory runs out. Then the watch counts as
-         * lost. The elector opens another one, and reads the Lease meanwhile, so it misses no
-         * change. */
+         * lost, and the elector opens another one. Until that one has reported something, a standby
+         * reads the Lease. A leader notices a change, because its next renewal conflicts. */
         bool seen = store_object(op->lock, event->object, event->n_object, op->kind,
                                  event->type == HF_EVENT_DELETED, &record) == 0;
         if (enter_callback(op)) {
@@ -495,9 +496,9 @@ static int start_watch(struct lease_lock *lock, struct op *op, uint64_t *ret_id)
 
 /*
  * Opens a watch. A watch that only this lock uses begins with the current object. A shared watch
- * may begin with the next change: until then the elector reads the Lease once in a retry period
- * (its core polls until the watch has reported something), so a change since its last read is not
- * missed.
+ * may begin with the next change: until then a standby's elector reads the Lease once in a retry
+ * period (its core polls until the watch has reported something), so it does not miss a change
+ * since its last read.
  */
 static void lock_watch(struct hf__lock *base) {
         struct lease_lock *lock = (struct lease_lock *)base;

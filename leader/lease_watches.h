@@ -23,8 +23,8 @@ struct hf__lease_watches;
 
 /* 0 or -errno. */
 int hf__lease_watches_new(struct hf__lease_watches **ret_watches);
-/* All subscriptions must have ended. The last response of a shared watch frees the memory. Accepts
- * NULL, returns NULL. */
+/* All subscriptions must have ended. If a canceled watch has not called on_end yet, the last such
+ * call frees the memory. Accepts NULL, returns NULL. */
 struct hf__lease_watches *hf__lease_watches_free(struct hf__lease_watches *watches);
 
 /* Announces one more Lease of this namespace. client is borrowed until all responses have arrived,

@@ -31,7 +31,8 @@ struct hf__lock_ops {
         /* record.exists = false: create the Lease; true: update it at revision record.rv. */
         void (*write)(struct hf__lock *lock, uint32_t op_id, const struct hf__record *record,
                       hf_nsec deadline);
-        /* Opens the watch. A watch that is already open is replaced and reports nothing more. */
+        /* Opens the watch. A watch that is already open is replaced. It reports nothing more,
+         * except through a callback that has begun. */
         void (*watch)(struct hf__lock *lock);
         void (*unwatch)(struct hf__lock *lock);
         /* Cancels everything under way, and waits for the callbacks that run at this moment. After

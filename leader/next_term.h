@@ -18,8 +18,9 @@
 /* The values that the elector's terms have in common; the client and acquired_at are left to the
  * caller. */
 struct hf__term_config hf__next_term_config(struct hf_elector *elector);
-/* Prepares the next term if another process leads and there is none yet. If that is not possible,
- * none is prepared until a term has begun. Takes almost no time if there is nothing to do. */
+/* Prepares the next term if there is none yet, the elector follows, and the Lease has a holder.
+ * Stays within the limit above. If its threads cannot be started, none is prepared until a term has
+ * begun. Takes almost no time if there is nothing to do. */
 void hf__next_term_prepare(struct hf_elector *elector);
 /* Begins the prepared term, or a new one, and sets elector->term. 0 or -errno: then there is no
  * term and nothing has run. */

@@ -4,8 +4,8 @@
  * election, and the order in which it works.
  *
  * Invariants:
- *  - An object has its finalizer before reconcile sees it, and keeps it until finalize has
- *    returned 0. So finalize can always remove what reconcile has made.
+ *  - If the operator has a finalizer, an object has it before reconcile sees the object, and keeps
+ *    it until finalize has returned 0. So finalize can always remove what reconcile has made.
  *  - Informers live from hf_operator_new to hf_operator_free, the recorder and the reconciler for
  *    one term. So a standby has its caches filled already when it becomes the leader.
  */
@@ -51,8 +51,9 @@ static int map_owned(void *ctx, struct hf_workqueue *queue, enum hf_event_type t
         return hf_workqueue_add(queue, key);
 }
 
-/* Works on one object. Finalizes it if it is being deleted. Adds the finalizer if it is missing,
- * and returns: the event of that update leads here again. Otherwise reconciles the object. */
+/* Works on one object. If it is being deleted, finalizes it if it has the finalizer. Otherwise adds
+ * the finalizer if it is missing, and returns: the event of that update leads here again. If it has
+ * the finalizer, or none is configured, reconciles the object. */
 static int process_object(struct hf_operator_work *work, hf_nsec *ret_again) {
         const struct hf_operator_config *config = &work->op->config;
         bool has = false;

@@ -2,9 +2,9 @@
 /*
  * Sends the requests of an operator about the object that it works on.
  *
- * Invariants: every request is sent with the term's client, so a process that no longer leads sends
- * none. Every request waits with the term's abort token: a drain lets the current work finish, and
- * an abort ends it at once.
+ * Invariants: every request is sent with the term's client, so a process that no longer leads
+ * writes nothing. Every request waits with the term's abort token: a drain lets the current work
+ * finish, and an abort ends it at once.
  */
 #include "leader/operator_work.h"
 

@@ -16,8 +16,8 @@
  * worker joins the others and leaves last, so that an idle loop keeps no thread's memory.
  *
  * Invariants:
- *  - struct run is on the stack of hf_reconciler_run. Before that function returns, all handlers
- *    are removed (then none runs any more), all workers are joined and both wakers are removed.
+ *  - struct run is on the stack of run_until. Before that function returns, all handlers are
+ *    removed (then none runs any more), all workers are joined and both wakers are removed.
  *  - While the term lasts, no key is lost: a handler returns only when the event's keys are in the
  *    queue, and a key that failed returns after the queue's delay, which needs no memory. Keys left
  *    at the term's end are dropped. The next leader's informers report each object that still
@@ -49,10 +49,10 @@ struct run {
         struct hf_reconciler reconciler; /* a copy, with all members of this version */
         struct hf_term *term;            /* borrowed */
         struct hf_workqueue *queue;      /* owned */
-        struct hf_cancel *end;           /* owned; a child of drain; fired when the run ends */
-        struct feed *feeds;              /* owned, one per source */
-        struct worker *workers;          /* owned; all but the first; mu guards their states */
-        unsigned n_more;                 /* number of `workers` */
+        struct hf_cancel *end;  /* owned; fires at the drain, or when the run ends before it */
+        struct feed *feeds;     /* owned, one per source */
+        struct worker *workers; /* owned; all but the first; mu guards their states */
+        unsigned n_more;        /* number of `workers` */
 
         pthread_mutex_t mu;
         pthread_cond_t changed; /* has_first or help_at; only the calling thread waits */
@@ -184,9 +184,9 @@ static int start_worker_locked(struct run *run) {
         return 0;
 }
 
-/* All workers are busy. The calling thread starts another one later (start_helpers). It cannot if
- * it is itself the first worker, so then another one is started at once. Returns as
- * start_worker_locked. */
+/* All workers are busy. The thread that called hf_reconciler_run starts another one later
+ * (start_helpers). It cannot if it is itself the first worker, so then another one is started at
+ * once. Returns as start_worker_locked. */
 static int ask_for_help_locked(struct run *run) {
         hf__mutex_assert_held(&run->mu);
         if (!run->has_first)
@@ -233,8 +233,8 @@ static int wait_for_key(struct run *run, const char **ret_key) {
 }
 
 /* Whether a worker that got no key continues. It got none because LINGER has passed, or because the
- * term ends. The last worker that waits stays. The first worker stays as long as there are others,
- * because it joins them. */
+ * run ends. The first worker stays as long as there are others, because it joins them. Another one
+ * stays if no other worker waits. */
 static bool stays_locked(const struct run *run, int error, bool is_first, bool has_others) {
         hf__mutex_assert_held(&run->mu);
         if (error != HF_E_CANCELED || run->ending || hf_cancel_fired(hf_term_abort(run->term)))
@@ -346,7 +346,8 @@ static void run_first_worker(struct run *run, const char *key) {
         run_worker(run, key);
 }
 
-/* Returns when the term ends: the queue then refuses to hand out keys. */
+/* Returns after `end` has fired and all keys are done, or after an abort: the queue then refuses to
+ * hand out keys. */
 static void run_workers(struct run *run) {
         const char *key;
 

@@ -8,9 +8,9 @@
  * Without the balancer the electors still elect a holder for each shard, after their hold-back.
  * Only the balance is lost.
  *
- * The balancer's map function runs on the informer's thread, everything else on the reconciler's
- * worker. There is one worker at a time, because n_workers is 0. `mu` guards the observations. The
- * decisions belong to the worker.
+ * The balancer's map function (on_lease) runs on the informer's thread, its reconcile function on
+ * the reconciler's worker. There is one worker at a time, because n_workers is 0. `mu` guards the
+ * observations. The decisions belong to the worker.
  */
 #include <holdfast/shards.h>
 
@@ -132,7 +132,8 @@ static bool observe_lease(struct hf_shards *shards, const char *suffix,
 struct balance {
         struct hf_shards *shards;
         const struct hf_host *host;
-        bool must_decide; /* used by the informer's thread: KEY could not be put into the queue */
+        bool must_decide; /* a decision is due, and KEY could not be put into the queue yet; only
+                             the informer's thread */
 };
 
 /* The reconciler's map function. It is called again with the event after -ENOMEM. A Lease that
@@ -164,8 +165,8 @@ static int on_lease(void *ctx, struct hf_workqueue *queue, enum hf_event_type ty
 
 /* ---- actions ---- */
 
-/* Tells the elector of a shard what was decided, if it differs from before. 0, or an error, after
- * which the reconciler calls again. */
+/* Tells the elector of a shard whether to hold back, if that has changed, and to whom to hand the
+ * shard over, if to anyone. 0, or an error, after which the reconciler calls again. */
 static int apply_decision(struct hf_shards *shards, unsigned i) {
         const struct hf__shards_shard *decided = &shards->core.shards[i];
         struct shard *shard = &shards->list[i];

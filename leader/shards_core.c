@@ -3,9 +3,9 @@
  * Divides shards over the live members of a group. shards_core.h has the rules.
  *
  * Invariants: `members` is sorted by key. All processes must go through the members in the same
- * order, or they would compute different divisions from the same view. For the same reason a
- * decision depends on the records and on this process's clock alone: times that other machines have
- * written into a record are only compared for equality.
+ * order, or they would compute different divisions from the same view. A decision depends on the
+ * records and on this process's clock alone, because machines' clocks differ: times that others
+ * have written into a record are only compared for equality.
  */
 #include "leader/shards_core.h"
 
@@ -21,7 +21,8 @@ uint64_t hf__shards_key(const char *text) {
 
         for (const unsigned char *at = (const unsigned char *)text; *at; at++)
                 hash = (hash ^ *at) * UINT64_C(1099511628211);
-        /* FNV mixes the last bytes little, so names that differ only at the end would be close. */
+        /* FNV mixes the last bytes little, so names that differ only at the end would be close.
+         * This is the last step of MurmurHash3. */
         hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
         hash = (hash ^ (hash >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
         return hash ^ (hash >> 33);

@@ -8,9 +8,10 @@
  * If views differ for a moment, the Leases still keep every shard with one holder: a decision only
  * says who asks for a Lease first, and who gives one away.
  *
- *  1. A member is live from the second renewal that was seen of its Lease until the Lease is
- *     released, deleted or expired by this process's clock. One renewal proves nothing: the record
- *     may be that of a process that died long ago.
+ *  1. A member is live from the first renewal of its Lease that this process saw after another
+ *     record of the same holder, until the Lease is released, deleted or expired by this process's
+ *     clock. The record that is seen first proves nothing: it may be that of a process that died
+ *     long ago.
  *  2. Each live member's quota is the number of shards divided by the number of live members. The
  *     remainder is given out one by one: to members that hold more than that already, in the order
  *     of their keys, then to the others, in the order of theirs. While shards move to their targets
@@ -77,8 +78,9 @@ void hf__shards_core_lost_member(struct hf__shards_core *core, uint64_t key);
 /* A shard's Lease was seen, or (both "") was deleted. True if it may change a decision. */
 bool hf__shards_core_saw_shard(struct hf__shards_core *core, size_t shard, const char *holder,
                                const char *successor);
-/* Fills the decisions in core->shards. Returns the boot time at which to decide again if nothing is
- * seen before. */
+/* Fills the decisions in core->shards. While this process is not live itself, and while rule 4
+ * applies, it contends for no shard and hands none over. Returns the boot time at which to decide
+ * again if nothing is seen before. */
 hf_nsec hf__shards_core_decide(struct hf__shards_core *core, hf_nsec now);
 /* Finds the Lease of a member that has ended so long ago that this process may delete it. Only the
  * first live member of a group finds any. If the watch still shows the Lease one lease duration

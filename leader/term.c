@@ -205,8 +205,8 @@ static void set_state(struct hf__term *term, int state) {
         pthread_cond_signal(&term->changed);
 }
 
-/* The thread of one part. drop_alive must come last: after it the loop may join the thread and free
- * the term. */
+/* The thread of one part. drop_alive must come last: after it the owner may join the thread and
+ * free the term. */
 static void *part_main(void *ctx) {
         struct hf_term *part = ctx;
         bool has_begun = await_begin(part->term);

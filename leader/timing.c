@@ -17,8 +17,8 @@
 
 #include "base/time_format.h"
 
-/* Limit of each time, in seconds: leaseDurationSeconds has 32 bits, and no sum of such times
- * overflows. */
+/* Limit of each time, in seconds: leaseDurationSeconds has 32 bits, and a sum of four such times
+ * does not overflow. */
 #define LONGEST (INT64_C(1) << 31)
 
 static hf_nsec skew_margin(const struct hf_leader_timing *timing) {

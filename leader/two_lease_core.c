@@ -11,6 +11,9 @@
  *                                          +--an acquire is refused--> UNDOING --> replied, IDLE
  *      IDLE --event, half-held for too long--> GIVING_BACK --> IDLE
  *
+ * (Any other failure is replied at once. A release skips a Lease that is not ours and cannot become
+ * ours.)
+ *
  * Invariants:
  *  - Both Leases are written at the revisions that were known when the elector's write began. While
  *    the old Lease is being written, the watch may report that another process has acquired the new
@@ -121,8 +124,8 @@ static void compose_holder(const struct hf__two_lease *two, const struct hf__rec
                         return;
                 }
         }
-        /* A half-held pair must not look like our own term. A duration of 0 ensures that, because
-         * we never write one. */
+        /* A pair that is ours only in part must not look like our own term. A duration of 0 ensures
+         * that, because we never write one. */
         if (!agree && strcmp(record->holder, two->identity) == 0)
                 record->duration_s = 0;
 }
@@ -158,7 +161,7 @@ static void compose_pair(const struct hf__two_lease *two, struct hf__record *ret
 /* ---- commands ---- */
 
 /* Whether the result proves that the write was not applied. A negative result is a local error,
- * possibly after the request was sent. */
+ * which counts as an unknown outcome here. */
 static bool is_refusal(int result) {
         return result > 0 && result != HF_E_TIMEOUT && result != HF_E_CANCELED;
 }
@@ -348,9 +351,10 @@ static void on_old_written(struct hf__two_lease *two, int result, hf_nsec retry_
         write_from_side(two, HF__TWO_LEASE_NEW, now, commands);
 }
 
-/* The old Lease has already been written. If the server refuses to acquire the new one, the old one
- * is given back. If it definitely refuses a renewal or a release, the elector gets that result. Any
- * other failure is reported as HF_E_TIMEOUT (outcome unknown), so that the elector reads both. */
+/* The old Lease has already been written, unless a release skipped it. If the server refuses to
+ * acquire the new one, the old one is given back, if it is still ours and the deadline has not
+ * passed. If it definitely refuses a renewal or a release, the elector gets that result. Any other
+ * failure is reported as HF_E_TIMEOUT (outcome unknown), so that the elector reads both. */
 static void on_new_written(struct hf__two_lease *two, int result, hf_nsec retry_after,
                            const struct hf__record *record, struct hf__core_time now,
                            struct hf__two_lease_commands *commands) {

@@ -10,10 +10,15 @@
  * counts from before the first of the two writes. The two records combine as follows:
  *
  *      holder, acquire time, duration agree   that record
- *      only one of them has a holder          that holder. If it is this process, the pair is
- *                                             half-held: it may be acquired, but it is no term
+ *      only the holder agrees                 that holder, with the old Lease's acquire time and
+ *                                             the longer duration
+ *      only one of them has a holder          that holder
  *      two different holders                  HF__TWO_LEASE_UNKNOWN. A standby waits as long as
  *                                             either of them renews
+ *
+ * In the second and the third case the holder may be this process. Then the pair may be acquired,
+ * but it is no term: the record gets a duration of 0, which we never write. A pair is half-held if
+ * the old Lease is ours and the new one is not.
  *
  * Rules, and why each holds
  *
@@ -114,7 +119,7 @@ struct hf__two_lease {
         int refusal;
         hf_nsec refusal_retry_after;
 
-        /* the last acquire that succeeded */
+        /* of the last acquire; for lock_grant, once it has succeeded */
         uint64_t old_term;                  /* the old Lease's term */
         char acquired_at[HF__REVISION_MAX]; /* the new Lease's revision */
 };

@@ -48,6 +48,7 @@ int hf__http_tls_new(const struct hf__http_tls_config *config, struct hf__http_t
 struct hf__http_tls *hf__http_tls_ref(struct hf__http_tls *tls) {
         if (!tls)
                 return NULL;
+        /* Relaxed: the caller has a reference already, which keeps tls alive. */
         int previous = atomic_fetch_add_explicit(&tls->refs, 1, memory_order_relaxed);
         assert(previous > 0);
         (void)previous;
@@ -57,6 +58,7 @@ struct hf__http_tls *hf__http_tls_ref(struct hf__http_tls *tls) {
 struct hf__http_tls *hf__http_tls_unref(struct hf__http_tls *tls) {
         if (!tls)
                 return NULL;
+        /* Acquire and release: all uses on other threads happen before the free. */
         int previous = atomic_fetch_sub_explicit(&tls->refs, 1, memory_order_acq_rel);
         assert(previous > 0);
         if (previous > 1)

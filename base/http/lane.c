@@ -22,8 +22,9 @@
  * - libcurl opens more connections than it needs: of a thousand concurrent requests, most get a
  *   connection of their own. So a pool limits the connections to each origin. The limit grows with
  *   the number of requests, by one connection for each STREAMS_PER_CONNECTION. It is removed for
- *   the rest of the pool's life when a request cannot share a connection, or when a response
- *   arrives in HTTP/1.x. restart_waiting then restarts the requests that wait for a connection.
+ *   the rest of the pool's life when a request cannot share a connection or sets
+ *   no_connection_limit, or when a response arrives in HTTP/1.x. In the last case restart_waiting
+ *   restarts the requests that wait for a connection.
  *
  * - libcurl writes each HTTP/2 frame separately: a request's headers, its body, a window update.
  *   Each write wakes the peer. So up to HF__HTTP_N_CORKED shared connections are corked. With

@@ -35,7 +35,8 @@ struct hf__pool {
         uint64_t n_received;  /* header lines and pieces of bodies that curl has passed on */
         size_t n_active;      /* requests in multi */
         long max_connections; /* to one origin, as set in multi; 0 = no limit */
-        bool unlimited;       /* a request could not share a connection, so there is no limit */
+        bool unlimited;       /* no limit, since a request could not share a connection, or asked
+                                 for none (no_connection_limit) */
         /* the next hf__lanes_run restarts the requests that wait for a connection */
         bool must_restart_waiting;
 };
@@ -89,7 +90,8 @@ hf_nsec hf__lanes_due(const struct hf__http_engine *engine);
 /* Call it before each call of curl that may write to the pool's connections. */
 void hf__lanes_mark_dirty(struct hf__pool *pool);
 /* Raises the limit of connections for one more request, or removes it. Call it before the request
- * is added. shares: the request may share a connection. If not, the limit is removed for good. */
+ * is added. shares: the request may share a connection, and has not set no_connection_limit. If
+ * false, the limit is removed for good. */
 void hf__lanes_limit_connections(struct hf__pool *pool, bool shares);
 /* Removes the limit of connections in the next hf__lanes_run. Call it when a request of the pool
  * turns out to be unable to share connections. */

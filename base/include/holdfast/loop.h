@@ -4,7 +4,7 @@
  * Callbacks in the host's own event loop. By default callbacks run on threads of the library. A
  * host with an event loop creates a struct hf_loop, adds its descriptor to that event loop, and
  * calls hf_loop_dispatch when the descriptor is readable. Objects that are created with the hf_loop
- * call back only from hf_loop_dispatch:
+ * call back only from hf_loop_dispatch and hf_loop_free:
  *
  *      a client              hf_loop_client_new, <holdfast/client.h>
  *      hf_elector_config     on_change: the member `loop`, <holdfast/leader.h>

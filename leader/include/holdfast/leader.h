@@ -44,9 +44,9 @@ struct hf_leader_timing {
                                    renewal */
         hf_nsec renew_deadline; /* default 10 s. The leader may act for this long after it sent its
                                    last successful renewal */
-        hf_nsec retry_period;   /* default 2 s. Longest time from one renewal to the next, and
-                                   shortest between two polls of a standby whose watch does not
-                                   work (up to a fifth longer) */
+        hf_nsec retry_period;   /* default 2 s. Longest time from one renewal to the next while
+                                   the server responds quickly, and shortest between two polls of
+                                   a standby whose watch does not work (up to a fifth longer) */
         hf_nsec request_timeout; /* default renew_deadline / 2. Limit for one read or write of the
                                     Lease */
         hf_nsec stop_grace;     /* default min(3 s, (lease_duration - renew_deadline) / 2). After an
@@ -187,7 +187,7 @@ struct hf_leader_info {
         uint64_t n_terms;                 /* terms that this process has led since its start */
         hf_nsec since;                    /* boot time of the last change of state or holder */
         hf_nsec valid_until;       /* boot time until which it may act; 0 = it does not lead */
-        char last_end[96];         /* why this process's last term ended; "" = it never led */
+        char last_end[96];         /* why this process's last term ended; "" = none has ended */
         char stuck_controller[64]; /* if HF_STUCK: the controller that did not return */
         hf_nsec heard_at;          /* boot time of the last successful read or write of the Lease,
                                       or of the last event from its watch; at first that of
@@ -195,7 +195,8 @@ struct hf_leader_info {
         bool identity_taken;       /* the Lease is held under our identity, but this process did
                                       not acquire it: another process uses, or used, the same */
         hf_nsec free_at; /* boot time from which this process may take a Lease that another process
-                            holds or is the named successor for; 0 = it is free, or our own */
+                            holds or is the named successor for; 0 = it is free or our own, or was
+                            not read yet */
 };
 
 #define HF_CLUSTER_MAX 63 /* bytes of hf_elector_config.cluster */
@@ -246,7 +247,8 @@ struct hf_elector_config {
          */
         const char *cluster;
         /* on_change runs in this loop, and may be called once for several changes; borrowed until
-         * hf_electors_free. NULL = it runs on the elector loop's thread */
+         * hf_electors_free, which must then be called on the loop's thread, because on_change could
+         * still be running there otherwise. NULL = it runs on the elector loop's thread */
         struct hf_loop *loop;
 };
 
@@ -334,9 +336,10 @@ bool hf_elector_may_act(struct hf_elector *elector);
 /*
  * Begins a planned hand-over to the standby named identity (copied), and returns at once. The
  * elector drains and joins its controllers, then releases the Lease with the annotation
- * holdfast.dev/successor. 0 = requested, which has no effect if the term ends before.
- * HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity; -ENOMEM.
- * Thread: any.
+ * holdfast.dev/successor. 0 = requested. If the term ends before the request is handled, it has no
+ * effect, except on a next term that has begun by then. Nor has it if identity is this process's
+ * own. HF_E_NOT_LEADER: it does not lead, or the term ends already; -EINVAL: not an identity;
+ * -ENOMEM. Thread: any.
  */
 HF_MUST_CHECK int hf_elector_hand_over(struct hf_elector *elector, const char *identity);
 /*

@@ -74,7 +74,8 @@ struct hf_operator_config {
 /* `host` is borrowed until hf_operator_free. 0 or -ENOMEM. -EINVAL: a size is wrong, a required
  * member is missing, or there are too many owned collections. Otherwise an error of
  * hf_informer_new or hf_electors_add (HF_E_INVALID: a name or the timing is invalid). reterr_status
- * says what is wrong. Does not block. Thread: any. */
+ * says what is wrong, except after an error of hf_informer_new and after -ENOMEM. Does not block.
+ * Thread: any. */
 HF_MUST_CHECK int hf_operator_new(const struct hf_host *host,
                                   const struct hf_operator_config *config,
                                   struct hf_operator **ret_operator,
@@ -83,7 +84,8 @@ HF_MUST_CHECK int hf_operator_new(const struct hf_host *host,
  * served. 0, or an error of hf_informer_start or hf_electors_start. Once only. Thread: owner
  * only. */
 HF_MUST_CHECK int hf_operator_start(struct hf_operator *op, struct hf_status *reterr_status);
-/* Ends what was begun: blocks and returns as hf_electors_stop does. Thread: owner only. */
+/* Ends the election and the work: blocks and returns as hf_electors_stop does. The informers run on
+ * until hf_operator_free. Thread: owner only. */
 HF_MUST_CHECK int hf_operator_stop(struct hf_operator *op, struct hf_status *reterr_status);
 /* After hf_operator_stop has returned anything but HF_E_STUCK, or without a start. Accepts NULL,
  * returns NULL. */
