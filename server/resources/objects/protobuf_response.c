@@ -22,8 +22,8 @@
 
 #define META_VERSION "meta.k8s.io/v1"
 #define PARTIAL      "PartialObjectMetadata"
-/* Bytes of the kind of a list, with the NUL. Only built-in kinds have a protobuf form, and metadata
- * is of the kind PARTIAL. */
+/* Bytes of the kind of a list, with the NUL. This is enough for every built-in kind. Only the
+ * metadata of other kinds have a protobuf form, as PARTIAL. */
 #define KIND_MAX 80
 
 /* Field numbers of runtime.Unknown and its TypeMeta, of WatchEvent and its RawExtension, and of

@@ -99,7 +99,8 @@ static int parse_requirements(struct hfd_selector *selector, const struct hfd_re
         }
 }
 
-/* Gives back the unused space, because a watch keeps its selector for long. */
+/* Gives back the unused space, because a watch keeps its selector for long. If that fails, the
+ * selector keeps the space. */
 static void fit_selector(struct hfd_selector *selector) {
         if (selector->n == 0) {
                 bool fields = selector->fields;
