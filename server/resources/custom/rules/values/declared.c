@@ -338,6 +338,7 @@ static void measure_object(struct hfd_declared *object, const struct hf__json *p
 static struct hfd_declared *declare_object(struct hfd_declaring *d, const struct hf__json *props,
                                            bool root) {
         const struct hf__json *properties = hf__json_get(props, "properties");
+        /* 3: the fields of add_meta, which the schema may lack. */
         struct hfd_declared *object = new_object(d, hf__json_count(properties) + 3);
         bool meta = root && !has_meta(properties);
 

@@ -309,7 +309,8 @@ static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t
 }
 
 /* Moves the next pair from *query to *ret. False: the pair does not count, because it is empty,
- * contains a semicolon or has a malformed escape; Go leaves out such pairs as well. */
+ * contains a semicolon or has a malformed escape (Go leaves out such pairs as well), or the run has
+ * failed. */
 static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
         struct text pair = {query->at, first_index(*query, '&')};
         size_t equals;
