@@ -45,7 +45,8 @@ bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key) {
 
 /* ---- elements ---- */
 
-/* The value of a key that an element omits. NULL = the key has no default. */
+/* The value of a key that an element omits. NULL = the key has no default. A field with
+ * HFD_FIELD_MERGE has none, because it has a merge_key in place of key_default. */
 static const char *default_of(const struct hfd_schema *list, const char *key) {
         const struct hfd_schema_field *field =
                 list->items->type == HFD_SCHEMA_STRUCT ? hfd_schema_field(list->items, key) : NULL;
