@@ -22,7 +22,7 @@
 #include "server/patch/patch.h"
 
 #define FEW_MEMBERS 16 /* up to this many members, a linear search is faster than a tree */
-#define FIRST_SLOTS 16
+#define FIRST_SLOTS 16 /* a power of two, as find_slot needs; the number only doubles */
 
 struct hfd_document_tree {
         const struct hf__json *container; /* borrowed; NULL = no entry */

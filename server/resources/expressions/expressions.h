@@ -68,6 +68,7 @@ struct hfd_expression_variable {
         const struct hfd_expression *expression;
 };
 
+/* Variables of one set. Each look-up by name is linear, so their number has a limit. */
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
 /*

@@ -69,8 +69,8 @@ bool hfd_object_has_head(const struct hfd_resource *resource, const struct hf__b
         return bytes->n >= n && memcmp(bytes->data, head, n) == 0;
 }
 
-/* The length of the head that the bytes begin with, whatever its kind; 0 = they begin with no
- * head. */
+/* The length of the head that the bytes begin with, whatever its kind; 0 = they begin with no head,
+ * or with one that is too long. */
 static size_t find_head(const struct hf__buf *bytes) {
         static const char *const parts[] = {"{\"kind\":\"", "\",\"apiVersion\":\"",
                                             "\",\"metadata\":{"};

@@ -22,8 +22,8 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 
-#define CALL_COST_MAX 1000000 /* Kubernetes' limit for one evaluation */
-#define MESSAGE_MAX   (5 * 1024)
+#define CALL_COST_MAX 1000000    /* Kubernetes' limit for one evaluation */
+#define MESSAGE_MAX   (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
 #define SPACE         " \t\n\v\f\r"
 
 /* One part of an object and the rule that is evaluated. */

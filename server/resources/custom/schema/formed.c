@@ -18,7 +18,7 @@
 #include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
 
-#define DEPTH_MAX  64
+#define DEPTH_MAX  64  /* bounds the recursion; a text that is nested more deeply is refused */
 #define DIGITS_MAX 15  /* whole numbers of so many digits are printed as they are written */
 #define KEY_MAX    256 /* bytes of a key that is looked up, with the NUL */
 

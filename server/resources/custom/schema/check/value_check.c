@@ -20,7 +20,7 @@
 #include "server/resources/custom/schema/check/correlation.h"
 #include "server/resources/custom/schema/check/value_check.h"
 
-/* So many required names are looked up in an object without an index. */
+/* At most this many required names are looked up in an object without an index. */
 #define FEW 8
 /* The most steps that all searches for patterns in one object may take. A step is about one
  * instruction of a compiled pattern for one character. An object that needs more is refused. */
