@@ -72,7 +72,8 @@ static int refuse_without_keys(const struct hfd_schema *list, struct hf__strbuf 
         return HF_E_INVALID;
 }
 
-/* The step of an element of a list of type map. */
+/* The step of an element of a list of type map. Of more than HFD_STEP_KEYS_MAX keys, the first ones
+ * count. */
 static int step_of_object(struct hf__arena *scratch, const struct hfd_schema *list,
                           struct hfd_element *element, struct hf__strbuf *reason) {
         struct hfd_step_key found[HFD_STEP_KEYS_MAX], *keys;

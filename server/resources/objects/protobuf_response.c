@@ -88,7 +88,7 @@ void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource 
         hfd_protobuf_encode(&m, &hfd_schema_list_meta, meta);
         hfd_protobuf_wrap(&m, LIST_META, 0);
         put_type_of_list(s, resource, partial);
-        hfd_protobuf_put_varint(s, RAW << 3 | 2);
+        hfd_protobuf_put_varint(s, RAW << 3 | 2); /* 2: a field with a length */
         hfd_protobuf_put_varint(s, m.n + n_items);
         hf__strbuf_add(s, m.data ? m.data : "", m.n);
         if (m.error != 0)

@@ -9,7 +9,8 @@
  *
  * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
  * for the resource. In it spaces and parentheses are parts of keys and values, and the values have
- * a backslash in front of a comma, a '=' and a backslash. Requirements may be empty.
+ * a backslash in front of a comma, a '=' and a backslash. Its empty requirements are passed over,
+ * while a label selector must not have any.
  *
  * Invariant: parsing writes NULs into selector->text, and keys and values point into the text. So
  * the text lives as long as the requirements.

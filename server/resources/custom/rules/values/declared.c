@@ -22,7 +22,7 @@
 
 /* The largest request in bytes. A value without a limit in the schema is at most as large. */
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)
-#define NAME_MAX_SIZE 253 /* characters of metadata.name */
+#define NAME_MAX_SIZE 253 /* characters of metadata.name; generateName may have one less */
 
 static const struct hfd_declared *declare_type(struct hfd_declaring *d,
                                                const struct hf__json *props, bool root);

@@ -173,6 +173,7 @@ static const char *parse_url(struct hf__cel_value value, struct url *out) {
 
         *out = (struct url){.opaque = {.type = &url_type, .equal = are_equal, .n_text = rest.n},
                             .whole = rest};
+        /* This refuses NULs too, which strchr would find in the lists of characters above. */
         for (size_t i = 0; i < rest.n; i++)
                 if ((unsigned char)rest.at[i] < ' ' || rest.at[i] == 0x7f)
                         return "net/url: invalid control character in URL";

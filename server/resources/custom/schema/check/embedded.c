@@ -111,7 +111,8 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
                                               .namespaced = hf__json_get(metadata, "namespace") &&
                                                             !hf__json_has_text(metadata,
                                                                                "namespace", "")};
-        /* On the heap: the struct is large, and the functions above recurse. */
+        /* On the heap: the struct is large, and hfd_check_embedded has filled the stack already, as
+         * deep as it has recursed. */
         struct hfd_causes *found = malloc(sizeof *found);
         struct hf__json *object = hf__json_object();
         int r = hf__json_set(object, "metadata", hf__json_dup(metadata));
