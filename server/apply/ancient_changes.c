@@ -66,8 +66,9 @@ static bool same_version(const struct ranked *a, const struct ranked *b) {
 
 /*
  * Returns the lowest rank whose manager may stay as it is. If the managers with lower ranks are
- * joined, those of each version into one, then few enough are left. first: for each rank, whether
- * that manager is the oldest one of its version.
+ * joined, those of each version into one, then few enough are left. n = all are joined; if there
+ * are too many versions, even that is not enough. first: for each rank, whether that manager is the
+ * oldest one of its version.
  */
 static size_t find_limit(const bool *first, size_t n) {
         size_t n_left = n, rank = 0;

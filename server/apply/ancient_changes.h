@@ -4,7 +4,7 @@
  * apply. Thread: owner only. */
 #include "server/apply/managers.h"
 
-#define HFD_UPDATE_MANAGERS_MAX 10
+#define HFD_UPDATE_MANAGERS_MAX 10 /* as in Kubernetes */
 
 /*
  * If there are more than HFD_UPDATE_MANAGERS_MAX managers that update, joins the oldest ones of

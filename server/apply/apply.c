@@ -234,5 +234,6 @@ int hfd_apply(const struct hfd_schema *schema, const struct hf__json *live,
                 *ret_object = a.object;
         else
                 hf__json_free(a.object);
+        /* Without memory for its message, the failure could not be reported. */
         return r == HF_E_INVALID && failure->message.error != 0 ? -ENOMEM : r;
 }

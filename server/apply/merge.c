@@ -61,8 +61,8 @@ struct lists {
         size_t *our_index; /* for each of theirs: the position of ours with its step, or NONE */
         bool *placed;      /* for each of theirs: it is in the list again */
         bool *done;        /* for each of ours: it is in the list */
-        /* For each position in ours, and for the end: the first one from there on whose element is
-         * among theirs, too, or NONE. */
+        /* For each position in ours: the first position from there on whose element is also among
+         * theirs, or NONE. One more entry, for the end of ours, is NONE. */
         size_t *next_shared;
 };
 

@@ -28,8 +28,8 @@ struct level {
         struct hf__json *container;
         const struct hfd_fields *last, *owned;
         bool was_owned; /* the manager owned a field that contains this level */
-        /* A field around this level has lost its last owner: the manager owned it, or a field that
-         * contains it, and nobody owns it now. */
+        /* A field that contains this level has lost its last owner: the manager owned that field,
+         * or one around it, and nobody owns it now. */
         bool given_up;
         unsigned depth;
 };

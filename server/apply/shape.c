@@ -45,7 +45,8 @@ bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key) {
 
 /* ---- elements ---- */
 
-/* The value of a key that an element omits. NULL = the key has no default. */
+/* The value of a key that an element omits. NULL = the key has no default. A field with
+ * HFD_FIELD_MERGE has none, because it has a merge_key in place of key_default. */
 static const char *default_of(const struct hfd_schema *list, const char *key) {
         const struct hfd_schema_field *field =
                 list->items->type == HFD_SCHEMA_STRUCT ? hfd_schema_field(list->items, key) : NULL;
@@ -71,7 +72,8 @@ static int refuse_without_keys(const struct hfd_schema *list, struct hf__strbuf 
         return HF_E_INVALID;
 }
 
-/* The step of an element of a list of type map. */
+/* The step of an element of a list of type map. Of more than HFD_STEP_KEYS_MAX keys, the first ones
+ * count. */
 static int step_of_object(struct hf__arena *scratch, const struct hfd_schema *list,
                           struct hfd_element *element, struct hf__strbuf *reason) {
         struct hfd_step_key found[HFD_STEP_KEYS_MAX], *keys;

@@ -4,7 +4,8 @@
  *
  * Invariants: a tree in the table has exactly the children of its container, because every change
  * goes through this file. No tree belongs to a container that was freed, because another container
- * may get the same address: remove_trees removes the trees of all containers that are freed.
+ * may get the same address: remove_trees removes the trees of all containers that are freed. Only
+ * an insert that fails leaves such trees, but then the patch ends.
  *
  * A removed entry stays in the table with container NULL until the table grows, so that a search
  * continues after it. `used` distinguishes it from a slot that was never used, where a search ends.
@@ -22,7 +23,7 @@
 #include "server/patch/patch.h"
 
 #define FEW_MEMBERS 16 /* up to this many members, a linear search is faster than a tree */
-#define FIRST_SLOTS 16
+#define FIRST_SLOTS 16 /* a power of two, as find_slot needs; the number only doubles */
 
 struct hfd_document_tree {
         const struct hf__json *container; /* borrowed; NULL = no entry */

@@ -5,8 +5,8 @@
  *
  * Invariant: neither subtree of a node weighs more than DELTA times the other one; the weight is
  * the number of nodes plus one. So the depth is logarithmic whatever a client inserts and removes,
- * and recursion is safe. It is proved that `balance` keeps the invariant with these values of DELTA
- * and GAMMA (Hirai, Yamamoto: Balancing weight-balanced trees, 2011).
+ * and recursion is safe. It is proved that balance_node keeps the invariant with these values of
+ * DELTA and GAMMA (Hirai, Yamamoto: Balancing weight-balanced trees, 2011).
  */
 #include "server/patch/item_tree.h"
 

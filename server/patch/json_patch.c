@@ -146,7 +146,7 @@ static bool parse_index(const char *text, size_t *ret_index) {
  * Finds the place that token names in container. The end of an array ("-", or its length as the
  * index) is a place without a member. *ret_exists: an array has a member or its end there; always
  * true for an object. add: the place is for a new member. As in Kubernetes, a negative index counts
- * from the end, and that of a new member from behind it.
+ * from the end: -1 is the last member or, for a new member, the place after it.
  */
 static int find_place(struct patching *p, struct hf__json *container, const char *token, bool add,
                       struct hfd_document_place *ret_place, bool *ret_exists) {
@@ -245,9 +245,9 @@ static int store_value(struct patching *p, struct location *location, struct hf_
 }
 
 /*
- * Adds value at path; which: the role of path, for messages. depth: value was already in the
- * document at this depth, so at this or a smaller depth its own depth need not be checked; 0 = it
- * is new. Takes ownership of value, even on failure.
+ * Adds value at path; which: the role of path, for messages. depth: that at which value was in the
+ * document before; 0 = it is new. At this or a smaller depth value cannot be nested too deeply, so
+ * that is not checked again. Takes ownership of value, even on failure.
  */
 static int add_value(struct patching *p, const char *which, const char *path, size_t depth,
                      struct hf__json *value) {

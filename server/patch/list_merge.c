@@ -36,8 +36,8 @@ struct merging {
         struct hf__json_index by_patch;    /* of patch */
         struct hf__json **current; /* owned; the element of target at each previous position; NULL =
                                       it was deleted */
-        struct hf__json **made;    /* owned; for an element of the patch, by its position: the
-                                      element that was appended for it; NULL = none */
+        struct hf__json **made;    /* owned; by the position of the first element of the patch with
+                                      an identity: what was appended for it; NULL = nothing */
 };
 
 /* ---- check ---- */
@@ -206,7 +206,8 @@ static size_t find_position(const struct hf__json_index *index, const char *iden
 /*
  * Appends the elements of named and rest to target; each of the two keeps its own order. An element
  * of rest comes before the next element of named if it preceded that element in the previous list.
- * Elements of rest that are new come last.
+ * Elements of rest that are new come last. Appending a detached element needs no memory, so it does
+ * not fail.
  */
 static void append_in_order(struct hf__json *target, const struct ordered *named, size_t n_named,
                             const struct ordered *rest, size_t n_rest) {

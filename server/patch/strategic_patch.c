@@ -93,7 +93,8 @@ static int retain_keys(struct merging *p, struct hf__json *target, const struct 
         return r;
 }
 
-/* Whether the patch has a $setElementOrder for the list under key. */
+/* Whether the patch has a $setElementOrder for the list under key. The key is the name of a field,
+ * which is never as long as the 100 bytes to which it would be cut. */
 static bool has_order(const struct hf__json *patch, const char *key) {
         char directive[PATH_MAX_BYTES + sizeof HFD_SET_ORDER];
 

@@ -61,8 +61,8 @@ __attribute__((format(printf, 4, 5))) static void add_cause(struct hfd_causes *c
 }
 
 /* The formats below are those of Kubernetes' field.Error, without the field, which the response has
- * as a member of its own. A value is cut to 300 bytes, so that the detail after it still fits into
- * a cause: it says what is wrong. */
+ * as a member of its own. A value is cut to 300 bytes, so that the detail after it, which says what
+ * is wrong, still fits into a cause. */
 void hfd_cause_invalid(struct hfd_causes *causes, const char *field, const char *value,
                        const char *detail) {
         add_cause(causes, "FieldValueInvalid", field, "Invalid value: %.300s: %s", value, detail);
@@ -138,8 +138,8 @@ void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char
         add_cause(causes, "FieldValueTooLong", field, "Too long: %s", detail);
 }
 
-/* Only the beginning of a text is quoted, because a client may send megabytes. Escapes can make it
- * longer than out, which then cuts it once more. */
+/* Only the beginning of a text is quoted, because a client may send megabytes. Escapes can make the
+ * quoted text longer than out; then its last characters are left out, too. */
 void hfd_quote(const char *text, char *out, size_t max_out) {
         assert(max_out > 0);
         hf__quote_bytes(text, strnlen(text, QUOTED_TEXT_MAX), out, max_out);

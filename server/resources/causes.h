@@ -48,8 +48,9 @@ static inline bool hfd_causes_check(struct hfd_causes *causes, int r) {
 /* Whether a and b are equal. If memory runs out, notes that, and returns false. */
 bool hfd_causes_equal(struct hfd_causes *causes, const struct hf__json *a,
                       const struct hf__json *b);
-/* The same as Kubernetes compares what an update must not change: two values by their schema, and
- * the member `name` of both a and b by the schema of a and b (schema/equal.h). */
+/* The same, but by a schema, as Kubernetes compares what an update must not change
+ * (schema/equal.h). The first function compares two values of this schema; the second one compares
+ * the members `name` of two values of this schema. */
 bool hfd_causes_equal_by(struct hfd_causes *causes, const struct hfd_schema *schema,
                          const struct hf__json *a, const struct hf__json *b);
 bool hfd_causes_equal_member(struct hfd_causes *causes, const struct hfd_schema *schema,
@@ -84,7 +85,7 @@ void hfd_cause_not_found_text(struct hfd_causes *causes, const char *field, cons
 void hfd_cause_required(struct hfd_causes *causes, const char *field, const char *detail);
 /* "Forbidden: DETAIL". */
 void hfd_cause_forbidden(struct hfd_causes *causes, const char *field, const char *detail);
-/* "Too many: N: must have at most MAX items". */
+/* "Too many: N: must have at most MAX items"; "1 item" if max is 1. */
 void hfd_cause_too_many(struct hfd_causes *causes, const char *field, size_t n, int64_t max);
 /* "Too long: DETAIL". */
 void hfd_cause_too_long(struct hfd_causes *causes, const char *field, const char *detail);

@@ -2,9 +2,11 @@
 /*
  * The priorities of groups and versions, by which discovery and APIServices order them.
  *
- * Invariant: the numbers are those of Kubernetes, because clients choose the first version of a
- * kind. A group that Kubernetes does not know has the numbers that it gives to the group of a
- * custom resource.
+ * Invariant: the order is that of Kubernetes, because clients choose the first group and version
+ * that has a kind. So the numbers are those of Kubernetes, too, except that of
+ * apiregistration.k8s.io: it has no APIService, and need only come before the other named groups.
+ * A group that is not in the table has the numbers that Kubernetes gives to the group of a custom
+ * resource.
  */
 #include "server/resources/group_priority.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LabelSelectors of objects. An operator that Kubernetes does not know selects as In does; the
- * validation of the kind refuses it.
+ * LabelSelectors of objects. An operator that Kubernetes does not know selects as In does, and is
+ * printed as NotIn. Neither matters, because the validation of the kind refuses such an operator.
  *
  * Invariant: labels are found in the same way with and without an index. The index only makes many
  * labels cheap, so a look-up goes on without it when memory runs out.
@@ -14,7 +14,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 
-/* So many labels are searched sooner than an index is made. */
+/* Up to this number, searching the labels one after another is faster than making an index. */
 #define LABELS_FEW 32
 
 static const char *text_of(const struct hf__json *object, const char *key) {

@@ -12,7 +12,7 @@ struct hf__strbuf;
 
 /* An empty selector selects everything. */
 bool hfd_label_selector_matches(const struct hf__json *selector, const struct hf__json *labels);
-/* Whether labels have all the values of a map. */
+/* Whether the map labels has all members of the map wanted, with the same values. */
 bool hfd_labels_contain(const struct hf__json *labels, const struct hf__json *wanted);
 /* Whether the selector has no requirement. */
 bool hfd_label_selector_is_empty(const struct hf__json *selector);

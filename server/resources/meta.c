@@ -4,8 +4,10 @@
  *
  *  - A client never sets the fields that belong to the server (uid, creationTimestamp,
  *    deletionTimestamp, generation, ...). A create removes or replaces them. An update computes the
- *    generation, and removes what is not stored. It copies the times from the stored object, and
- *    the other fields if the client has left them out. Validation refuses every other value.
+ *    generation, and removes what is not stored. It copies creationTimestamp and deletionTimestamp
+ *    from the stored object if that has them, and the other fields if the client has left them out.
+ *    Whatever the client has sent in their place, validation refuses unless it is the stored value
+ *    (validation/meta_validation.c).
  *  - The checks stop at the first failure, and clients parse its text. So neither the order of the
  *    checks nor the texts may change.
  */

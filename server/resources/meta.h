@@ -23,8 +23,9 @@ bool hfd_meta_accept_type(const struct hfd_resource *resource, const struct hf__
                           struct hfd_response *response);
 /*
  * Checks that the object's namespace and name match those of the path. ns "" = no namespace; name
- * "" = a create, for which any name passes. object has the form of its schema (schema/decode.h). On
- * success its metadata exists. False: response is the error (400, or 500 if memory ran out).
+ * "" = a create, for which any name passes. If the resource is cluster-scoped, a namespace in the
+ * object is removed. object has the form of its schema (schema/decode.h). On success its metadata
+ * exists. False: response is the error (400, or 500 if memory ran out).
  */
 bool hfd_meta_accept(const struct hfd_resource *resource, const char *ns, const char *name,
                      struct hf__json *object, struct hfd_response *response);
@@ -46,16 +47,18 @@ int hfd_meta_make_name(const char *base, char ret_name[HFD_GENERATED_NAME_MAX]);
 int hfd_meta_generate_name(struct hf__json *object);
 /*
  * For an update: takes the fields that the server sets from old, and removes those that are not
- * stored. It takes the times always, and the other fields only if the client has left them out or
- * sent null. It touches neither managedFields nor the generation. Both objects must have metadata.
- * 0 or -ENOMEM.
+ * stored. It takes creationTimestamp and deletionTimestamp whatever the client has sent, and the
+ * other fields only if the client has left them out or sent null. A field that old does not have
+ * stays as it is; the validation refuses it. It touches neither managedFields nor the generation.
+ * Both objects must have metadata. 0 or -ENOMEM.
  */
 int hfd_meta_prepare_update(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old);
 /*
- * For an update, after the kind's defaults are set: sets the generation to that of old. If the kind
- * counts generations, adds one if a counted part has changed. of_status: the client writes status,
- * so a change of metadata does not count. The client's value is ignored. 0 or -ENOMEM.
+ * For an update, after the kind's defaults are set: sets the generation to that of old, or removes
+ * it if old has none. If the kind counts generations and a counted part has changed, the generation
+ * is one more than that of old. of_status: the client writes status, so a change of metadata does
+ * not count. The client's value is ignored. 0 or -ENOMEM.
  */
 int hfd_meta_set_generation(const struct hfd_resource *resource, struct hf__json *object,
                             const struct hf__json *old, bool of_status);

@@ -51,6 +51,7 @@ static size_t deflate_into(const struct hf__buf *bytes, char *out, size_t n_max)
 struct hf__buf *hfd_pack(const struct hf__buf *bytes) {
         size_t n_max = bytes->n / 2; /* less is not worth the time that each read takes */
 
+        /* INT_MAX: zlib counts bytes in an unsigned int. */
         if (bytes->n < HFD_PACK_MIN || bytes->n > INT_MAX)
                 return NULL;
         struct hf__buf *room = hf__buf_new(HEADER + n_max);
@@ -70,7 +71,7 @@ struct hf__buf *hfd_pack(const struct hf__buf *bytes) {
 struct hf__buf *hfd_unpack(const struct hf__buf *bytes) {
         z_stream stream = {0};
 
-        if (!hfd_is_packed(bytes))
+        if (!hfd_is_packed(bytes)) /* a reference changes only the count, not the bytes */
                 return hf__buf_ref((struct hf__buf *)(uintptr_t)bytes);
         HF__CLEANUP(hf__buf_cleanup) struct hf__buf *plain = hf__buf_new(hfd_unpacked_size(bytes));
         if (!plain || inflateInit(&stream) != Z_OK)

@@ -12,13 +12,14 @@
 
 #include "base/buf.h"
 
-/* Smaller bytes are not worth the time. */
+/* Fewer bytes than these are not worth the time. */
 #define HFD_PACK_MIN 4096
 
-/* The bytes of an object, packed: a new block. NULL: they are fewer than HFD_PACK_MIN (or more than
- * INT_MAX), they would not shrink to a half, or memory ran out; then they are kept as they are.
- * Takes about 10 ns per byte. */
+/* Packs the bytes of an object, which stay as they are. Returns a new block. NULL: the bytes are
+ * fewer than HFD_PACK_MIN or more than INT_MAX, they would not shrink to a half, or memory ran out;
+ * then the caller keeps them unpacked. Takes about 10 ns per byte. */
 struct hf__buf *hfd_pack(const struct hf__buf *bytes);
+/* Whether the bytes, which hfd_pack has made or which are those of an object, are packed. */
 bool hfd_is_packed(const struct hf__buf *bytes);
 /* The number of bytes when they are unpacked; bytes may be packed or not. */
 size_t hfd_unpacked_size(const struct hf__buf *bytes);

@@ -30,12 +30,12 @@ struct hfd_schema;
  * request has one of them.
  *
  * Four have bodies of another kind (hfd_resource_of_part). TOKEN is not a part of an object: a
- * create at .../token issues a token for the object (reviews/token_request.h). SCALE shows how many
- * replicas an object has and should have; a create at .../binding assigns a pod to a node, and one
- * at .../eviction deletes a pod (registry/parts).
+ * create at .../token issues a token for the object (handlers/reviews/token_request.h). SCALE shows
+ * how many replicas an object has and should have. A create at .../binding assigns a pod to a node,
+ * and one at .../eviction deletes a pod (registry/parts).
  *
- * EPHEMERAL_CONTAINERS and RESIZE are subresources of Pods. Which fields they may change is not a
- * matter of one member, so the strategy says it (struct hfd_part_rules).
+ * EPHEMERAL_CONTAINERS and RESIZE are subresources of Pods. The fields that they may change are not
+ * one member of the object, so the kind has functions for them (struct hfd_part_rules).
  */
 enum hfd_subresource {
         HFD_SUB_NONE = 0,
@@ -81,8 +81,8 @@ struct hfd_column {
         const char *description; /* NULL = the name; of custom resources: derived from the path */
 };
 /* The columns of a row. The row only points to them, because most rows have few columns, and the
- * table should be small: the loader relocates its pointers at the start, so its pages are memory of
- * each instance. */
+ * table should be small: the loader relocates the pointers in the table at the start, so its pages
+ * are private memory of each process. */
 #define HFD_COLUMNS(...) ((const struct hfd_column[]){__VA_ARGS__, {.name = NULL}})
 
 /* A member of the object that has another name in the stored form. */
@@ -136,10 +136,11 @@ struct hfd_resource {
          * writes only its own part, as for custom resources. */
         bool subresources_write_meta;
         /* Clients create objects of this kind to ask a question, and nothing is stored
-         * (reviews/review.h). The row has no storage, no columns and no strategy. */
+         * (handlers/reviews/review.h). The row has no storage, no columns and no strategy. */
         bool is_review;
         /* With is_review: clients get and list objects in place of creating them, and each read
-         * computes them (ComponentStatuses, reviews/component_status.h). It has columns. */
+         * computes them (ComponentStatuses, handlers/reviews/component_status.h). The row has
+         * columns. */
         bool is_report;
         bool no_delete_collection; /* objects can only be deleted one by one (Namespaces) */
         /*

@@ -3,8 +3,8 @@
  * Bodies of responses. A failure that Kubernetes has too has the same texts as there: clients
  * compare reasons and match messages ("the object has been modified"), and kubectl shows them.
  *
- * Invariant: hfd_response_status builds every failure. It fills both the body for HTTP clients and
- * response->status for callers in the process, so the two agree.
+ * Invariant: hfd_response_status builds every failure that has a body. It fills both the body for
+ * HTTP clients and response->status for callers in the process, so the two agree.
  */
 #include "server/resources/response.h"
 
@@ -67,6 +67,7 @@ static void put_member(struct hf__strbuf *s, const char *comma, const char *key,
         hf__strbuf_json(s, value, strlen(value));
 }
 
+/* field: NULL = none. A field "" is left out if there is no reason either. */
 static void put_cause(struct hf__strbuf *s, const char *comma, const char *reason, const char *text,
                       const char *field) {
         hf__strbuf_puts(s, comma);
@@ -258,8 +259,8 @@ void hfd_response_stale_term(struct hfd_response *response, const struct hfd_res
 
 /*
  * Formats the causes like Go's errors.Aggregate: brackets enclose them if there are several. A
- * message that is too long is replaced, and the causes still name the mistakes. details.kind is the
- * Kind here, and the plural in all other failures; Kubernetes does the same.
+ * message that is too long is replaced, and the causes still name the mistakes. Here details.kind
+ * is the Kind. In other failures it is the plural. Kubernetes does the same.
  */
 void hfd_response_invalid(struct hfd_response *response, const struct hfd_resource *resource,
                           const char *name, const struct hfd_causes *causes) {
@@ -307,10 +308,10 @@ void hfd_response_sealed(struct hfd_response *response, const char *key, const c
 }
 
 /*
- * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE, because it means that the store is being stopped.
- * It does not mean that the client has canceled: a client that has gone away reads no response.
- * Nobody knows whether a canceled write was done. So only HF_E_UNAVAILABLE has the cause
- * NotApplied. The message of the 413 is etcd's, because kube-apiserver passes that on.
+ * HF_E_CANCELED is a 503 like HF_E_UNAVAILABLE, because it means here that the store is being
+ * stopped. (A client that has canceled its request reads no response.) Nobody knows whether a
+ * canceled write was done, so only HF_E_UNAVAILABLE has the cause NotApplied. The message of the
+ * 413 is etcd's, because kube-apiserver passes that on.
  */
 void hfd_response_store_error(struct hfd_response *response, int error,
                               const struct hf_status *status) {

@@ -6,9 +6,9 @@
  * (metav1.Status). Thread: owner only.
  *
  * A struct hfd_response begins as {0}. The owner calls exactly one of the functions below that fill
- * it, and hfd_response_done at the end. These functions never fail: when memory runs out, or a
- * Status would exceed 64 KiB, body is NULL, and the client gets the code alone. Texts are borrowed
- * for the call.
+ * it, and hfd_response_done at the end. The functions that fill it never fail: when memory runs
+ * out, or a Status would exceed 64 KiB, body is NULL, and the client gets the code alone. Texts are
+ * borrowed for the call.
  */
 #include <stdbool.h>
 #include <stdint.h>

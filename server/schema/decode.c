@@ -226,8 +226,8 @@ static int decode_quantity(struct decoder *d, struct hf__json *container, struct
                 (void)snprintf(d->reason, d->max_reason, "%s", wrong);
                 return HF_E_INVALID;
         }
-        /* A default of Kubernetes for each of its lists of resources, which are all of its maps of
-         * quantities. */
+        /* Kubernetes' defaulting rounds the amounts in each ResourceList. The kinds here have no
+         * other maps of quantities. */
         if (in_map)
                 hfd_quantity_round_to_thousandths(&quantity);
         hfd_quantity_format(&quantity, text);
@@ -306,6 +306,8 @@ static int decode_struct(struct decoder *d, const struct hfd_schema *schema,
                         continue;
                 }
                 r = decode_member(d, field->schema, object, m, &member);
+                /* Of the types QUANTITY and EITHER, m may be freed now. counts_as_absent looks at m
+                 * only if the field is a LIST or a MAP. */
                 if (r == 0 && counts_as_absent(d, field, m))
                         hf__json_free(hf__json_detach(object, m));
         }

@@ -42,7 +42,7 @@ void hfd_place_put_fields(const struct hfd_place *place, struct hf__strbuf *out)
                 return;
         if (hfd_place_struct(place->up))
                 hf__strbuf_putc(out, '.');
-        hf__strbuf_puts(out, place->key); /* the name of a field: no client has chosen it */
+        hf__strbuf_puts(out, place->key); /* the name of a field is from the schema, not the body */
 }
 
 const struct hfd_schema *hfd_place_struct(const struct hfd_place *place) {

@@ -241,7 +241,7 @@ static void format_binary(const struct hfd_quantity *quantity, char text[HFD_QUA
         uint64_t value = quantity->whole;
         int i = 0;
 
-        for (; value % 1024 == 0; i++)
+        for (; value % 1024 == 0; i++) /* value is from 1024 to 2^63 - 1, so i ends at 6 or less */
                 value /= 1024;
         (void)snprintf(text, HFD_QUANTITY_TEXT_MAX, "%s%" PRIu64 "%s",
                        quantity->negative ? "-" : "", value, suffixes[i]);

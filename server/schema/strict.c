@@ -72,8 +72,9 @@ static void find_lines(struct report *report) {
         }
 }
 
-/* Whether the last line repeats an earlier one. Only lines of the same length are compared. So a
- * comparison costs at most the bytes of the last line, and REPORT_MAX limits these. */
+/* Whether the last line repeats an earlier one, of which there are at most HFD_STRICT_MAX. Only
+ * lines of the same length are compared. So a comparison costs at most the bytes of the last line,
+ * and REPORT_MAX limits these. */
 static bool repeats_line(const struct report *report, struct line last) {
         const char *data = report->strict->lines.data;
 

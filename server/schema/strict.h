@@ -16,9 +16,9 @@ struct hfd_schema;
 #define HFD_STRICT_MAX 100 /* mistakes that are reported, as in Kubernetes */
 
 /* The mistakes that were found; {0} = none. `lines` has one line for each mistake, such as `unknown
- * field "spec.x"`; only the duplicate fields of YAML are one mistake of several lines, which begin
- * with a space from the second on. The owner checks lines.error when all mistakes are added, and
- * frees lines with hf__strbuf_done. */
+ * field "spec.x"`. Only the duplicate fields of YAML are one mistake of several lines; each of them
+ * after the first begins with a space. The owner checks lines.error when all mistakes are added,
+ * and frees lines with hf__strbuf_done. */
 struct hfd_strict {
         struct hf__strbuf lines;
         size_t n; /* mistakes */

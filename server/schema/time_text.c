@@ -45,7 +45,7 @@ static bool explain_time(const char *sent, bool micro, char *reason, size_t max_
         }
         if (micro && (*at != '.' || count_digits(at + 1) < 6))
                 return cannot_parse(sent, layout, at, ".000000", reason, max_reason);
-        if (*at == '.')
+        if (*at == '.') /* a MicroTime has exactly six digits, a Time any number */
                 at += micro ? 7 : 1 + count_digits(at + 1);
         if (*at == 'Z' && at[1]) {
                 (void)snprintf(reason, max_reason, "parsing time \"%.*s\": extra text: \"%.*s\"",

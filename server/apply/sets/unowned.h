@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The fields that no manager owns, because the server alone decides on them. Thread: owner only. */
+/* The fields that no manager owns, because the server alone decides on them, or because they
+ * identify the object. Thread: owner only. */
 #include <stdbool.h>
 #include <stddef.h>
 

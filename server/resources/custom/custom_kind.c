@@ -91,7 +91,7 @@ int hfd_custom_kind_hash(const struct hf__json *definition,
 
 /* ---- names ---- */
 
-/* Whether the text is a kind: a DNS label, except that it may have capitals. */
+/* Whether the text is a kind: a DNS-1035 label, except that it may have capitals. */
 static bool is_kind_name(const char *text) {
         char lower[HFD_DNS_LABEL_MAX + 2]; /* a longer text is cut, and is still too long */
         size_t n = 0;
@@ -105,7 +105,7 @@ static bool is_kind_name(const char *text) {
 /* ---- one version ---- */
 
 /* The column borrows its texts from kind->spec. A definition in the store may lack members that the
- * rules require, so they are checked. */
+ * rules require, so they are checked. 0 or HF_E_INVALID. */
 static int add_column(struct hfd_custom_version *version, const struct hf__json *json) {
         struct hfd_column *column = &version->columns[version->n_columns];
         const char *name = hf__json_string(json, "name"), *type = hf__json_string(json, "type"),
@@ -485,6 +485,7 @@ struct hfd_custom_kind *hfd_custom_kind_ref(struct hfd_custom_kind *kind) {
 
 struct hfd_custom_kind *hfd_custom_kind_unref(struct hfd_custom_kind *kind) {
         assert(!kind || atomic_load_explicit(&kind->refs, memory_order_relaxed) > 0);
+        /* acq_rel: as in hfd_object_unref */
         if (!kind || atomic_fetch_sub_explicit(&kind->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         for (size_t i = 0; i < kind->n_versions; i++) {

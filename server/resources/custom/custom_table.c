@@ -191,8 +191,8 @@ static const struct hfd_resource *find_row(struct hfd_custom_table *table, const
                                            const char *version, const char *plural, bool stored) {
         const struct hfd_resource *row = hfd_resource_find(group, version, plural);
 
-        /* The group of a definition has a dot, unlike core, apps and so on: a request for an
-         * unknown resource of such a group takes no lock either. */
+        /* The group of a definition has a dot, unlike "", "apps" and so on. So a request for an
+         * unknown resource of a group without a dot takes no lock either. */
         if (row || !table || !strchr(group, '.'))
                 return row;
         pthread_mutex_lock(&table->mu);
@@ -201,6 +201,7 @@ static const struct hfd_resource *find_row(struct hfd_custom_table *table, const
                 const struct hfd_custom_version *found = &kind->versions[i];
                 if ((found->served || (stored && found == kind->storage)) &&
                     strcmp(found->row.version, version) == 0)
+                        /* While the lock is held, the set keeps its reference to the kind. */
                         row = hfd_resource_ref(&found->row);
         }
         pthread_mutex_unlock(&table->mu);
@@ -223,7 +224,7 @@ struct hfd_custom_set *hfd_custom_table_set(struct hfd_custom_table *table) {
                 return NULL;
         pthread_mutex_lock(&table->mu);
         struct hfd_custom_set *set = table->set;
-        if (set)
+        if (set) /* the table's own reference stays while the lock is held */
                 atomic_fetch_add_explicit(&set->refs, 1, memory_order_relaxed);
         pthread_mutex_unlock(&table->mu);
         return set;

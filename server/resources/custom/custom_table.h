@@ -38,8 +38,9 @@ struct hfd_custom_table *hfd_custom_table_free(struct hfd_custom_table *table);
  */
 int hfd_custom_table_slot(struct hfd_custom_table *table, const char *group, const char *plural,
                           const struct hfd_resource **ret_slot);
-/* The end of the numbers of rows (hfd_resource_index) that are in use: first those that the table
- * in resource_table.h may have, then the slots. It only grows. table NULL = there are no slots. */
+/* All numbers that hfd_resource_index may return now are below the result. Those below
+ * HFD_RESOURCES_MAX are for the table in resource_table.h, whether it has so many rows or not; then
+ * come the slots. The result only grows. table NULL = there are no slots. */
 size_t hfd_custom_table_slots(const struct hfd_custom_table *table);
 
 /*

@@ -16,7 +16,8 @@
 #include "base/json.h"
 
 /* A path that exceeds one of these limits finds nothing. They bound the stack: each step has a
- * buffer for a name. */
+ * buffer for a name. The path in a filter counts its own steps, and a filter in that path finds
+ * nothing. */
 #define KEY_MAX   256
 #define STEPS_MAX 64
 

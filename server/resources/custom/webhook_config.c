@@ -20,7 +20,8 @@
 
 #define DEFAULT_PORT 443
 
-/* As in Kubernetes, a bundle of white space alone counts as absent. */
+/* As in Kubernetes, a bundle of white space alone counts as absent. False: the text cannot be
+ * decoded, or memory has run out. */
 static bool read_bundle(const char *text, char **ret_pem) {
         char *data = NULL;
         size_t n = 0;

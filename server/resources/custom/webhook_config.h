@@ -14,6 +14,7 @@ struct hfd_webhook_config {
         bool takes_v1; /* it reads ConversionReviews of v1 */
 };
 
-/* False: the kind has no usable webhook, or memory has run out. The caller frees ca_pem. */
+/* False: the kind has no usable webhook, or memory has run out; then ca_pem is NULL. The caller
+ * frees ca_pem. */
 bool hfd_webhook_config_read(const struct hfd_custom_kind *kind,
                              struct hfd_webhook_config *ret_config);

@@ -4,8 +4,9 @@
  * policy or webhook, with the variables that they share.
  *
  * Invariants: the declarations that a program was compiled with do not change later. So each added
- * variable makes a new type of `variables`. The types share one array of fields; each type sees a
- * prefix of it. An expression sees only the variables before it, so none refers to itself.
+ * variable makes a new type of `variables`. The types share an array of fields until it is full;
+ * each type sees a prefix of it. An expression sees only the variables before it, so none refers to
+ * itself.
  */
 #include "server/resources/expressions/expressions.h"
 
@@ -224,6 +225,7 @@ static const struct hf__cel_type *seen_as(struct hf__arena *arena,
         const struct hf__cel_type *made;
 
         if (type->kind == HF__CEL_LIST || type->kind == HF__CEL_MAP) {
+                /* After -ENOMEM any type will do: the caller looks at the arena. */
                 made = hf__cel_type_new(arena, type->kind, seen_as(arena, type->params[0]),
                                         type->n_params > 1 ? seen_as(arena, type->params[1])
                                                            : NULL);

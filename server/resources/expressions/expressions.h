@@ -68,6 +68,7 @@ struct hfd_expression_variable {
         const struct hfd_expression *expression;
 };
 
+/* Variables of one set. Each look-up by name is linear, so their number has a limit. */
 #define HFD_EXPRESSION_VARIABLES_MAX 1000
 
 /*
@@ -79,21 +80,22 @@ int hfd_expressions_new(unsigned features, const struct hf__cel_type *object_typ
                         const struct hf__cel_type *params_type, struct hfd_expressions **ret_set);
 struct hfd_expressions *hfd_expressions_free(struct hfd_expressions *set); /* accepts NULL */
 
-/* Compiles an expression. features: those that this expression may use, a subset of the set's. A
- * mistake in the expression is not a failure: (*ret_expression)->error describes it. 0 or
- * -ENOMEM. */
+/* Compiles an expression. features: those that this expression may use, a subset of the set's.
+ * result: the type that it must have; another one is a mistake in the expression. A mistake is not
+ * a failure: (*ret_expression)->error describes it. 0 or -ENOMEM. */
 int hfd_expressions_compile(struct hfd_expressions *set, const char *text, unsigned features,
                             enum hfd_expression_result result,
                             const struct hfd_expression **ret_expression);
-/* Compiles an expression and makes it a field of `variables` for all later ones. 0, -ENOMEM, or
- * HF_E_TOO_LARGE: there are too many. */
+/* Compiles an expression and makes it a field of `variables` for all later ones. The set has the
+ * feature HFD_EXPRESSION_VARIABLES. 0, -ENOMEM, or HF_E_TOO_LARGE: there are too many variables. */
 int hfd_expressions_add_variable(struct hfd_expressions *set, const char *name, const char *text,
                                  const struct hfd_expression **ret_expression);
-/* The variables in the order in which they were added, borrowed from the set. *ret_n: how many. */
+/* The variables in the order in which they were added, borrowed from the set until the next one is
+ * added. *ret_n: how many. */
 const struct hfd_expression_variable *hfd_expressions_variables(const struct hfd_expressions *set,
                                                                 size_t *ret_n);
 /* A copy of a text that lives as long as the set. NULL: out of memory. */
 const char *hfd_expressions_text(struct hfd_expressions *set, const char *text);
-/* NULL: the set has no variable of this name. */
+/* The last variable of this name, borrowed until the next one is added. NULL: there is none. */
 const struct hfd_expression_variable *hfd_expressions_variable(const struct hfd_expressions *set,
                                                                const char *name, size_t n_name);

@@ -4,7 +4,7 @@
  * Kubernetes declares. The checker of CEL refuses an expression that uses another field.
  *
  * Invariants: the fields of each type are sorted by name, because look-ups bisect them. The weight
- * of a type is 1, and that of its parameters (cel/values/type.h); fields do not count.
+ * of a type is 1 plus the weights of its parameters (cel/values/type.h). Fields do not count.
  */
 #include "server/resources/expressions/request_types.h"
 

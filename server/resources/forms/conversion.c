@@ -2,11 +2,11 @@
 /*
  * Converts objects between the versions of their kind. Invariants:
  *
- *  - A conversion to the stored form and back gives the same members, perhaps in another order. For
- *    no name of one form has another meaning in the other form (a unit test checks the tables), and
- *    the decoder has removed all unknown members before.
- *  - An entry of managedFields names fields as the entry's apiVersion does wherever an object is
- *    stored or sent. Only within a write it names them as the requested row does.
+ *  - A conversion to the stored form and back gives the same members, perhaps in another order. Two
+ *    facts make this so: no name of one form has another meaning in the other form (a unit test
+ *    checks the tables), and the decoder has removed all unknown members before.
+ *  - Wherever an object is stored or sent, an entry of managedFields has the names of fields of the
+ *    entry's apiVersion. Only within a write it has those of the requested row.
  */
 #include "server/resources/forms/conversion.h"
 
@@ -189,8 +189,8 @@ static bool find_versions(const struct hfd_resource *row) {
 
 /* Whether the kind has more than one version; most kinds have not. */
 static bool has_versions(const struct hfd_resource *row) {
-        /* Each write asks twice, and often a thread's next write is of the same kind. A row of the
-         * table stays as it is. */
+        /* Each write asks more than once, and often a thread's next write is of the same kind. Only
+         * rows of the table are kept here, and those are never freed. */
         static _Thread_local const struct hfd_resource *last;
         static _Thread_local bool last_has;
 
@@ -217,9 +217,9 @@ static int name_type(const struct hfd_resource *row, struct hf__json *json) {
 }
 
 /*
- * A reference to an object of a custom resource, in the form of the storage row: a new object if
- * the given one still has the form of an earlier definition. NULL = out of memory, or the object
- * is not valid. If a webhook converts the kind, the form is that of the object's own version.
+ * A reference to an object of a custom resource, in the form of the storage row or, if a webhook
+ * converts the kind, in that of the object's own version. It is a new object if the given one still
+ * has the form of an earlier definition. NULL = out of memory, or the object is not valid.
  */
 static struct hfd_object *form_custom(const struct hfd_resource *stored,
                                       struct hfd_object *object) {

@@ -25,10 +25,10 @@
  * leave the object in its version. registry/convert converts before an object comes here for a
  * client (hfd_conversion_is_pending).
  *
- * hfd_conversion_object costs nothing if the row has no conversion, unless the object is packed (it
- * is unpacked) or has the form of an older definition. hfd_conversion_parse and
- * hfd_conversion_encode search the table of resources for another version of the kind. If there is
- * none, they only parse and encode.
+ * For the row that stores the objects, hfd_conversion_object costs nothing, unless the object is
+ * packed (it is unpacked) or has the form of an older definition. For another version of a custom
+ * resource it copies the bytes. hfd_conversion_parse and hfd_conversion_encode search the table of
+ * resources for another version of the kind. If there is none, they only parse and encode.
  *
  * Most conversions only rename members of the object. Pure, except for reference counts. Thread:
  * any.
@@ -55,7 +55,8 @@ bool hfd_conversion_is_pending(const struct hfd_resource *row, const struct hfd_
 const struct hfd_resource *hfd_conversion_row(const struct hfd_resource *row,
                                               const struct hfd_object *object);
 
-/* Parses a stored object for a write to this row; the caller frees the result. NULL = out of
+/* Parses a stored object for a write to this row; the caller frees the result. If a webhook
+ * converts the kind, the object has the version of row already (hfd_conversion_row). NULL = out of
  * memory, or the object's bytes are malformed. */
 struct hf__json *hfd_conversion_parse(const struct hfd_resource *row,
                                       const struct hfd_object *object);

@@ -3,9 +3,10 @@
  * Writes the ConversionReviews that are sent to the webhook of a custom resource, and reads the
  * responses.
  *
- * Invariants: the values of a response are counted before it is parsed, because a parsed value
- * takes a whole struct, however few bytes it had. A webhook can change neither the identity nor the
- * metadata of an object, except labels and annotations. The messages are those of kube-apiserver.
+ * Invariants: the values of a response are counted before it is parsed, because each value becomes
+ * a struct, even one that is a single byte in the response. A webhook can change neither the
+ * identity nor the metadata of an object, except labels and annotations. The messages are those of
+ * kube-apiserver.
  */
 #include "server/resources/forms/conversion_review.h"
 

@@ -2,9 +2,11 @@
 /*
  * Builds and shares objects. object.h has the form of their bytes. Invariants:
  *
- *  - bytes begin with the head of the resource, and the resourceVersion follows at splice_at. The
+ *  - bytes, once unpacked, begin with a head, and the resourceVersion follows at splice_at. The
+ *    head is that of the resource; under the permanent row of a slot it is the object's own. The
  *    bytes before and after the resourceVersion are the stored bytes, normalized if another program
- *    stored them. hfd_object_at and hfd_object_has_bytes rely on this.
+ *    stored them, or what a definition has made of them (custom_object.h). hfd_object_at and
+ *    hfd_object_has_bytes rely on this. A placeholder has no such bytes.
  *  - selectable is set once, by a compare-and-exchange. A thread that loses the race frees its own
  *    copy and uses the published one. So it needs no lock, and remains valid as long as the object.
  *  - frames is guarded by a lock that many objects share. The lock is held only to read or set a
@@ -67,8 +69,8 @@ bool hfd_object_has_head(const struct hfd_resource *resource, const struct hf__b
         return bytes->n >= n && memcmp(bytes->data, head, n) == 0;
 }
 
-/* The length of the head that the bytes begin with, whatever its kind; 0 = they begin with no
- * head. */
+/* The length of the head that the bytes begin with, whatever its kind; 0 = they begin with no head,
+ * or with one that is too long. */
 static size_t find_head(const struct hf__buf *bytes) {
         static const char *const parts[] = {"{\"kind\":\"", "\",\"apiVersion\":\"",
                                             "\",\"metadata\":{"};
@@ -178,7 +180,8 @@ static struct hf__buf *make_spliced(const struct hf__buf *bytes, size_t n_head, 
         return spliced;
 }
 
-/* The offset of the pointer to the origin in an object that has one: after the path. */
+/* The offset of the pointer to the origin in an object that has one: after the path and its NUL,
+ * rounded up to the alignment of a pointer. */
 static size_t origin_offset(size_t n_path) {
         size_t end = offsetof(struct hfd_object, path) + n_path + 1, n = sizeof(struct hf__buf *);
 
@@ -368,6 +371,8 @@ struct hfd_object *hfd_object_ref(struct hfd_object *object) {
 }
 
 struct hfd_object *hfd_object_unref(struct hfd_object *object) {
+        /* acq_rel: whoever drops the last reference must see all that others did before they
+         * dropped theirs. */
         if (!object || atomic_fetch_sub_explicit(&object->refs, 1, memory_order_acq_rel) != 1)
                 return NULL;
         assert(!object->frames); /* the thread that shares them has a reference until unshare */
@@ -455,6 +460,7 @@ static struct hf__json *make_selectable(const struct hfd_object *object) {
         return r == 0 ? selectable : hf__json_free(selectable);
 }
 
+/* acquire: a value that another thread has published is complete. The exchange is stronger. */
 const struct hf__json *hfd_object_selectable(struct hfd_object *object) {
         struct hf__json *selectable =
                 atomic_load_explicit(&object->selectable, memory_order_acquire);

@@ -45,7 +45,7 @@ struct hfd_object {
         struct hfd_object_frames *frames; /* owned; NULL = not shared; guarded by object.c's lock */
         atomic_int refs;
         uint16_t splice_at; /* where the resourceVersion begins in the unpacked bytes */
-        uint8_t n_splice;   /* its length there */
+        uint8_t n_splice;   /* the length of that member, with a comma if others follow */
         /* The store has the object encrypted in another way than it would be encrypted now, so an
          * update that changes nothing writes it too. Set before other threads know the object. */
         bool stale;
@@ -83,9 +83,9 @@ struct hfd_object *hfd_object_new(const struct hfd_resource *resource, const cha
 struct hfd_object *hfd_object_new_formed(const struct hfd_resource *resource, const char *path,
                                          uint64_t revision, const struct hf__buf *bytes,
                                          struct hf__buf *origin);
-/* The stored bytes from which the object was formed, if it keeps them; otherwise its served bytes.
- * Those may have a resourceVersion, too, if the object was formed from another one. Borrowed from
- * object. */
+/* The bytes from which the object was formed, if it keeps them; otherwise its served bytes. Kept
+ * bytes usually have no resourceVersion, because they come from the store. They have one if the
+ * object was formed from the served bytes of another object. Borrowed from object. */
 struct hf__buf *hfd_object_origin(const struct hfd_object *object);
 /* Parses stored. 0 = it is a valid object of the resource; HF_E_INVALID = it is not; or -ENOMEM. */
 int hfd_object_check(const struct hfd_resource *resource, const struct hf__buf *stored);
@@ -104,12 +104,13 @@ struct hfd_object *hfd_object_sealed(const struct hfd_resource *resource, const 
 /* A copy of a valid object with another revision, for a DELETED event. It is not packed, not stale,
  * and has no origin. NULL = out of memory. */
 struct hfd_object *hfd_object_at(const struct hfd_object *object, uint64_t revision);
-/* A copy with the kind and apiVersion of another row. The bytes of the object are not packed. NULL
- * = out of memory. */
+/* A copy with the kind and apiVersion of another row. The bytes of the object are not packed. The
+ * copy is not stale, and has no origin. NULL = out of memory. */
 struct hfd_object *hfd_object_as(const struct hfd_resource *resource,
                                  const struct hfd_object *object);
-/* The object with bytes that are not packed: a new reference to it, or a copy if its bytes are
- * packed. Use the result to send the bytes to a client. NULL = out of memory. */
+/* The object with bytes that are not packed: a new reference to it, or a copy (as that of
+ * hfd_object_at) if its bytes are packed. Use the result to send the bytes to a client. The object
+ * is no placeholder. NULL = out of memory. */
 struct hfd_object *hfd_object_plain(struct hfd_object *object);
 /* The number of served bytes when they are unpacked. The object is not a placeholder. */
 size_t hfd_object_size(const struct hfd_object *object);

@@ -2,9 +2,10 @@
 /*
  * Keys of objects.
  *
- * Invariant: a path can be converted to a key and back without loss. A namespace or a name never
- * contains a slash, because request_info.c and meta_validation.c refuse it. So the path of a
- * namespaced object has exactly one slash.
+ * Invariant: a path can be converted to a key and back without loss. A namespace or a name that a
+ * client sends never contains a slash, because request_info.c and meta_validation.c refuse it. So
+ * the path of a namespaced object has exactly one slash, unless another program has stored it: in
+ * the path of a built-in resource further slashes belong to the name.
  */
 #include "server/resources/objects/object_key.h"
 

@@ -22,8 +22,8 @@
 
 #define META_VERSION "meta.k8s.io/v1"
 #define PARTIAL      "PartialObjectMetadata"
-/* Bytes of the kind of a list, with the NUL. Only built-in kinds have a protobuf form, and metadata
- * is of the kind PARTIAL. */
+/* Bytes of the kind of a list, with the NUL. This is enough for every built-in kind. Only the
+ * metadata of other kinds have a protobuf form, as PARTIAL. */
 #define KIND_MAX 80
 
 /* Field numbers of runtime.Unknown and its TypeMeta, of WatchEvent and its RawExtension, and of
@@ -88,7 +88,7 @@ void hfd_protobuf_put_list_head(struct hf__strbuf *s, const struct hfd_resource 
         hfd_protobuf_encode(&m, &hfd_schema_list_meta, meta);
         hfd_protobuf_wrap(&m, LIST_META, 0);
         put_type_of_list(s, resource, partial);
-        hfd_protobuf_put_varint(s, RAW << 3 | 2);
+        hfd_protobuf_put_varint(s, RAW << 3 | 2); /* 2: a field with a length */
         hfd_protobuf_put_varint(s, m.n + n_items);
         hf__strbuf_add(s, m.data ? m.data : "", m.n);
         if (m.error != 0)

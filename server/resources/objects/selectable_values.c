@@ -3,7 +3,7 @@
  * The selectable fields of the built-in kinds, and their values (selectable_values.h).
  *
  * Invariant: hfd_selectable_copy copies the value of every field that a selector may name, except
- * name and namespace. A field that is left out there looks empty in every object.
+ * name and namespace. A field that it left out would seem empty in every object.
  */
 #include "server/resources/objects/selectable_values.h"
 

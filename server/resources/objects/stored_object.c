@@ -2,8 +2,8 @@
 /*
  * Makes objects of the values that the store delivers (stored_object.h).
  *
- * Invariant: the object is stale if the value is. A write that changes nothing is left out
- * otherwise, so an object that loses the mark would never be encrypted with the new key.
+ * Invariant: the object is stale if the value is. A write that changes nothing is left out, unless
+ * the object is stale. So an object that lost the mark would never be encrypted with the new key.
  */
 #include "server/resources/objects/stored_object.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of the other groups: Leases, Events, priority and fairness, classes, Workspaces. Columns
- * and flags are those of kube-apiserver. The invariants are those in rows.h.
+ * and flags are those of kube-apiserver; those of Workspaces, which it does not have, are as for a
+ * custom resource. The invariants are those in rows.h.
  */
 #include "server/resources/resource.h"
 #include "server/resources/rows/rows.h"

@@ -29,7 +29,8 @@ extern const struct hfd_resource_part hfd_extension_part; /* extension_kinds.c *
 extern const struct hfd_resource_part hfd_access_part;    /* access_kinds.c */
 extern const struct hfd_resource_part hfd_cluster_part;   /* cluster_kinds.c */
 
-/* Both versions of Events have these columns. The paths are those of the stored form, v1. */
+/* Both versions of Events have these columns. The paths are those of the stored form, that of the
+ * core group. */
 #define HFD_EVENT_COLUMNS                                                                          \
         {"Last Seen", "string", "", "@event:last"}, {"Type", "string", "", "type"},                \
                 {"Reason", "string", "", "reason"}, {"Object", "string", "", "@event:object"},     \

@@ -32,7 +32,7 @@ static const char *const event_fields[] = {"involvedObject.kind",
 /* Finds the field of Events that this version calls key. Returns its name in the stored form; NULL
  * = selectors may not name such a field. */
 static const char *find_event_field(const struct hfd_resource *resource, const char *key) {
-        char name[80];
+        char name[80]; /* every name of event_fields, in either version, is shorter */
 
         for (size_t i = 0; i < sizeof event_fields / sizeof event_fields[0]; i++) {
                 /* HFD_FIELD_SOURCE is not the member `source`, so it has the same name in both

@@ -9,7 +9,8 @@
  *
  * A field selector has only the forms with =, == and !=, and only fields that Kubernetes supports
  * for the resource. In it spaces and parentheses are parts of keys and values, and the values have
- * a backslash in front of a comma, a '=' and a backslash. Requirements may be empty.
+ * a backslash in front of a comma, a '=' and a backslash. Its empty requirements are passed over,
+ * while a label selector must not have any.
  *
  * Invariant: parsing writes NULs into selector->text, and keys and values point into the text. So
  * the text lives as long as the requirements.
@@ -99,7 +100,8 @@ static int parse_requirements(struct hfd_selector *selector, const struct hfd_re
         }
 }
 
-/* Gives back the unused space, because a watch keeps its selector for long. */
+/* Gives back the unused space, because a watch keeps its selector for long. If that fails, the
+ * selector keeps the space. */
 static void fit_selector(struct hfd_selector *selector) {
         if (selector->n == 0) {
                 bool fields = selector->fields;

@@ -24,8 +24,9 @@ struct hfd_selector {
 
 /*
  * Parses a selector for objects of the resource, which is the row that the client has named. text
- * NULL or "" selects everything. 0: the caller frees *ret_selector by hfd_selector_done. -ENOMEM,
- * or HF_E_INVALID: reason is the message for a 400. Then *ret_selector is not set.
+ * NULL or "" selects everything, and so does a label selector of white space. 0: the caller frees
+ * *ret_selector by hfd_selector_done. -ENOMEM, or HF_E_INVALID: reason is the message for a 400.
+ * After these *ret_selector is not set.
  */
 int hfd_selector_parse(const char *text, bool fields, const struct hfd_resource *resource,
                        struct hfd_selector *ret_selector, char *reason, size_t max_reason);

@@ -181,8 +181,8 @@ void hfd_labels_validate(const struct hf__json *labels, const char *field,
         }
 }
 
-/* As in Kubernetes, the case of a key does not matter. A key that is too long for the copy is
- * refused in either case. */
+/* As in Kubernetes, capitals in a key count as lower case. A key that is too long for the copy is
+ * too long for a key, so it is refused as it is. */
 static void check_annotation_key(const char *key, const char *field, struct hfd_causes *causes) {
         char lower[HFD_DNS_SUBDOMAIN_MAX + HFD_LABEL_VALUE_MAX + 2];
         size_t n = strlen(key);
@@ -267,6 +267,8 @@ static void forbid_new_finalizers(const struct hf__json *list, const struct hf__
         char quoted[140], text[600];
         size_t n = 0;
 
+        /* After -ENOMEM the index is empty, and every finalizer seems new. But then the causes have
+         * the error, so the response is a 500. */
         (void)hfd_causes_check(causes, hf__json_index_init(&old, old_list, NULL));
         for (struct hf__json *m = hf__json_first(list); m && n < SHOWN_FINALIZERS;
              m = hf__json_next(m))

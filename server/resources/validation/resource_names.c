@@ -92,6 +92,7 @@ bool hfd_resource_name_may_overcommit(const char *name) {
 /* ---- scopes ---- */
 
 unsigned hfd_quota_scope(const char *name) {
+        /* In the order of the bits of enum hfd_quota_scope. */
         static const char *const names[] = {"Terminating",          "NotTerminating",
                                             "BestEffort",           "NotBestEffort",
                                             "PriorityClass",        "CrossNamespacePodAffinity",

@@ -26,8 +26,8 @@ enum hfd_quota_scope {
 
 /* The bit of the scope of this name; 0 = there is no such scope. */
 unsigned hfd_quota_scope(const char *name);
-/* Whether a quota of this one scope may count the resource. True for every name that is not a
- * standard name in quotas. */
+/* Whether a quota of this one scope may count the resource. True for a name that is not one of the
+ * standard names that quotas may have. */
 bool hfd_quota_scope_fits(unsigned scope, const char *resource);
 
 /* Validates a name in a quota. */
@@ -37,7 +37,8 @@ void hfd_resource_name_validate_quota(const char *name, const char *field,
 void hfd_resource_name_validate(const char *name, const char *field, struct hfd_causes *causes);
 void hfd_resource_name_validate_container(const char *name, const char *field,
                                           struct hfd_causes *causes);
-/* Whether more of the resource may be promised than there is: limits may then exceed requests. */
+/* Whether a node may promise more of the resource than it has. If so, a container's limit may
+ * exceed its request. */
 bool hfd_resource_name_may_overcommit(const char *name);
 
 /* Validates the value of a resource: not negative and, if it counts objects or the resource is an

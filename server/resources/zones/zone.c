@@ -105,8 +105,8 @@ static bool read_tables(struct hfd_zone *zone, const struct part *part) {
         return true;
 }
 
-/* Reads the rule for the time after the last change: a line at the end of the file. If it is empty,
- * the type of the last change stays. False: malformed. */
+/* Reads the rule for the time after the last change: a line at the end of the file. If it is empty
+ * or the file ends before it, the type of the last change stays. False: malformed. */
 static bool read_rule(struct hfd_zone *zone, const char *text, size_t n) {
         const char *end;
 
@@ -121,7 +121,7 @@ static bool read_rule(struct hfd_zone *zone, const char *text, size_t n) {
 }
 
 /* The type before the first change: type 0, if no change leads to it; otherwise the first type that
- * is not summer time. */
+ * is not summer time, or type 0 if all are. */
 static unsigned first_type(const struct hfd_zone *zone) {
         bool used = false;
 

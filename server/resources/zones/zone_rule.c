@@ -57,8 +57,8 @@ static bool skip_name(struct reader *r) {
         return r->at - start >= 3;
 }
 
-/* Reads hours, or hours with minutes and seconds: "-1", "+2:30:15". *ret_seconds: all of it in
- * seconds. */
+/* Reads hours, or hours with minutes, or with minutes and seconds: "-1", "+2:30:15". *ret_seconds:
+ * all of it in seconds. False: malformed, or more than max_hours. */
 static bool take_time(struct reader *r, int max_hours, int *ret_seconds) {
         bool negative = take_char(r, '-');
         int hours;
@@ -124,8 +124,9 @@ bool hfd_zone_rule_parse(const char *text, size_t n, struct hfd_zone_rule *ret_r
 
 static bool is_leap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
 
-/* Days from 1970 to January 1 of the year, which is at least 1. From year 1 to 1970 there are
- * 719,162. */
+/* Days from 1970 to January 1 of the year. From year 1 to 1970 there are 719,162. The local time of
+ * a moment in the year 1 may be in the year 0, for which the result is a day late. That is good
+ * enough for the last hours of its December 31. */
 static int64_t days_before(int64_t year) {
         int64_t y = year - 1;
 

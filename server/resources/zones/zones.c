@@ -22,8 +22,8 @@
 #include "server/resources/zones/zone.h"
 
 #define FOLDER "/usr/share/zoneinfo/"
-/* Longer than all names in Debian's tzdata, which has some 1,200 of them, most for a zone that has
- * several. A zone beyond the limit is read at each look-up. */
+/* Debian's tzdata has some 1,200 names, all of them shorter than NAME_MAX_BYTES. A zone beyond
+ * ZONES_MAX is read at each look-up. */
 #define NAME_MAX_BYTES 64
 #define ZONES_MAX      1000
 
@@ -38,8 +38,8 @@ static pthread_mutex_t zones_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *zones;
 static size_t n_zones;
 
-/* Whether no other text names the same file. Only such names are kept: whoever writes expressions
- * could otherwise fill the list with "Europe//Berlin", "Europe/./Berlin" and so on. */
+/* Whether the name is the plainest spelling of its path. Only such names are kept: whoever writes
+ * expressions could otherwise fill the list with "Europe//Berlin", "Europe/./Berlin" and so on. */
 static bool is_plain(const char *name) {
         return strncmp(name, "./", 2) != 0 && !strstr(name, "//") && !strstr(name, "/./");
 }
@@ -66,6 +66,7 @@ static struct hfd_zone *load_zone(const char *name) {
         int fd;
 
         (void)snprintf(path, sizeof path, FOLDER "%s", name);
+        /* O_NONBLOCK: whatever the file is, opening it must not wait. */
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0)
                 return NULL;

@@ -39,7 +39,8 @@ struct walker {
 struct part {
         const struct hf__json *props;  /* the schema that declares the part */
         const struct hf__json *checks; /* the schema with the checks: props, or one of its allOf */
-        const struct hfd_declared *declared; /* NULL: no rule stands above */
+        /* NULL: no rule stands at the part or above, or expressions cannot see it. */
+        const struct hfd_declared *declared;
         enum hfd_declare_as as;
         struct hfd_rule_place place;
 };

@@ -23,8 +23,8 @@ struct hfd_custom_rules;
  * props is not used after the call. path: that of props in the definition,
  * "spec.versions[0].schema.openAPIV3Schema". causes gets what is wrong with the rules, their
  * estimated cost included. causes NULL = mistakes are not reported (a stored definition): a rule
- * that does not compile then refuses every object, and one of a part that expressions cannot see is
- * left out. *ret NULL = there are none. 0 or -ENOMEM.
+ * that does not compile then refuses every object that has its part, and a rule of a part that
+ * expressions cannot see is left out. *ret NULL = there are none. 0 or -ENOMEM.
  */
 int hfd_custom_rules_new(const struct hf__json *props, const char *path, struct hfd_causes *causes,
                          struct hfd_custom_rules **ret);

@@ -20,7 +20,8 @@ uint64_t hfd_rule_cost_times(uint64_t cost, uint64_t times) {
         return UINT64_MAX / cost < times ? UINT64_MAX : cost * times;
 }
 
-/* Adds the cause. A factor just above 1 gets all its digits, so that it never says "1.0x". */
+/* Adds the cause. A factor below 1.5 gets six digits, so that one just above 1 does not become
+ * "1.0x". */
 static void refuse_cost(struct hfd_causes *causes, const char *path, const char *what,
                         uint64_t cost, uint64_t limit) {
         double factor = (double)cost / (double)limit;

@@ -2,8 +2,8 @@
 /*
  * Reports what is wrong with the rules of a definition.
  *
- * Invariant: paths, texts and values are those of Kubernetes. It shows a rule as the JSON of its Go
- * struct, whose fields have no JSON names.
+ * Invariant: paths, texts and values are those of Kubernetes, which shows a rule as the JSON of its
+ * Go struct. The fields of that struct have no JSON names, so their Go names appear ("Rule").
  */
 #include "server/resources/custom/rules/rule_issues.h"
 

@@ -19,7 +19,7 @@
 #include "server/resources/custom/rules/values/quantity_functions.h"
 #include "server/resources/custom/rules/values/url_functions.h"
 
-#define ROWS_MAX 64 /* of functions that are the server's, and the end */
+#define ROWS_MAX 64 /* rows of the server's own functions, with the one that ends them */
 
 static pthread_mutex_t library_mu = PTHREAD_MUTEX_INITIALIZER;
 static struct hf__cel_library *shared_library;

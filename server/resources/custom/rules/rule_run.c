@@ -22,8 +22,8 @@
 #include "server/resources/custom/rules/rule_node.h"
 #include "server/resources/custom/rules/values/rule_value.h"
 
-#define CALL_COST_MAX 1000000 /* Kubernetes' limit for one evaluation */
-#define MESSAGE_MAX   (5 * 1024)
+#define CALL_COST_MAX 1000000    /* Kubernetes' limit for one evaluation */
+#define MESSAGE_MAX   (5 * 1024) /* bytes of a message that an expression made, as in Kubernetes */
 #define SPACE         " \t\n\v\f\r"
 
 /* One part of an object and the rule that is evaluated. */
@@ -267,8 +267,8 @@ static void run_rule(struct subject *s, const struct hfd_rule *rule,
 
 /* ---- the rules of a part ---- */
 
-/* Makes oldSelf. old NULL: the optional is empty, and a messageExpression that uses oldSelf fails
- * (rule_applies passes over a rule that uses it). */
+/* Makes oldSelf. old NULL: the optional is empty. Without an optional, a messageExpression that
+ * uses oldSelf then fails, and a rule that uses it is not evaluated at all (rule_applies). */
 static void set_old(struct subject *s, const struct hf__json *old) {
         struct hf__cel_value *held;
 

@@ -6,7 +6,8 @@
 struct hf__json;
 struct hf__strbuf;
 
-/* Goes through the parts of props: additionalProperties, each of properties, items. */
+/* Goes through the parts of props: additionalProperties, each of properties, items. NULL: there are
+ * no more. */
 const struct hf__json *hfd_rule_schema_first(const struct hf__json *props);
 const struct hf__json *hfd_rule_schema_next(const struct hf__json *props,
                                             const struct hf__json *part);

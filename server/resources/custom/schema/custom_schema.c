@@ -40,6 +40,7 @@ static int compile_schema(struct hfd_schema_compiler *compiler, const struct hf_
                 schema->root = hfd_compile_node(compiler, props, false);
         if (compiler->error == 0)
                 schema->fields = hfd_compile_root_fields(compiler, props, definition);
+        /* - 1: the array of the values, which every schema has, is not counted. */
         schema->memory = sizeof *schema + compiler->keeper.memory +
                          (count_values(schema->values) - 1) * VALUE_SIZE;
         return compiler->error;

@@ -18,7 +18,7 @@
 #include "server/resources/custom/schema/compile/node.h"
 #include "server/resources/custom/schema/custom_schema.h"
 
-#define DEPTH_MAX  64
+#define DEPTH_MAX  64  /* bounds the recursion; a text that is nested more deeply is refused */
 #define DIGITS_MAX 15  /* whole numbers of so many digits are printed as they are written */
 #define KEY_MAX    256 /* bytes of a key that is looked up, with the NUL */
 
@@ -53,7 +53,8 @@ static bool take_word(struct scan *scan, const char *word) {
         return true;
 }
 
-/* Takes a string with the escapes that hf__strbuf_json writes, but for those with digits. */
+/* Takes a string with the escapes that hf__strbuf_json writes, but for those with digits. A NUL is
+ * refused by itself, because strchr would find it. */
 static bool take_string(struct scan *scan) {
         if (!take_char(scan, '"'))
                 return false;
@@ -88,7 +89,7 @@ static bool take_key(struct scan *scan, char key[KEY_MAX]) {
 
         if (!take_string(scan) || !take_char(scan, ':'))
                 return false;
-        size_t n = (size_t)(scan->at - begin) - 2;
+        size_t n = (size_t)(scan->at - begin) - 2; /* without the second quote and the colon */
         if (n >= KEY_MAX || memchr(begin, '\\', n))
                 return false;
         memcpy(key, begin, n);

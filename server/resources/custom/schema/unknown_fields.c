@@ -2,11 +2,11 @@
 /*
  * Removes the fields that a schema does not have.
  *
- * Invariants, as in Kubernetes: where there is no schema, every field of every object is removed;
- * below x-kubernetes-preserve-unknown-fields unknown fields stay, with all that is in them, but the
- * fields that have a schema are pruned by it. A field that has a schema and an element of a list
- * are never removed themselves, whatever their types. The recursion is as deep as the JSON is
- * nested.
+ * Invariants, as in Kubernetes: a value for which the schema has no node loses every field of every
+ * object in it. Below x-kubernetes-preserve-unknown-fields unknown fields stay, with all that is in
+ * them, but the fields that have a schema are pruned by it. A field that has a schema, and an
+ * element of a list, are never removed themselves, whatever their types. The recursion is as deep
+ * as the JSON is nested.
  */
 #include <assert.h>
 #include <errno.h>

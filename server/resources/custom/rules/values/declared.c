@@ -22,7 +22,7 @@
 
 /* The largest request in bytes. A value without a limit in the schema is at most as large. */
 #define REQUEST_MAX   ((int64_t)3 * 1024 * 1024)
-#define NAME_MAX_SIZE 253 /* characters of metadata.name */
+#define NAME_MAX_SIZE 253 /* characters of metadata.name; generateName may have one less */
 
 static const struct hfd_declared *declare_type(struct hfd_declaring *d,
                                                const struct hf__json *props, bool root);
@@ -338,6 +338,7 @@ static void measure_object(struct hfd_declared *object, const struct hf__json *p
 static struct hfd_declared *declare_object(struct hfd_declaring *d, const struct hf__json *props,
                                            bool root) {
         const struct hf__json *properties = hf__json_get(props, "properties");
+        /* 3: the fields of add_meta, which the schema may lack. */
         struct hfd_declared *object = new_object(d, hf__json_count(properties) + 3);
         bool meta = root && !has_meta(properties);
 

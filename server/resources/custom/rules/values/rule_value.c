@@ -105,7 +105,7 @@ static struct hf__cel_value member_of(struct hf__cel_value element, const char *
 }
 
 /* hf__cel_list.key of a map. One key stands for itself. Several become one text, in which each has
- * its kind and length, so that no two combinations of keys have the same text. */
+ * its kind, and a text its length, so that no two combinations of keys have the same text. */
 static struct hf__cel_value key_of_map(struct hf__cel_run *run, const struct hf__cel_list *list,
                                        struct hf__cel_value element) {
         const struct hfd_declared *declared = list->data;

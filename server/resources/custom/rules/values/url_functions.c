@@ -173,6 +173,7 @@ static const char *parse_url(struct hf__cel_value value, struct url *out) {
 
         *out = (struct url){.opaque = {.type = &url_type, .equal = are_equal, .n_text = rest.n},
                             .whole = rest};
+        /* This refuses NULs too, which strchr would find in the lists of characters above. */
         for (size_t i = 0; i < rest.n; i++)
                 if ((unsigned char)rest.at[i] < ' ' || rest.at[i] == 0x7f)
                         return "net/url: invalid control character in URL";
@@ -309,7 +310,8 @@ static struct hf__cel_value unescape_text(struct hf__cel_run *run, struct text t
 }
 
 /* Moves the next pair from *query to *ret. False: the pair does not count, because it is empty,
- * contains a semicolon or has a malformed escape; Go leaves out such pairs as well. */
+ * contains a semicolon or has a malformed escape (Go leaves out such pairs as well), or the run has
+ * failed. */
 static bool take_pair(struct hf__cel_run *run, struct text *query, struct hf__cel_entry *ret) {
         struct text pair = {query->at, first_index(*query, '&')};
         size_t equals;

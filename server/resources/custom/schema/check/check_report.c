@@ -58,8 +58,8 @@ void hfd_check_report_field(const struct hfd_check_report *report, const struct 
         print_steps(place, true, report->prefix, field);
 }
 
-/* Writes the field of a cause whose message has the path as well. Kubernetes writes these fields
- * without brackets, and "<nil>" for the root. */
+/* Writes the field of a cause that this file adds. Kubernetes writes these fields without brackets,
+ * and "<nil>" for the root. */
 static void body_field(const struct hfd_check_report *report, const struct hfd_place *place,
                        char *field) {
         print_steps(place, false, report->prefix, field);

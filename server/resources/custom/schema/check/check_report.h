@@ -39,18 +39,19 @@ hfd_check_report_invalid(const struct hfd_check_report *report, const struct hfd
 __attribute__((format(printf, 4, 5))) void
 hfd_check_report_count(const struct hfd_check_report *report, const struct hfd_place *place,
                        size_t n, const char *format, ...);
-/* The value has the type `found`, not `wanted`. The functions after this one, in their order: a
- * text does not have the format; a member is missing; a text has more than `max` characters, which
- * Kubernetes' message calls bytes; a list or an object has n elements or members, more than `max`.
- */
+/* The value has the type `found`, not `wanted`. */
 void hfd_check_report_type(const struct hfd_check_report *report, const struct hfd_place *place,
                            const char *wanted, const char *found);
+/* The text does not have the format. */
 void hfd_check_report_format(const struct hfd_check_report *report, const struct hfd_place *place,
                              const char *format, const char *text);
+/* The member at `place` is missing. */
 void hfd_check_report_required(const struct hfd_check_report *report,
                                const struct hfd_place *place);
+/* A text has more than `max` characters, which Kubernetes' message calls bytes. */
 void hfd_check_report_too_long(const struct hfd_check_report *report, const struct hfd_place *place,
                                int64_t max);
+/* A list or an object has n elements or members, more than `max`. */
 void hfd_check_report_too_many(const struct hfd_check_report *report, const struct hfd_place *place,
                                size_t n, int64_t max);
 /* The value is not one of `values`, the array of an enum. */
@@ -59,6 +60,7 @@ void hfd_check_report_enum(const struct hfd_check_report *report, const struct h
 /* An Invalid value with a whole message. value: as the cause shows it. */
 void hfd_check_report_detail(const struct hfd_check_report *report, const struct hfd_place *place,
                              const char *value, const char *detail);
-/* A message that names no field: its cause has the field "<nil>". */
+/* A message that names no field: its cause has the prefix as its field, or "<nil>" if there is
+ * none. */
 __attribute__((format(printf, 2, 3))) void
 hfd_check_report_message(const struct hfd_check_report *report, const char *format, ...);

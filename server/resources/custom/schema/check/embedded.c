@@ -59,7 +59,7 @@ static void check_api_version(const struct hfd_check_report *report, const struc
         }
 }
 
-/* A kind is a DNS label in CamelCase, so it is checked in lower case. */
+/* A kind is a DNS-1035 label in CamelCase, so it is checked in lower case. */
 static void check_kind(const struct hfd_check_report *report, const struct hfd_place *place,
                        const struct hf__json *value) {
         const char *text = hf__json_text(value);
@@ -102,7 +102,8 @@ static void add_causes(const struct hfd_check_report *report, const struct hfd_p
 }
 
 /* Checks metadata that has the form of ObjectMeta, by the rules for all kinds. They require a name,
- * so an absent one is replaced in a copy, as in Kubernetes. place: of metadata. 0 or -ENOMEM. */
+ * so an absent one is replaced in a copy, as in Kubernetes. A namespace is not required, so it is
+ * checked only if there is one. place: of metadata. 0 or -ENOMEM. */
 static int check_meta(const struct hfd_check_report *report, const struct hfd_place *place,
                       const struct hf__json *metadata) {
         const struct hfd_resource resource = {.group = "embedded",
@@ -110,7 +111,8 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
                                               .namespaced = hf__json_get(metadata, "namespace") &&
                                                             !hf__json_has_text(metadata,
                                                                                "namespace", "")};
-        /* On the heap: the struct is large, and the functions above recurse. */
+        /* On the heap: the struct is large, and hfd_check_embedded has filled the stack already, as
+         * deep as it has recursed. */
         struct hfd_causes *found = malloc(sizeof *found);
         struct hf__json *object = hf__json_object();
         int r = hf__json_set(object, "metadata", hf__json_dup(metadata));

@@ -78,7 +78,8 @@ static bool check_unique(const struct hfd_check_report *report, bool records,
         return valid;
 }
 
-/* The elements of a list of type map must be objects before they can be compared by their keys. */
+/* The elements of a list of type map must be objects before they can be compared by their keys.
+ * Null counts as an object without keys. */
 static bool check_map(const struct hfd_check_report *report, bool records,
                       const struct hfd_custom_node *node, const struct hf__json *array,
                       const struct hfd_place *place) {

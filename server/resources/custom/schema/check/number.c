@@ -17,7 +17,7 @@
 #include "cel/values/number_text.h"
 #include "server/resources/custom/schema/check/value_check.h"
 
-#define NUMBER_TEXT_MAX 40
+#define NUMBER_TEXT_MAX 40 /* an int64 or a double has at most 24 characters */
 
 /* A number while it is checked. */
 struct number {

@@ -68,7 +68,8 @@ static const char *wanted_type(const struct hfd_custom_node *node) {
         return node->int_or_string ? "integer,string" : names[node->type];
 }
 
-/* Whether the value has the type of the node, which has one. */
+/* Whether the value has the type that the node asks for: a type, or an integer or a string
+ * (int_or_string). */
 static bool has_type(const struct hfd_custom_node *node, const struct hf__json *value) {
         const bool any = node->int_or_string;
 

@@ -20,10 +20,10 @@
 #include "server/resources/custom/schema/check/correlation.h"
 #include "server/resources/custom/schema/check/value_check.h"
 
-/* So many required names are looked up in an object without an index. */
+/* At most this many required names are looked up in an object without an index. */
 #define FEW 8
-/* The most work that the searches for patterns in one object may need. A step is about a character
- * and an instruction. An object that needs more is refused. */
+/* The most steps that all searches for patterns in one object may take. A step is about one
+ * instruction of a compiled pattern for one character. An object that needs more is refused. */
 #define PATTERN_WORK_MAX ((uint64_t)1 << 33)
 
 /* The state that the checks of one value share (see hfd_check_value). */

@@ -45,8 +45,9 @@ void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error);
 void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
 void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
 
-/* Compiles a pattern into arena. The size of its program is added to *n_bytes, which must not
- * exceed HFD_CUSTOM_PROGRAMS_MAX. 0, -ENOMEM, or HF_E_INVALID with a message. */
+/* Compiles a pattern into arena, and adds the size of its program to *n_bytes. 0, -ENOMEM, or
+ * HF_E_INVALID with a message: the pattern is not valid or too large, or *n_bytes now exceeds
+ * HFD_CUSTOM_PROGRAMS_MAX. */
 int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message);

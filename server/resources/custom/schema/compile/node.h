@@ -105,7 +105,7 @@ struct hfd_custom_schema {
         struct hf__json *values;            /* an array: owns the defaults and enums */
         const struct hfd_custom_node *root; /* NULL = no schema: everything is kept */
         const struct hfd_schema *fields;
-        bool has_embedded, has_list_types; /* some node is, or has: the checks are needed */
+        bool has_embedded, has_list_types; /* a node is embedded; a list is a set or a map */
         size_t memory;
 };
 

@@ -245,6 +245,7 @@ static void add_list(struct limits *limits, const struct hf__json *array,
         if (limits->compiler->error == 0) {
                 struct hfd_custom_limit *limit = add_limit(limits, kind);
                 limit->n = (uint32_t)n;
+                /* Of REQUIRED these are names: both are arrays of pointers. */
                 limit->as.nodes = hfd_compile_keep(limits->compiler, list, n * sizeof *list);
         }
         free(list);

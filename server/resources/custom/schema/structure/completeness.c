@@ -5,8 +5,8 @@
  * not. Every property and every item in a value validation must be in the structure as well, so
  * that each value has a schema by which it is pruned and shown.
  *
- * Invariant: the recursion is as deep as the schema. The function with the buffers for the texts of
- * a cause is not inlined into it, because they are large.
+ * Invariant: the recursion is as deep as the schema. The buffers for the texts of a cause are
+ * large, so the function that has them is not inlined into those that recurse.
  */
 #include <stdio.h>
 

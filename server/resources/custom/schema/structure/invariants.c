@@ -5,8 +5,9 @@
  * oneOf and not.
  *
  * Invariants: types, descriptions, defaults and extensions (x-kubernetes-...) are allowed in the
- * structure only, so that the schema of a value does not depend on the value. The texts of the
- * causes and their order are those of kube-apiserver.
+ * structure only, so that the schema of a value does not depend on the value. The one exception is
+ * the form of is_int_or_string. The texts of the causes and their order are those of
+ * kube-apiserver.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -71,8 +72,8 @@ static void check_list(struct hfd_structure *structure, const struct hf__json *p
         }
 }
 
-/* Checks the value validations that props contain. skips_any_of: not the anyOf, because it is the
- * form of is_int_or_string; skips_first_any_of: the same for the first schema of allOf. */
+/* Checks the value validations that props contain. skips_any_of: the anyOf is left out, because it
+ * has the form of is_int_or_string. skips_first_any_of: so is that in the first schema of allOf. */
 static void check_validations(struct hfd_structure *structure, const struct hf__json *props,
                               bool skips_any_of, bool skips_first_any_of,
                               const struct hfd_structure_path *path) {

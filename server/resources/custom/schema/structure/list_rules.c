@@ -124,6 +124,7 @@ static void check_keys(struct hfd_structure *structure, const struct hf__json *p
                 if (!property)
                         hfd_structure_refuse(structure, path, LIST_KEYS, keys,
                                              "entries must all be names of item properties");
+                /* As in kube-apiserver, the cause shows the type of the items, not of the key. */
                 else if (text_is(property, "type", "array") || text_is(property, "type", "object"))
                         hfd_structure_refuse_text(structure, &step, "type",
                                                   hfd_structure_text(items, "type"),

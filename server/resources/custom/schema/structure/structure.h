@@ -3,8 +3,9 @@
 /*
  * The rules for the schemas in CustomResourceDefinitions ("structural schemas"), and the functions
  * and state that they share: the place in the definition, and the causes. The rules read the JSON
- * of a definition. As in Kubernetes' Go, an absent and a null member are the same in it; so is an
- * empty one (false, "", []), except where Go has a pointer, for which hfd_structure_has asks.
+ * of a definition. To them, as in Kubernetes' Go structs, null is the same as an absent member, and
+ * so is an empty value (false, "", []), except for fields that are pointers in Go: for these the
+ * rules call hfd_structure_has.
  *
  * props: a schema as JSON. path: its place. Thread: owner only.
  */
