@@ -4,8 +4,8 @@
  * account, and perhaps a Secret.
  *
  * Invariant: the objects are not parsed, because a Secret may have a megabyte, and each request
- * with a token that is bound to it comes here. Their metadata is found in the bytes that are
- * served.
+ * with a token that is bound to it comes here. Instead the few members that matter are searched for
+ * in the JSON text.
  */
 #include "server/service_accounts/lookup.h"
 

@@ -2,11 +2,12 @@
 /*
  * Issues and accepts the tokens of service accounts.
  *
- * Invariants. A token of another issuer, or without a right signature, is refused without a reason,
- * because nothing that it says is known to be true. Every other token is accepted only after all of
- * these: an audience of it is wanted, it is valid now, its account exists with the same uid, and so
- * does the Secret that it is bound to. A token that a Secret holds never expires, but it is
- * accepted only while the Secret has this very token.
+ * Invariants. A token without a right signature is refused without a reason, because nothing that
+ * it says is known to be true; and so is one of another issuer, because another authenticator may
+ * know it. Every other token is accepted only after all of these: an audience of it is wanted, it
+ * is valid now, its account exists with the same uid, and so does the Secret that it is bound to. A
+ * token that a Secret holds never expires, but it is accepted only while the Secret has this very
+ * token.
  */
 #include "server/service_accounts/service_accounts.h"
 
