@@ -4,8 +4,8 @@
  *
  *      discovery document -> URL of the keys -> keys
  *
- * The document is fetched until there is one. Later only the keys are fetched again, when a token
- * names a key that is unknown, or names none and is not signed by a known one.
+ * The document is fetched until one has named the URL of the keys. Later only the keys are fetched
+ * again, when a token names a key that is unknown, or names none and is not signed by a known one.
  *
  * Invariants. At most one fetch is under way at a time. A set of keys never changes; a fetch that
  * succeeds replaces it, one that fails leaves it. A token of another issuer never causes a fetch,
@@ -69,7 +69,7 @@ static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
         end_fetch(oidc);
 }
 
-/* The response as JSON, which the caller frees. NULL: the request has failed, and the fetch has
+/* The response as a JSON object, which the caller frees. NULL: there is none, and the fetch has
  * ended. */
 static struct hf__json *parse_response(struct hfd_oidc *oidc,
                                        const struct hfd_outbound_result *result) {
@@ -94,6 +94,7 @@ static struct hf__json *parse_response(struct hfd_oidc *oidc,
         return NULL;
 }
 
+/* Sends a request, whose callback is done. If it cannot be sent, ends the fetch. */
 static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
         static const char *const headers[] = {"Accept: application/json"};
         const struct hfd_outbound_request request = {.method = "GET",
@@ -205,6 +206,8 @@ static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
 
 /* ---- tokens ---- */
 
+/* Verifies the signature. Starts a fetch if a key that is not known yet may be the right one. 0,
+ * HF_E_UNAUTHORIZED, HF_E_UNAVAILABLE (a fetch is under way) or -ENOMEM. */
 static int verify_token(struct hfd_oidc *oidc, const char *token, const char *key_id,
                         struct hf__json **ret_claims, struct hf_status *reterr_status) {
         pthread_mutex_lock(&oidc->mu);
