@@ -61,8 +61,8 @@ static void walk_chain(struct hfd_admission *a) {
  * ---- the namespace ----
  *
  * Another instance may just have created the namespace of a request, so that the cacher does not
- * have it yet. Then the store is asked, as by kube-apiserver: selectors must not say that it does
- * not exist.
+ * have it yet. Then the store is asked, as by kube-apiserver: a namespaceSelector must not refuse
+ * the request because the namespace does not exist.
  */
 
 static void refuse_unknown(struct hfd_admission *a, int error, const struct hf_status *status) {

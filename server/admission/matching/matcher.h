@@ -9,10 +9,10 @@
 #include "server/admission/matching/rules.h"
 
 struct hfd_matcher {
-        struct hf__json *json; /* owned; the selectors and rules point into it */
-        struct hfd_rules *rules, *excluded;
+        struct hf__json *json;              /* owned; the selectors and rules point into it */
+        struct hfd_rules *rules, *excluded; /* owned */
         const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
-        bool equivalent;
+        bool equivalent;                                      /* matchPolicy is not Exact */
         /* Without rules it matches everything, as for policies. hfd_matcher_init sets it if json
          * has no `rules`; webhook.c clears it, because a webhook without rules matches nothing. */
         bool empty_matches;
@@ -37,7 +37,8 @@ enum hfd_matcher_result {
 };
 /*
  * object: the new object; NULL = a delete. *ret_as: the row that a rule has matched, in whose
- * version the webhook or policy sees the objects; it lives as long as of->resource.
+ * version the webhook or policy sees the objects, or without rules of->resource. It lives as long
+ * as of->resource. It may be NULL if the result is not YES.
  */
 enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_admission_attributes *of,
@@ -45,8 +46,9 @@ enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response);
 /*
- * The Namespace of the request, of->ns, as an object, which the caller frees. *ret_namespace NULL:
- * the request has none, or it does not exist. 0 or -ENOMEM. It is read from the cacher.
+ * The Namespace of the request, of->ns, as an object, which the caller frees. It is read from the
+ * cacher, or is of->new_namespace if the cacher does not have it. *ret_namespace NULL: the request
+ * has none, or it does not exist. 0 or -ENOMEM.
  */
 int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
                           struct hf__json **ret_namespace);

@@ -112,6 +112,7 @@ static int fail_unfilled(const struct search *search) {
         return HF_E_INVALID;
 }
 
+/* No object has a name or a namespace beyond these limits, and path has no room for one. */
 static int find_by_name(struct search *search, const char *name) {
         char path[HFD_PATH_MAX];
         struct hfd_object *object;

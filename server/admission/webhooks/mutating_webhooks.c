@@ -34,7 +34,7 @@ struct run {
         struct hfd_webhook_index *index; /* owned reference */
         struct hfd_reinvocation reinvocation;
         size_t i;                   /* the webhook that is called, or the next one */
-        bool is_described;          /* call is that of the webhook, and its conditions are next */
+        bool is_described;          /* `call` is for the webhook i, whose conditions are next */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
         struct hf__json *left;      /* owned; the object as the first round has left it */
         /*
@@ -123,8 +123,8 @@ static void refuse_form(const struct run *run, int r, struct hfd_response *respo
                                        "webhook's rules");
 }
 
-/* Brings the changed object back into the version of the request. False: response is the error, or
- * a conversion is wanted. */
+/* Brings the changed object back into the version of the request. *object is freed and replaced.
+ * False: it is NULL, and response is the error, or a conversion is wanted. */
 static bool convert_object_back(struct run *run, struct hf__json **object,
                                 struct hfd_response *response) {
         struct hf__json *back;
@@ -291,8 +291,8 @@ static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, boo
         return match != HFD_MATCHER_ERROR;
 }
 
-/* The end of a round. The first one remembers the object, if a later change would make a webhook
- * due in the second one. */
+/* The end of a round. The first round remembers the object, if a later change would make a webhook
+ * due in the second one. If there is no memory for that, such a change is not noticed. */
 static void end_round(struct run *run) {
         struct hfd_admission *a = run->a;
 
