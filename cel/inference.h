@@ -26,7 +26,8 @@ struct hf__cel_inference {
         bool failed;
 };
 
-/* New variables. Returns the number of the first; the others follow. */
+/* New variables. Returns the number of the first; the others follow. If `failed` is set afterwards,
+ * there are none, and the number means nothing. */
 uint32_t hf__cel_new_vars(struct hf__cel_inference *inference, uint32_t n);
 const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *inference, uint32_t number);
 /* The type with new variables in place of its parameters: A becomes variable `base`, B the next. */
