@@ -20,7 +20,7 @@ struct hf__cel_inference {
         struct hf__cel_change *trail; /* the bindings made so far, the newest at the end */
         size_t n_trail;
         size_t trail_space;
-        uint32_t steps; /* of all walks over types in this check; their number is limited */
+        uint32_t steps; /* of walks into what variables stand for; their number is limited */
         /* The types are too large, or memory ran out. Then nothing can be assigned any more, and
          * the functions that return a type may return ERROR. */
         bool failed;

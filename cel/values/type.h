@@ -71,7 +71,7 @@ const struct hf__cel_type *hf__cel_type_new(struct hf__arena *arena, enum hf__ce
                                             const struct hf__cel_type *a,
                                             const struct hf__cel_type *b);
 /* Reads a type as messages show it: "map(string, list(A))". A single capital letter is a type
- * parameter: A has the number 0. Signatures use only A, B and C, and this does not check it. Any
+ * parameter: A has the number 0. Signatures use only A, B and C, which is not checked here. Any
  * other unknown name, like "net.IP", is an opaque type. *text is moved past the type. NULL: out
  * of memory, or not a type. Only for texts of the program itself. */
 const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const char **text);

@@ -13,7 +13,8 @@
  *      the transaction
  *
  * After a conflict the whole attempt is made again, with both phases. A delete has no object to
- * change, but both phases see it.
+ * change, but both phases see it. Objects that are not stored, such as reviews, and subresources of
+ * another kind have the same two phases (registry/unstored.c, registry/parts/).
  *
  * A plug-in never blocks: it decides at once, or later on any thread (hfd_admission_next,
  * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
@@ -164,9 +165,9 @@ void hfd_admission_chain_add(struct hfd_admission_chain *chain,
 bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
- * Run a phase: first mutate, and then, with the same a, validate; each once at most. a->done is
- * called once for each, perhaps before this returns; nobody else may touch a meanwhile. If a
- * plug-in has called hfd_admission_reinvoke, mutate has a second round.
+ * Run a phase. mutate runs once at most for an admission, and before validate. a->done is called
+ * once for each phase, perhaps before this returns; nobody else may touch a meanwhile. If a plug-in
+ * has called hfd_admission_reinvoke, mutate has a second round.
  */
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);

@@ -123,7 +123,7 @@ static int set_name(const struct hfd_id_token_rules *rules, const struct hf__jso
         return 0;
 }
 
-/* False: the group does not fit, or is empty: no user has an empty group. */
+/* False: the group does not fit, or is empty. */
 static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__json *claim,
                       struct hfd_user *user) {
         char group[sizeof user->groups[0]];

@@ -48,7 +48,8 @@ struct hfd_oidc {
         hf_nsec next_fetch; /* boot time */
 
         /* Of the fetch that is under way. Only the thread that has set `fetching`, and then the
-         * callbacks of that fetch, use these, so they need no lock. */
+         * callbacks of that fetch, use these, so they need no lock. Whoever sets or clears
+         * `fetching` holds mu, so the next fetch sees what this one has written. */
         char *keys_url;                  /* owned; NULL = not known yet */
         char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that it is for; "" = any */
 };

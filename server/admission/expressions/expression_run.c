@@ -2,10 +2,11 @@
 /*
  * Evaluates expressions of admission.
  *
- * Invariants: each variable of the policy is evaluated once at most, when it is first read, and
- * costs nothing afterwards, as in Kubernetes. A variable may only read those before it, so this
- * ends. An expression that reads one is suspended on the stack, so the levels of all suspended
- * expressions are counted, and limited: beyond the limit the thread would run out of stack.
+ * Invariants: in a run, each variable of the policy is evaluated once at most, when it is first
+ * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
+ * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
+ * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
+ * would run out of stack.
  */
 #include "server/admission/expressions/expression_run.h"
 

@@ -58,6 +58,7 @@ struct hfd_policy {
 /* object: a stored policy. An expression that does not compile is not an error here: it fails when
  * it is evaluated. 0; -ENOMEM; HF_E_INVALID: the object is malformed. */
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy);
+/* The caller has a reference already, or one to an index that has. */
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy);
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy); /* accepts NULL */
 
@@ -75,7 +76,7 @@ struct hfd_policy_binding {
         const struct hf__json *param_ref; /* NULL: there is none */
 };
 
-/* As hfd_policy_new, for a stored binding. */
+/* These are as hfd_policy_new, _ref and _unref, for a stored binding. */
 int hfd_policy_binding_new(const struct hfd_object *object,
                            struct hfd_policy_binding **ret_binding);
 struct hfd_policy_binding *hfd_policy_binding_ref(struct hfd_policy_binding *binding);

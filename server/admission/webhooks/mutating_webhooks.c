@@ -39,6 +39,8 @@ struct run {
         struct hf__json *left;      /* owned; the object as the first round has left it */
         /*
          * The loop and on_called both set it; whichever of them comes second goes on with the run.
+         * So the exchange needs an order that hands over the result of the call, and all else in
+         * the run.
          */
         atomic_int step;
 };

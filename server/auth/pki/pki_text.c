@@ -15,8 +15,8 @@
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 
-/* One block: from "-----BEGIN x-----" to the end of the next line that begins with "-----END ". x
- * is the label; OpenSSL checks later that both lines have the same one. Borrowed. */
+/* One block: from "-----BEGIN x-----", where x is the label, to the end of the next line that
+ * begins with "-----END ". The label of that line is not compared here. Borrowed. */
 struct block {
         const char *text, *label;
         size_t n, n_label;
