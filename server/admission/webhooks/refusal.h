@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The responses of requests that a webhook has refused, or that have failed because of one. Texts
- * are Kubernetes'. Thread: owner of the response. */
+ * are Kubernetes', apart from that of hfd_refusal_busy. Thread: owner of the response. */
 
 #include "server/resources/response.h"
 
