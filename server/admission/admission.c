@@ -82,7 +82,7 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
                 refuse_unknown(a, reply->error, &reply->status);
                 return;
         }
-        /* A value that cannot be read counts as absent, as in the cacher. */
+        /* A value that cannot be read, also for lack of memory, counts as absent. */
         if (reply->n_kvs > 0)
                 a->new_namespace =
                         hfd_stored_object_new(hfd_resource_namespaces(), a->of.ns, &reply->kvs[0]);

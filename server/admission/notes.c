@@ -26,6 +26,7 @@ void hfd_admission_notes_done(struct hfd_admission_notes *notes) {
 
 /* ---- the index ---- */
 
+/* FNV-1a with a seed. The low bits choose the place, so the high ones are mixed into them. */
 static size_t hash_text(const struct hfd_note_index *index, const char *text, size_t n) {
         uint64_t h = index->seed;
 

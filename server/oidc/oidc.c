@@ -197,6 +197,7 @@ static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
         pthread_mutex_unlock(&oidc->mu);
         if (!starts)
                 return under_way;
+        /* An id that is cut here is that of no key, because hfd_jwt_key_of_jwk refuses it. */
         (void)snprintf(oidc->wanted, sizeof oidc->wanted, "%s", key_id ? key_id : "");
         if (oidc->keys_url)
                 send_get(oidc, oidc->keys_url, on_keys);
@@ -272,6 +273,7 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
         int r = hf__mutex_init(&memory->mu);
         if (r != 0)
                 return r;
+        /* Only now that the mutex exists can hfd_oidc_free free the object. */
         HF__CLEANUP(oidc_cleanup) struct hfd_oidc *oidc = HF__TAKE(memory);
         oidc->host = host;
         oidc->outbound = outbound;

@@ -44,7 +44,7 @@ struct hfd_account_watches {
         struct hfd_account_watch *oldest, *newest; /* by the time of the last check */
         size_t n;                                  /* watches that are tracked */
         uint64_t round;                            /* the number of the current or last one */
-        hf_nsec began;                             /* when it began */
+        hf_nsec began;                             /* when that round began; boot time */
         int64_t expires;                           /* no watch expires earlier */
         bool changed, stopping;
 };

@@ -46,7 +46,8 @@ static bool is_deleted(struct hf__span metadata, int64_t now) {
                (hf__time_parse(text, &deleted) != 0 || deleted < now - DELETED_GRACE);
 }
 
-/* STATE_RIGHT: the object has the uid; STATE_OTHER: it has another one, so it was made anew. */
+/* STATE_RIGHT: the object has the uid. STATE_DELETED: it has the uid, but its deletion began more
+ * than DELETED_GRACE ago. STATE_OTHER: it has another uid, so it was made anew. */
 enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
 
 /* A reference to an object; NULL = there is none. */

@@ -80,6 +80,7 @@ int hfd_service_accounts_new(const struct hf_host *host,
         int r = hf__mutex_init(&memory->mu);
         if (r != 0)
                 return r;
+        /* Only now that the mutex exists can hfd_service_accounts_free free the object. */
         HF__CLEANUP(accounts_cleanup) struct hfd_service_accounts *accounts = HF__TAKE(memory);
         accounts->host = host;
         accounts->cacher = config->cacher;
@@ -118,7 +119,7 @@ struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accoun
         return NULL;
 }
 
-/* ---- its parts ---- */
+/* ---- the parts of the object ---- */
 
 void hfd_service_accounts_set_keys(struct hfd_service_accounts *accounts,
                                    struct hfd_jwt_key_set *keys) {

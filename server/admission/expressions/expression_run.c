@@ -183,6 +183,8 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
+/* 0; -ENOMEM; -EDQUOT: the allowance or the budget of the run is spent; or another error of
+ * hf__cel_eval. */
 static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {

@@ -13,8 +13,9 @@ struct hfd_matcher {
         struct hfd_rules *rules, *excluded; /* owned */
         const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
         bool equivalent;                                      /* matchPolicy is not Exact */
-        /* Without rules it matches everything, as for policies. hfd_matcher_init sets it if json
-         * has no `rules`; webhook.c clears it, because a webhook without rules matches nothing. */
+        /* Whether a matcher without rules matches everything, as that of a policy does.
+         * hfd_matcher_init sets this if json has no `rules`; webhook.c clears it, because a webhook
+         * without rules matches nothing. */
         bool empty_matches;
 };
 
@@ -25,7 +26,8 @@ struct hfd_matcher {
 int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
 void hfd_matcher_done(struct hfd_matcher *matcher);
 
-/* For `wants`: whether it may apply, judged by operation, group, resource and subresource alone. */
+/* For `wants`: whether the request may match, judged as by hfd_rules_may_match; without rules, by
+ * empty_matches. */
 bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
                            const struct hfd_admission_attributes *of);
 

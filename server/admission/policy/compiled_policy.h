@@ -45,9 +45,9 @@ struct hfd_policy {
         /* The kind of the params; NULL: the policy has none. */
         const char *param_api_version, *param_kind;
         struct hfd_matcher matcher;
-        struct hfd_expressions *set;
+        struct hfd_expressions *set; /* owned, as all that follow */
         struct hfd_match_conditions *conditions;
-        struct hfd_policy_validation *validations; /* owned, as the next two */
+        struct hfd_policy_validation *validations;
         size_t n_validations;
         struct hfd_policy_annotation *annotations;
         size_t n_annotations;

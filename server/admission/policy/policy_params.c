@@ -137,7 +137,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
         struct hfd_scope scope;
         int r = 0;
 
-        if (strlen(search->ns) > HFD_DNS_LABEL_MAX)
+        if (strlen(search->ns) > HFD_DNS_LABEL_MAX) /* as in find_by_name */
                 return 0;
         r = hfd_snapshot_take_now(search->cacher, search->row, &snapshot);
         if (r != 0)

@@ -240,8 +240,9 @@ static void on_called(struct hfd_webhook_call *call) {
                 continue_run(run, NULL);
 }
 
-/* Describes the call of the webhook at run->i, if its rules name the request. False: response is
- * the error, or a conversion is wanted. */
+/* Describes the call of the webhook at run->i, if its rules name the request and, in the second
+ * round, if it is due; otherwise is_described stays false. False: response is the error, or a
+ * conversion is wanted. */
 static bool describe_call(struct run *run, struct hfd_response *response) {
         assert(run->index && run->i < run->index->n && !run->is_described && !run->converted);
         const struct hfd_webhook *hook = run->index->items[run->i];
