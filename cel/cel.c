@@ -50,8 +50,8 @@ static int compile_source(struct hf__cel_program *program, struct hf__cel_issues
         if (program->root)
                 program->type =
                         hf__cel_check(program->root, declarations, issues, &program->checked);
-        /* The estimate comes before hf__cel_prepare, because making a literal has a cost, and there
-         * literals become values that cost nothing. */
+        /* The estimate comes before hf__cel_prepare: making a literal has a cost, but
+         * hf__cel_prepare turns literals into values, which cost nothing. */
         if (program->type && !hf__cel_estimate_tree(&program->arena, program->root, declarations,
                                                     program->checked.n_locals, &program->estimate))
                 return -ENOMEM;

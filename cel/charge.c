@@ -83,7 +83,7 @@ static uint64_t joined_size(struct hf__cel_run *run, const struct hf__cel_overlo
         return n;
 }
 
-/* The size of a slice; 1 if its bounds are invalid, so that the call returns an error. */
+/* The size of a slice; 1 if its bounds are invalid: then the call makes an error and no list. */
 static double slice_size(double list, const struct hf__cel_value *args) {
         if (args[1].as.i < 0 || args[1].as.i > args[2].as.i || (double)args[2].as.i > list)
                 return 1;

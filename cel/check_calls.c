@@ -174,8 +174,8 @@ void hf__cel_check_call(struct hf__cel_checker *c, struct hf__cel_node *node) {
                 return;
         }
         check_function(c, node, overloads, n);
-        /* Their overloads have given the type. From here on they are operators, so that the
-         * evaluator can leave the argument out. */
+        /* The overloads of orValue and or have given the type. From here on they are operators, so
+         * that the evaluator can leave the argument out. */
         if (node->as.call.member && strcmp(node->as.call.function, "orValue") == 0)
                 node->op = HF__CEL_OP_OR_VALUE;
         if (node->as.call.member && strcmp(node->as.call.function, "or") == 0)

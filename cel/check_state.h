@@ -31,7 +31,7 @@ struct hf__cel_checker {
         struct hf__cel_local locals[2 * 256]; /* two for each of at most 250 levels */
         uint32_t n_locals;
         uint32_t max_locals; /* the highest n_locals so far: the slots that an evaluation needs */
-        uint64_t used;       /* bit i: the expression uses the declared variable i */
+        uint64_t used;       /* bit i: the expression uses the declared variable i, if i < 64 */
 };
 
 /* Checks a node and what is below it. It has a type afterwards, which is ERROR if it failed. */

@@ -271,9 +271,8 @@ static void check_object_field(struct hf__cel_checker *c, const struct hf__cel_t
 }
 
 /* The type Object, or one such as Object.spec, if the declarations have it. NULL: they do not, or
- * memory ran out.
- * MutatingAdmissionPolicies write such objects. Their fields are those of a kind that is not known
- * here. */
+ * memory ran out. MutatingAdmissionPolicies write such objects. Their fields are those of a kind
+ * that is not known here. */
 static const struct hf__cel_type *open_object(struct hf__cel_checker *c, const char *name) {
         const char *open = c->declarations->open_object;
         size_t n = open ? strlen(open) : 0;

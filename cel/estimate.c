@@ -28,7 +28,7 @@
  * functions such as replace make long texts of short parts. */
 struct estimator {
         const struct hf__cel_declarations *declarations;
-        struct hf__cel_estimate *locals;
+        struct hf__cel_estimate *locals; /* by slot: the variables of the macros around the node */
 };
 
 enum part { KEYS, INDEXES, ELEMENTS };
@@ -333,6 +333,7 @@ static void estimate_fold(struct estimator *e, struct hf__cel_estimate *result) 
                 /* A filter may keep nothing, so the smallest size is 0. */
                 result->element = (struct hf__cel_size){0, hf__cel_size_or_any(&made).max};
         }
+        /* From LIST on, the enum has the macros that make a list or a map. */
         if (node->op >= HF__CEL_FOLD_LIST)
                 give_size(result, hf__cel_size_or_any(&range));
         else

@@ -48,7 +48,7 @@ bool hf__cel_estimate_tree(struct hf__arena *arena, const struct hf__cel_node *r
 
 /* ---- for the estimates of functions ---- */
 
-/* A result that would be greater is UINT64_MAX. */
+/* A result that does not fit is UINT64_MAX. */
 uint64_t hf__cel_cost_sum(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_product(uint64_t a, uint64_t b);
 uint64_t hf__cel_cost_factor(uint64_t size, double factor); /* rounded up */
@@ -56,8 +56,9 @@ struct hf__cel_size hf__cel_size_union(struct hf__cel_size a, struct hf__cel_siz
 /* The size; if it is not known, from 0 to the largest one. */
 struct hf__cel_size hf__cel_size_or_any(const struct hf__cel_estimate *estimate);
 
-/* The cost of comparing each element of a list with every other element. *result gets the size that
- * Kubernetes estimates: the square of that of the list. */
+/* The cost of comparing each element of a list with every other element. texts: the elements are
+ * texts or bytes. *result gets the size that Kubernetes estimates: the square of that of the list.
+ */
 uint64_t hf__cel_estimate_pairs(bool texts, struct hf__cel_size list,
                                 struct hf__cel_estimate *result);
 /* The cost of a call of one overload, without that of its arguments; if the result has a size that

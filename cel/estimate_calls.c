@@ -345,6 +345,8 @@ static uint64_t contains_ip(const struct hf__cel_overload *o, const struct hf__c
         return hf__cel_cost_sum(4, parse);
 }
 
+/* 3 more than contains_ip: Kubernetes masks the address of the block, a walk over its 16 bytes (2),
+ * and compares the lengths of the prefixes (1). */
 static uint64_t contains_cidr(const struct hf__cel_overload *o, const struct hf__cel_estimate *args,
                               struct hf__cel_estimate *result) {
         return hf__cel_cost_sum(3, contains_ip(o, args, result));

@@ -36,7 +36,8 @@ static struct hf__cel_value eval_name(struct hf__cel_run *run, const struct hf__
 }
 
 /* The value of the field that the node names. *ret_found: whether the operand is a map with this
- * field; if not, the result is null. An error: the value is one, or the run has failed. */
+ * field; if not, the result is null. The result is an error if the field's value is one, or if the
+ * run has failed. */
 static struct hf__cel_value find_field(struct hf__cel_run *run, struct hf__cel_value operand,
                                        const struct hf__cel_node *node, bool *ret_found) {
         struct hf__cel_value key =
@@ -223,8 +224,8 @@ static struct hf__cel_value eval_call(struct hf__cel_run *run, const struct hf__
         return eval_function(run, node);
 }
 
-/* Replaces the optional *value by the value that it holds. False: it holds none. If *value is not
- * an optional, it becomes an error, and the result is true. */
+/* Replaces the optional *value by the value that it holds. False: it holds none. An error stays as
+ * it is, and another value that is not an optional becomes an error; the result is then true. */
 static bool unwrap_optional(struct hf__cel_run *run, struct hf__cel_value *value) {
         if (hf__cel_is_error(*value))
                 return true;
@@ -256,8 +257,8 @@ static struct hf__cel_value eval_list(struct hf__cel_run *run, const struct hf__
                         return value;
                 items[n++] = value;
         }
-        /* The charge comes last, as in cel-go: an element that is an error ends the list before it
-         * has a cost. */
+        /* The charge comes last, as in cel-go: if an element is an error, the list itself costs
+         * nothing. */
         if (!hf__cel_spend(run, COST_OF_LIST))
                 return hf__cel_failure(run);
         /* Elements marked with ? that hold nothing are left out, so the list may be shorter than

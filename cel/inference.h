@@ -20,13 +20,14 @@ struct hf__cel_inference {
         struct hf__cel_change *trail; /* the bindings made so far, the newest at the end */
         size_t n_trail;
         size_t trail_space;
-        uint32_t steps; /* of all walks over types in this check; their number is limited */
+        uint32_t steps; /* of walks into what variables stand for; their number is limited */
         /* The types are too large, or memory ran out. Then nothing can be assigned any more, and
          * the functions that return a type may return ERROR. */
         bool failed;
 };
 
-/* New variables. Returns the number of the first; the others follow. */
+/* New variables. Returns the number of the first; the others follow. If `failed` is set afterwards,
+ * there are none, and the number means nothing. */
 uint32_t hf__cel_new_vars(struct hf__cel_inference *inference, uint32_t n);
 const struct hf__cel_type *hf__cel_var(struct hf__cel_inference *inference, uint32_t number);
 /* The type with new variables in place of its parameters: A becomes variable `base`, B the next. */

@@ -13,7 +13,7 @@
 struct hf__cel_library;
 
 /* The library of Kubernetes, and the rows of the caller, which may be NULL: `extra` ends with a row
- * without a name, and stays alive. 0, -ENOMEM, -EINVAL (a malformed signature). */
+ * without a name, and lives as long as the library. 0, -ENOMEM, -EINVAL (a malformed signature). */
 int hf__cel_library_new(const struct hf__cel_row *extra, struct hf__cel_library **ret_library);
 void hf__cel_library_free(struct hf__cel_library *library); /* accepts NULL */
 

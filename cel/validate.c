@@ -3,8 +3,8 @@
  * Validates literals: the elements of a list or map must have one type, and a format must suit its
  * arguments.
  *
- * CEL itself allows what is refused here: these are validators that Kubernetes adds to cel-go.
- * mixed_literals leaves the first one out.
+ * CEL itself allows what is refused here: these are two validators that Kubernetes adds to cel-go.
+ * With mixed_literals the first of them is left out.
  *
  * Invariants: only a tree that the checker has accepted is validated, as in Kubernetes. The
  * recursion is bounded by the depth of the tree.

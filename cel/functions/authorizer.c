@@ -160,7 +160,7 @@ static struct hf__cel_value call_group(struct hf__cel_run *run, const struct hf_
 /* Whether the text is a label of lower case letters, digits and inner dashes; or, if dots are
  * allowed, several such labels divided by dots. */
 static bool is_dns_name(struct hf__cel_value text, size_t max, bool dots) {
-        bool inner = false; /* the last character may end a label */
+        bool inner = false; /* the last character is a letter or digit, so it may end a label */
 
         if (text.n == 0 || text.n > max)
                 return false;
@@ -248,8 +248,8 @@ static struct hf__cel_value call_name(struct hf__cel_run *run, const struct hf__
 }
 
 /* A selector narrows the set of objects that the check is about. The server's authorizers ignore
- * it, as Kubernetes' RBAC does. It is charged all the same, so that an expression costs what it
- * costs there. */
+ * selectors, as Kubernetes' RBAC does. The call is charged all the same, so that an expression
+ * costs what it costs in Kubernetes. */
 static struct hf__cel_value call_selector(struct hf__cel_run *run, const struct hf__cel_value *args,
                                           unsigned n) {
         return args[0];

@@ -95,7 +95,7 @@ struct pair {
         size_t start;
         size_t n_key;
         size_t end;
-        const char *text;
+        const char *text; /* the buffer, because qsort passes nothing else to compare_pairs */
 };
 
 static int compare_pairs(const void *a, const void *b) {
@@ -318,7 +318,7 @@ static void put_integer(struct format *f, struct hf__cel_value value, unsigned b
         bool negative = value.kind == HF__CEL_INT && value.as.i < 0;
         /* The subtraction is unsigned, because -INT64_MIN would overflow. */
         uint64_t left = negative ? 0 - value.as.u : value.as.u;
-        char text[65];
+        char text[65]; /* 64 binary digits and a sign */
         size_t at = sizeof text;
 
         do {
@@ -429,7 +429,8 @@ static struct hf__cel_value call_format(struct hf__cel_run *run, const struct hf
         struct hf__cel_value result;
 
         /* The text is built outside of the arena, and its length is not known before. So it may
-         * become as long as what the run may still allocate; the count never exceeds the limit. */
+         * become as long as what the run may still allocate; n_bytes never exceeds the limit. The
+         * length of a value has 32 bits. */
         f.out.max = run->bytes_limit - run->n_bytes < UINT32_MAX ? run->bytes_limit - run->n_bytes
                                                                  : UINT32_MAX;
         put_clauses(&f, args[0], args[1].as.list);

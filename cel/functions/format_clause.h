@@ -3,7 +3,8 @@
 /* The clauses of a format, "%s" and "%.3f": how they are written and what they take. Pure. */
 #include <stddef.h>
 
-/* Kubernetes has no such limit. Here the text of a number has a buffer of this size (format.c). */
+/* Kubernetes has no such limit. Here the text of a number is made in a buffer on the stack, which
+ * has room for so many digits after the point (format.c). */
 #define HF__CEL_PRECISION_MAX 1000
 
 /* Reads a clause of at most n > 0 bytes that begins after its '%'. Returns the number of bytes,

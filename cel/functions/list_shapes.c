@@ -244,6 +244,7 @@ struct hf__cel_value hf__cel_sort_by(struct hf__cel_run *run, const struct hf__c
         return sorted;
 }
 
+/* sort() has no second argument, so the elements are their own keys. */
 static struct hf__cel_value call_sort(struct hf__cel_run *run, const struct hf__cel_value *args,
                                       unsigned n) {
         return hf__cel_sort_by(run, args[0].as.list, args[n - 1].as.list);

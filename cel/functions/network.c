@@ -67,7 +67,7 @@ static const char *parse_ip(const char *text, size_t n, struct network *out) {
 }
 
 /* The bits after the prefix may be set: cidr("10.0.0.1/8") keeps them, and masked() clears them. A
- * length with a leading zero is refused, as by Go. */
+ * length with a leading zero is refused, as by Go. 2 to 4: the slash and one to three digits. */
 static const char *parse_cidr(const char *text, size_t n, struct network *out) {
         const char *slash = memchr(text, '/', n);
         size_t n_ip = slash ? (size_t)(slash - text) : n;

@@ -15,7 +15,7 @@
 #include "cel/regex/regex.h"
 #include "cel/regex/regex_program.h"
 
-/* The compiled pattern, or an error in *ret_error and NULL. */
+/* The compiled pattern. NULL: *ret_error is the error. */
 static const struct hf__cel_regex *compile_pattern(struct hf__cel_run *run,
                                                    struct hf__cel_value pattern,
                                                    struct hf__cel_value *ret_error) {

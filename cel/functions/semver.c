@@ -185,6 +185,7 @@ static struct hf__cel_value is_semver(struct hf__cel_run *run, const struct hf__
         return hf__cel_bool(!parse_version(args[0], n > 1 && args[1].as.boolean, &version));
 }
 
+/* As in Kubernetes, a number of 2^63 or more becomes a negative int. */
 static struct hf__cel_value major_number(struct hf__cel_run *run, const struct hf__cel_value *args,
                                          unsigned n) {
         return hf__cel_int((int64_t)version_of(args[0])->numbers[0]);

@@ -5,7 +5,7 @@
  *
  * Invariants: a function charges the bytes that it builds to the run before it writes them. A part
  * of a string shares the bytes of the string. A step of work is some 16 bytes that are copied or
- * compared (run.h), and slower loops charge more; the call itself was charged before (charge.c).
+ * compared (run.c), and slower loops charge more; the call itself was charged before (charge.c).
  * Texts are valid UTF-8, but a loop over characters takes a malformed byte as one, so that it ends.
  */
 #include <errno.h>

@@ -26,8 +26,8 @@ struct hf__cel_regex;
 
 /* Compiles a pattern of n bytes. 0; -ENOMEM; or HF_E_INVALID with a message in reterr_message,
  * which is cut to max_message bytes and ends with a NUL. Only the program takes memory of the
- * arena, and nothing does after a failure, except a lack of memory. *ret_work gets the work that
- * was done, also after a failure, for hf__cel_work or another limit of the caller. */
+ * arena; after HF_E_INVALID nothing does. *ret_work gets the work that was done, also after a
+ * failure, for hf__cel_work or another limit of the caller. */
 int hf__cel_regex_compile(struct hf__arena *arena, const char *text, size_t n,
                           const struct hf__cel_regex **ret_regex, char *reterr_message,
                           size_t max_message, uint64_t *ret_work);

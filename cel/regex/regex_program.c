@@ -24,7 +24,8 @@
 
 #define START_WORK  50 /* of any compilation, beside what depends on the pattern */
 #define STEP_WRITES 4  /* instructions that are written, or nodes visited, in a step of work */
-/* Nodes visited to write the instructions. What is written 1,000 times may be in 100 groups. */
+/* Nodes visited to write the instructions: enough for a character in 100 groups, each of which has
+ * two nodes, that is repeated 1,000 times. */
 #define VISITS_MAX 250000
 
 struct writer {

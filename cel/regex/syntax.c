@@ -386,7 +386,7 @@ static struct hf__cel_regex_node *parse_group(struct parser *p) {
                 p->flags = flags;
                 if (take_text(p, ")"))
                         return new_node(p, HF__CEL_REGEX_EMPTY);
-                p->at++;
+                p->at++; /* the colon, at which parse_flags has stopped otherwise */
         }
         if (p->depth >= DEPTH_MAX)
                 return refuse_pattern(p, "expression nests too deeply", p->start, p->end);

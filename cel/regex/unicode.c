@@ -15,7 +15,7 @@
 #define NAME_MAX_BYTES 40       /* with the NUL; the names of the tables are shorter */
 #define LAST           0x10ffff /* the greatest code point */
 #define ALL            UINT32_MAX
-#define STEP_RUNS      8 /* of a table, whose reading is a step of work */
+#define STEP_RUNS      8 /* runs of a table that are read in a step of work */
 /* The categories C and Z, whose bits unicode_names.c has: if that table is made anew and they
  * change, this number must change too. */
 #define NOT_PRINTED 0x3800001f

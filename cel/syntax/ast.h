@@ -43,13 +43,13 @@ enum hf__cel_fold {
         HF__CEL_FOLD_ALL,
         HF__CEL_FOLD_EXISTS,
         HF__CEL_FOLD_EXISTS_ONE,
-        HF__CEL_FOLD_LIST,      /* map: a list of `result` where `test` is true */
-        HF__CEL_FOLD_FILTER,    /* a list of the elements */
-        HF__CEL_FOLD_MAP,       /* transformMap: the keys stay */
-        HF__CEL_FOLD_MAP_ENTRY, /* transformMapEntry: `result` is a map of new entries */
-        HF__CEL_FOLD_OPT_MAP,   /* optMap: `result` of what an optional holds, as an optional */
-        HF__CEL_FOLD_OPT_FLAT_MAP,
-        HF__CEL_FOLD_SORT, /* sortBy: the elements in the order of `result` */
+        HF__CEL_FOLD_LIST,         /* map: a list of `result` where `test` is true */
+        HF__CEL_FOLD_FILTER,       /* a list of the elements */
+        HF__CEL_FOLD_MAP,          /* transformMap: the keys stay */
+        HF__CEL_FOLD_MAP_ENTRY,    /* transformMapEntry: `result` is a map of new entries */
+        HF__CEL_FOLD_OPT_MAP,      /* optMap: `result` of what an optional holds, as an optional */
+        HF__CEL_FOLD_OPT_FLAT_MAP, /* optFlatMap: the same, but `result` is an optional itself */
+        HF__CEL_FOLD_SORT,         /* sortBy: the elements in the order of `result` */
 };
 
 enum hf__cel_scope {

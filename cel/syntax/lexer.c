@@ -162,7 +162,7 @@ static size_t number_end(const struct lexer *l, size_t i, uint8_t *ret_kind) {
         return end;
 }
 
-/* The end of a string with its prefix. 0: the text is not a string. */
+/* The end of a string with its prefix. 0: the text is not a string, or is a malformed one. */
 static size_t literal_end(struct lexer *l, size_t i, uint8_t *ret_kind, size_t *ret_bad) {
         bool bytes = char_at(l, i) == 'b' || char_at(l, i) == 'B';
         size_t k = i + (bytes ? 1 : 0);

@@ -64,7 +64,7 @@ static bool accept_sign(struct parser *p, const char *sign) {
         return true;
 }
 
-/* Reports that the next token does not fit. Returns NULL. */
+/* Reports that the next token does not fit. Returns NULL. 5: the length of "<EOF>". */
 static void *refuse_token(struct parser *p, const char *what, const char *expected) {
         const struct hf__cel_token *t = p->token;
         int n = t->n > 200 ? 200 : (int)t->n;
@@ -409,7 +409,7 @@ static struct hf__cel_node *parse_member(struct parser *p, struct hf__cel_node *
         struct hf__cel_node *node;
         struct nodes args = {0};
         struct hf__cel_name name;
-        uint32_t open = t[0].n > 0 ? t[1].at : 0;
+        uint32_t open = t[0].n > 0 ? t[1].at : 0; /* after the END token there is none */
 
         if (t->kind != HF__CEL_TOKEN_NAME && t->kind != HF__CEL_TOKEN_QUOTED_NAME) {
                 if (!p->failed)
@@ -636,6 +636,7 @@ struct hf__cel_node *hf__cel_parse(struct hf__cel_issues *issues, unsigned max_d
         if (!p.token)
                 return NULL;
         node = parse_expr(&p);
+        /* As ANTLR decides: a single token too many is extraneous. */
         if (node && p.token->n > 0)
                 refuse_token(&p, p.token[1].n == 0 ? "extraneous" : "mismatched", "<EOF>");
         return issues->n == 0 && !p.arena->failed ? node : NULL;

@@ -36,9 +36,10 @@ enum hf__cel_cost {
 
 #define HF__CEL_AUTHORIZATION_COST 350000 /* of one check of a right */
 
-/* Each argument has the kind that the signature names, but a dyn or a parameter may be of any kind,
- * and so may an element of a list or a map. A function never sees an error among its arguments. It
- * may allocate from the run. */
+/* Each argument has the kind that the signature names, with these exceptions: a dyn or a parameter
+ * may be of any kind, and so may an element of a list or a map; an object may stand for a map; an
+ * index (any_number) may be any number. A function never sees an error among its arguments. It may
+ * allocate from the run. */
 typedef struct hf__cel_value hf__cel_function(struct hf__cel_run *run,
                                               const struct hf__cel_value *args, unsigned n_args);
 

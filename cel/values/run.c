@@ -175,8 +175,8 @@ static size_t without_repeated(struct hf__cel_run *run, const struct hf__cel_ent
         return n_kept;
 }
 
-/* The number of steps that sorting the keys takes. A comparison reads at most the keys' bytes, and
- * each key takes part in about log n of them. */
+/* The work of sorting the keys: a step for each key, and one for each 32 bytes that are compared. A
+ * key takes part in about log n comparisons, and each reads at most its bytes. */
 static uint64_t sorting_work(const struct hf__cel_entry *entries, size_t n) {
         uint64_t bytes = 0;
         uint64_t rounds = 1;

@@ -64,17 +64,19 @@ struct hf__cel_value hf__cel_new_map(struct hf__cel_run *run, const struct hf__c
 /* a + b of lists, if a has keys (struct hf__cel_list). First come the elements of a. If
  * a->replaces, an element of b takes the place of the element of a with the same key; otherwise it
  * is dropped. The elements of b with keys that a does not have follow; if not a->replaces, only the
- * first of each key. */
+ * first of each key. An error value: an element has no valid key, or the run has failed. */
 struct hf__cel_value hf__cel_union(struct hf__cel_run *run, const struct hf__cel_list *a,
                                    const struct hf__cel_list *b);
-/* n elements of a list, beginning with number `first`. If the list has `items`, both share them. */
+/* n elements of a list, beginning with number `first`, as a list without keys. If the list has
+ * `items`, both share them. An error value: the run has failed. */
 struct hf__cel_value hf__cel_sublist(struct hf__cel_run *run, const struct hf__cel_list *list,
                                      size_t first, size_t n);
 /* The map as an object of this type. */
 struct hf__cel_value hf__cel_object(struct hf__cel_run *run, const struct hf__cel_map *map,
                                     const struct hf__cel_type *type);
-/* A copy of a text. */
+/* A copy of a text, with a NUL. An error value: the run has failed. */
 struct hf__cel_value hf__cel_copy_string(struct hf__cel_run *run, const char *text, size_t n);
+/* An optional that holds the value; if the value is an error, the error. */
 struct hf__cel_value hf__cel_optional_of(struct hf__cel_run *run, struct hf__cel_value value);
 struct hf__cel_value hf__cel_optional_none(void);
 
@@ -85,6 +87,7 @@ struct hf__cel_value hf__cel_equal(struct hf__cel_run *run, struct hf__cel_value
  * failed, it means nothing. False: they cannot be compared, and *ret_error is the error. */
 bool hf__cel_order(struct hf__cel_run *run, struct hf__cel_value a, struct hf__cel_value b,
                    int *ret_order, struct hf__cel_value *ret_error);
-/* Characters of a STRING, bytes, elements or entries; 1 of anything else. Counting characters takes
- * linear time, which is charged as work. */
+/* Characters of a STRING, bytes, elements or entries; of an optional that of the value that it
+ * holds; 1 of anything else. Counting characters takes linear time, which is charged as work. If
+ * the run fails by that, the result is 0. */
 uint64_t hf__cel_size(struct hf__cel_run *run, struct hf__cel_value value);

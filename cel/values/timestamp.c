@@ -210,6 +210,7 @@ static void print_fraction(struct hf__strbuf *out, uint32_t nanoseconds) {
 
         if (nanoseconds == 0)
                 return;
+        /* The remainder is the number itself, but shows the compiler that nine digits suffice. */
         snprintf(digits, sizeof digits, "%09u", nanoseconds % 1000000000U);
         while (digits[n - 1] == '0')
                 n--;
@@ -225,6 +226,8 @@ void hf__cel_timestamp_print(struct hf__strbuf *out, struct hf__cel_value timest
         hf__strbuf_putc(out, 'Z');
 }
 
+/* Reads a unit. Returns its nanoseconds; 0: there is none. "ms" stands before "m", with which it
+ * begins. */
 static uint64_t take_unit(const char **text, const char *end) {
         static const struct {
                 const char *name;

@@ -53,7 +53,8 @@ struct hf__cel_type {
         bool open;   /* an OBJECT with any fields, which are dyn */
         bool sorted; /* the fields are in the order of strcmp; otherwise a look-up visits all */
         /* The largest size of a declared variable: characters, bytes, elements or entries. Only the
-         * estimate of the cost uses it; types are the same whatever it is. */
+         * estimate of the cost uses it, so a caller that does not need that may leave it 0. Types
+         * are the same whatever it is. */
         uint64_t max_size;
 };
 
@@ -64,18 +65,18 @@ struct hf__cel_type {
 /* The types without parameters: those up to DURATION, and TYPE without a parameter. For LIST, MAP
  * and OPTIONAL the type whose parameters are dyn. */
 const struct hf__cel_type *hf__cel_type_of(enum hf__cel_kind kind);
-/* A LIST, MAP, OPTIONAL or TYPE; b is the second parameter of a MAP. NULL: out of memory, or the
- * type has too many parts. */
+/* A LIST, MAP, OPTIONAL or TYPE; b is the second parameter of a MAP, and NULL for the others. NULL:
+ * out of memory, or the type has too many parts. */
 const struct hf__cel_type *hf__cel_type_new(struct hf__arena *arena, enum hf__cel_kind kind,
                                             const struct hf__cel_type *a,
                                             const struct hf__cel_type *b);
 /* Reads a type as messages show it: "map(string, list(A))". A single capital letter is a type
- * parameter: A has the number 0. Signatures use only A, B and C, and this does not check it. Any
+ * parameter: A has the number 0. Signatures use only A, B and C, which is not checked here. Any
  * other unknown name, like "net.IP", is an opaque type. *text is moved past the type. NULL: out
  * of memory, or not a type. Only for texts of the program itself. */
 const struct hf__cel_type *hf__cel_type_parse(struct hf__arena *arena, const char **text);
 
-/* Whether both are the same type: the same structure. */
+/* Whether both are the same type: the same structure. Objects are the same if their names are. */
 bool hf__cel_type_same(const struct hf__cel_type *a, const struct hf__cel_type *b);
 /* Appends the type as messages of Kubernetes show it. */
 void hf__cel_type_print(struct hf__strbuf *out, const struct hf__cel_type *type);

@@ -75,7 +75,8 @@ static int compare_doubles(double a, double b) { return (a > b) - (a < b); }
 
 /* exact: the whole part of d decides, then its fraction. Otherwise i is rounded to a double. cel-go
  * compares an int with a double after rounding, but looks keys of maps up exactly, and results must
- * agree with those of kube-apiserver. */
+ * agree with those of kube-apiserver. 2^63 is beyond every exact int, but the largest ints are
+ * rounded to it. */
 static int compare_int_double(int64_t i, double d, bool exact) {
         double whole;
 

@@ -34,8 +34,8 @@ struct hf__cel_run;
  * error, as if a function had returned it. */
 struct hf__cel_list {
         size_t n;
-        /* NULL: `at` makes each element. It must be pure: several evaluations may call it at
-         * once. */
+        /* NULL: `at` makes each element. It must be pure if several evaluations use the list,
+         * because they may call it at once. */
         const struct hf__cel_value *items;
         struct hf__cel_value (*at)(const struct hf__cel_list *list, size_t i);
         /* Not NULL: a set, or a map that is written as a list. Then == ignores the order, + joins
@@ -54,7 +54,7 @@ struct hf__cel_entry {
 
 struct hf__cel_map {
         size_t n;
-        /* NULL: the functions below make and find entries. They must be pure, too. */
+        /* NULL: the functions below make and find entries. They must be pure in the same case. */
         const struct hf__cel_entry *entries;
         /* The indexes of the entries in the order of their keys (hf__cel_map_index). May be NULL:
          * then a look-up goes through all entries, and nothing charges that. */
@@ -96,10 +96,11 @@ static inline bool hf__cel_is_error(struct hf__cel_value value) {
 /* The element or entry number i, which must exist. */
 struct hf__cel_value hf__cel_list_at(const struct hf__cel_list *list, size_t i);
 struct hf__cel_entry hf__cel_map_at(const struct hf__cel_map *map, size_t i);
-/* Whether the map has the key; numbers of different types are the same key if they are equal. */
+/* Whether the map has the key; if so, *ret_value is its value. Numbers of different types are the
+ * same key if they are equal. */
 bool hf__cel_map_find(const struct hf__cel_map *map, struct hf__cel_value key,
                       struct hf__cel_value *ret_value);
-/* Compares keys, in a total order: booleans, numbers, texts. */
+/* Compares keys, none of them a NaN, in a total order: booleans, numbers, texts. */
 int hf__cel_key_compare(struct hf__cel_value a, struct hf__cel_value b);
 /* Sorts the indexes of n entries by their keys. Returns whether two keys are equal. */
 bool hf__cel_map_index(const struct hf__cel_entry *entries, size_t n, uint32_t *order);

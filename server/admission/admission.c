@@ -61,8 +61,8 @@ static void walk_chain(struct hfd_admission *a) {
  * ---- the namespace ----
  *
  * Another instance may just have created the namespace of a request, so that the cacher does not
- * have it yet. Then the store is asked, as by kube-apiserver: selectors must not say that it does
- * not exist.
+ * have it yet. Then the store is asked, as by kube-apiserver: a namespaceSelector must not refuse
+ * the request because the namespace does not exist.
  */
 
 static void refuse_unknown(struct hfd_admission *a, int error, const struct hf_status *status) {
@@ -82,7 +82,7 @@ static void on_namespace(void *ctx, const struct hfd_store_reply *reply) {
                 refuse_unknown(a, reply->error, &reply->status);
                 return;
         }
-        /* A value that cannot be read counts as absent, as in the cacher. */
+        /* A value that cannot be read, also for lack of memory, counts as absent. */
         if (reply->n_kvs > 0)
                 a->new_namespace =
                         hfd_stored_object_new(hfd_resource_namespaces(), a->of.ns, &reply->kvs[0]);

@@ -13,7 +13,8 @@
  *      the transaction
  *
  * After a conflict the whole attempt is made again, with both phases. A delete has no object to
- * change, but both phases see it.
+ * change, but both phases see it. Objects that are not stored, such as reviews, and subresources of
+ * another kind have the same two phases (registry/unstored.c, registry/parts/).
  *
  * A plug-in never blocks: it decides at once, or later on any thread (hfd_admission_next,
  * hfd_admission_refuse). Meanwhile the write holds no lock and no thread. A plug-in that waits for
@@ -82,10 +83,10 @@ struct hfd_admission_attributes {
 #define HFD_ADMISSION_PLUGINS_MAX 12 /* HFD_C_PLUGINS_MAX, two of policies and two of webhooks */
 
 /*
- * A plug-in. `wants` decides by operation, resource, kind and subresource alone, and is called on
- * the threads that serve requests. mutate and validate are called only if it returns true, and end
- * with one call of hfd_admission_next or hfd_admission_refuse, perhaps before they return. Thread:
- * any, several at a time.
+ * A plug-in. `wants` decides by operation, resource, kind and subresource alone. mutate and
+ * validate are called only if `wants` returns true, and end with one call of hfd_admission_next or
+ * hfd_admission_refuse, perhaps before they return. Thread of the three: any, also one that serves
+ * connections; several at a time.
  */
 struct hfd_admission_plugin {
         const char *name;
@@ -95,7 +96,7 @@ struct hfd_admission_plugin {
         void (*validate)(void *ctx, struct hfd_admission *a); /* NULL = it only mutates */
         /*
          * The configuration in the cacher (group admissionregistration.k8s.io) may have changed:
-         * builds another index and swaps it. Called on the feed's thread (admission_feed.h) and
+         * builds another index and swaps it. Called on a thread of the feed (admission_feed.h) and
          * never at the same time as itself. 0, -ENOMEM (it is called again), or -EAGAIN: the cacher
          * is not filled yet. NULL = it has no configuration there.
          */
@@ -164,8 +165,9 @@ void hfd_admission_chain_add(struct hfd_admission_chain *chain,
 bool hfd_admission_wanted(const struct hfd_admission_chain *chain,
                           const struct hfd_admission_attributes *of);
 /*
- * Run a phase. a->done is called once, perhaps before this returns; nobody else may touch a
- * meanwhile. If a plug-in has called hfd_admission_reinvoke, mutate has a second round.
+ * Run a phase. mutate runs once at most for an admission, and before validate. a->done is called
+ * once for each phase, perhaps before this returns; nobody else may touch a meanwhile. If a plug-in
+ * has called hfd_admission_reinvoke, mutate has a second round.
  */
 void hfd_admission_mutate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
 void hfd_admission_validate(const struct hfd_admission_chain *chain, struct hfd_admission *a);
@@ -199,8 +201,8 @@ bool hfd_admission_wants_form(const struct hfd_admission *a);
 void hfd_admission_reinvoke(struct hfd_admission *a);
 /* The state that the current plug-in keeps until the admission ends. Zero at first. */
 struct hfd_admission_state *hfd_admission_state(struct hfd_admission *a);
-/* The options of the request as an object of meta.k8s.io/v1; made at the first call, and borrowed.
- * NULL: out of memory. */
+/* The options of the request as an object of meta.k8s.io/v1; made at the first call, and borrowed
+ * until the admission ends. NULL: out of memory. */
 const struct hf__json *hfd_admission_options(struct hfd_admission *a);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
 const char *hfd_admission_operation_name(enum hfd_admission_operation operation);

@@ -9,7 +9,7 @@
  *           -> resume -> the caller starts over -> find -> the object
  *
  * So a caller that asks again for the same conversion has it at once, however often it starts over.
- * An object is converted only once for each version, whichever plug-in asks. Memory: at most
+ * A webhook converts an object only once for each version, whichever plug-in asks. Memory: at most
  * HFD_FORMS_MAX conversions are kept.
  *
  * Owner: the admission. Thread: that of the admission.
@@ -21,9 +21,9 @@ struct hfd_admission_forms;
 struct hfd_resource;
 struct hfd_response;
 
-/* Conversions by the webhook that one request may need; more are a failure. Each other version that
- * rules name needs two, of the new and of the old object, and each change that is made in another
- * version needs one more, back to the version of the request. */
+/* Conversions by the webhook that one admission may need; more are a failure. Each other version
+ * that rules name needs two, of the new and of the old object, and each change that is made in
+ * another version needs one more, back to the version of the request. */
 #define HFD_FORMS_MAX 64
 
 /* result: the converted object, which the callee owns. NULL: failure is why, borrowed. */
@@ -37,9 +37,9 @@ typedef void hfd_forms_convert(void *ctx, const struct hfd_resource *from,
 
 /*
  * The object in the form of the row `to`, as a new object that the caller owns. *forms is made when
- * needed; NULL at first. 0; -ENOMEM; -EAGAIN: the webhook must be called (hfd_forms_fetch); or
- * HF_E_INVALID: it cannot be converted, or HFD_FORMS_MAX conversions were made; then
- * hfd_forms_failure says why.
+ * needed; NULL at first. 0; -ENOMEM, also if there is no webhook that could be called; -EAGAIN: the
+ * webhook must be called (hfd_forms_fetch); or HF_E_INVALID: it cannot be converted, or
+ * HFD_FORMS_MAX conversions were made; then hfd_forms_failure says why.
  */
 int hfd_forms_find(struct hfd_admission_forms **forms, const struct hfd_resource *from,
                    const struct hfd_resource *to, const struct hf__json *object,
@@ -51,8 +51,9 @@ bool hfd_forms_is_wanted(const struct hfd_admission_forms *forms);
  * there is no webhook. The caller must not touch the request afterwards. */
 void hfd_forms_fetch(struct hfd_admission_forms *forms, hfd_forms_convert *convert,
                      void *convert_ctx, void (*resume)(void *ctx), void *ctx);
-/* Why hfd_forms_find has returned HF_E_INVALID. Call it right afterwards: a later success does not
- * clear the reason. Borrowed. NULL: it has never failed so; accepts NULL. */
+/* Why hfd_forms_find has returned HF_E_INVALID. Call it right after that failure: a later call of
+ * hfd_forms_find may keep, clear or replace the reason. Borrowed. NULL: there was no such failure.
+ * Accepts NULL. */
 const struct hfd_response *hfd_forms_failure(const struct hfd_admission_forms *forms);
 /* Accepts NULL; returns NULL. */
 struct hfd_admission_forms *hfd_forms_free(struct hfd_admission_forms *forms);

@@ -26,6 +26,7 @@ void hfd_admission_notes_done(struct hfd_admission_notes *notes) {
 
 /* ---- the index ---- */
 
+/* FNV-1a with a seed. The low bits choose the place, so the high ones are mixed into them. */
 static size_t hash_text(const struct hfd_note_index *index, const char *text, size_t n) {
         uint64_t h = index->seed;
 
@@ -56,6 +57,8 @@ static int grow_index(struct hfd_note_index *index, const char *base, char end) 
         larger.places = calloc(larger.space, sizeof *larger.places);
         if (!larger.places)
                 return -ENOMEM;
+        /* Soon after the boot of the machine there may be no random numbers yet. An address is not
+         * known to a webhook, either. */
         if (larger.seed == 0 && getrandom(&larger.seed, sizeof larger.seed, GRND_NONBLOCK) < 0)
                 larger.seed = (uintptr_t)larger.places;
         for (size_t i = 0; i < index->space; i++) {
@@ -71,7 +74,7 @@ static int grow_index(struct hfd_note_index *index, const char *base, char end) 
 
 /*
  * The text of n bytes has just been appended at `begin`. True: it is new, and the index names it
- * now. False: an equal one is there already, or memory ran out; the caller removes it.
+ * now. False: an equal one is there already, or memory ran out; the caller removes the text again.
  */
 static bool add_to_index(struct hfd_note_index *index, const struct hf__strbuf *texts, size_t begin,
                          size_t n, char end) {
@@ -86,7 +89,7 @@ static bool add_to_index(struct hfd_note_index *index, const struct hf__strbuf *
         return true;
 }
 
-/* Removes the text that was appended after `begin`. */
+/* Removes the text that was appended at `begin`, and forgets the error of an append that failed. */
 static void truncate_to(struct hf__strbuf *texts, size_t begin) {
         texts->error = 0;
         texts->n = begin;

@@ -137,8 +137,8 @@ int hfd_audiences_intersect(const struct hf__json *wanted, const struct hf__json
         return r;
 }
 
-/* Checks the audiences that the request asks for, for a token that has exactly the audiences of
- * this server. */
+/* Checks the audiences that use asks for, for a token that has exactly the audiences of this
+ * server. 0, HF_E_UNAUTHORIZED or -ENOMEM. */
 static int accept_audiences(const struct hfd_auth *auth, const struct hfd_token_use *use) {
         const struct hf__json *own = auth->audiences;
         struct hf__json *both = NULL;
@@ -184,7 +184,7 @@ int hfd_auth_authenticate_token(struct hfd_auth *auth, const char *token,
         return r;
 }
 
-/* The token of an Authorization header, which has *ret_n bytes. NULL: there is none. As in
+/* The token of an Authorization header, and in *ret_n its length. NULL: there is none. As in
  * Kubernetes, the token is between the first space and the second one. So two spaces in front of it
  * make an empty token, which counts as no token. */
 static const char *bearer_token(const char *header, size_t *ret_n) {

@@ -26,11 +26,11 @@ struct hfd_token_use {
         /* The token must be for one of these audiences: an array of texts, borrowed. NULL = for an
          * audience of this server. */
         const struct hf__json *audiences;
-        /* Those of these audiences that the token is for; the caller frees the array. Stays as it
+        /* Which of the audiences above the token is for; the caller frees the array. Stays as it
          * is if this server has no audiences (hfd_auth_use). NULL = unwanted. */
         struct hf__json **ret_audiences;
         /* The objects and the expiry that the token of a service account depends on; the caller
-         * frees it. Stays as it is for the tokens of the file. NULL = unwanted. */
+         * frees it. Stays as it is for all other tokens. NULL = unwanted. */
         struct hfd_credential **ret_credential;
         /* Why a token is not accepted, if there is more to say than that. NULL = unwanted. */
         struct hf_status *reterr_status;
@@ -39,9 +39,10 @@ struct hfd_token_use {
 /* Another authenticator of tokens. */
 struct hfd_token_authenticator {
         /*
-         * 0: *ret_user is filled, without the group system:authenticated. HF_E_UNAUTHORIZED: the
-         * token is not accepted; HF_E_UNAVAILABLE: it cannot tell yet, and the client should try
-         * again; or -ENOMEM. Thread: any; must not block.
+         * 0: *ret_user is filled, without the group system:authenticated, for which there is room.
+         * HF_E_UNAUTHORIZED: the token is not accepted; HF_E_UNAVAILABLE: it cannot tell yet, and
+         * the client should try again; or -ENOMEM. On entry the uid and the extra values of
+         * *ret_user are empty, and its name and groups undefined. Thread: any; must not block.
          */
         int (*authenticate)(void *ctx, const char *token, const struct hfd_token_use *use,
                             struct hfd_user *ret_user);
@@ -69,10 +70,11 @@ int hfd_auth_reload(struct hfd_auth *auth, struct hf_status *reterr_status);
 
 /*
  * Finds the user of a request by its certificate or, if it has none with a common name, by its
- * token. A request without credentials succeeds as system:anonymous. 0; -ENOMEM; HF_E_UNAVAILABLE:
- * an authenticator cannot tell yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad
- * certificate, an unknown token, or a name or groups that do not fit into a struct hfd_user.
- * *ret_credential: what the token depends on, which the caller frees with free; NULL = nothing.
+ * token. A request without credentials succeeds as system:anonymous; an Authorization header of
+ * another scheme than Bearer is none. 0; -ENOMEM; HF_E_UNAVAILABLE: an authenticator cannot tell
+ * yet whether it accepts the token; or HF_E_UNAUTHORIZED: a bad certificate, a token that is not
+ * accepted, or a name or groups that do not fit into a struct hfd_user. *ret_credential: what the
+ * token depends on, which the caller frees with free; NULL = nothing.
  */
 int hfd_auth_authenticate(struct hfd_auth *auth, struct hfd_http_request *request,
                           struct hfd_user *ret_user, struct hfd_credential **ret_credential);

@@ -2,8 +2,8 @@
 /*
  * The rules of authorization that no object can change.
  *
- * Invariant: they depend on the user, the verb and the path alone. So no mistake in a role can lock
- * the administrator out, or make a probe of the server's health fail.
+ * Invariant: they depend on the request and its user alone, and on no stored object. So no mistake
+ * in a role can lock the administrator out, or make a probe of the server's health fail.
  */
 #include "server/auth/fixed_rules.h"
 

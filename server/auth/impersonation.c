@@ -46,7 +46,8 @@ static bool add_groups(struct hfd_user *user, const char *list) {
         return true;
 }
 
-/* The key is percent-encoded, because the names of headers have few characters. */
+/* The key is percent-encoded, because the names of headers have few characters. False: the key is
+ * malformed or empty, or something does not fit. */
 static bool add_extra(struct hfd_user *user, const char *encoded, const char *list) {
         char key[256], value[HFD_USER_EXTRA];
 
@@ -76,7 +77,7 @@ bool hfd_is_service_account(const char *name, char *ret_ns, size_t n, const char
 
 /* As in Kubernetes: a ServiceAccount gets the groups of ServiceAccounts unless the request names
  * groups, and every user gets system:authenticated or system:unauthenticated. A user for whom the
- * request names system:unauthenticated is not made authenticated. */
+ * request names system:unauthenticated is not made authenticated. False: a group does not fit. */
 static bool add_implied_groups(struct hfd_user *user, bool has_groups) {
         char ns[HFD_NAMESPACE_MAX], group[sizeof user->groups[0]];
         const char *name, *implied = HFD_GROUP_UNAUTHENTICATED;

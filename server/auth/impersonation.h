@@ -12,7 +12,7 @@
  * with the groups that Kubernetes adds. HF_E_INVALID: the headers name no user, the key of an
  * extra value is malformed, or something does not fit into a struct hfd_user; *ret_fault is the
  * message, which is static. A group or an extra value is never dropped because it does not fit. The
- * headers name the first *ret_n_groups groups of the user; the others come with the name.
+ * headers name the first *ret_n_groups groups of the user; Kubernetes adds the others.
  */
 int hfd_impersonation_parse(struct hfd_http_request *request, struct hfd_user *ret_user,
                             bool *ret_asked, size_t *ret_n_groups, const char **ret_fault);

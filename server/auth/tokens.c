@@ -50,7 +50,8 @@ static int fail_line(const struct place *place, const char *what) {
                        place->path, place->line, what);
 }
 
-/* FNV-1a, seeded with a secret, so that clients cannot know the bucket of a token. */
+/* FNV-1a, seeded with a secret, so that clients cannot know the bucket of a token. The low bits
+ * choose the bucket, so the high ones are mixed into them at the end. */
 static uint64_t hash_token(uint64_t seed, const char *token) {
         uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
         for (; *token; token++)
@@ -167,7 +168,7 @@ static int parse_lines(struct hfd_tokens *tokens, struct place *place) {
 }
 
 static size_t count_lines(const char *text) {
-        size_t n = 1;
+        size_t n = 1; /* the last line may have no newline */
         for (; *text; text++)
                 n += *text == '\n';
         return n;

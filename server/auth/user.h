@@ -21,7 +21,7 @@ struct hfd_user {
         size_t n_groups;
         char uid[128];              /* "" = unknown */
         char extra[HFD_USER_EXTRA]; /* keys, each followed by a value, all with their NULs */
-        size_t n_extra;             /* bytes in extra, not values */
+        size_t n_extra;             /* bytes of extra that are used; not the number of values */
 };
 
 bool hfd_user_in_group(const struct hfd_user *user, const char *group);

@@ -46,7 +46,8 @@ static void give_to(int fd, uid_t owner, gid_t group) {
 }
 
 /* Makes the temporary file and writes the text into it. Sets the owner and the mode before, so that
- * other users can never read a key. The kernel begins to store it, and sync_temporary waits. */
+ * other users can never read a key. The kernel begins to store the text, and sync_temporary waits
+ * for it: so the files of one call are stored at the same time. */
 static int write_temporary(const struct hfd_new_file *file, uid_t owner, gid_t group,
                            struct temporary *temporary) {
         int n = snprintf(temporary->path, sizeof temporary->path, "%s.XXXXXX", file->path);
@@ -86,7 +87,7 @@ static int rename_temporary(const struct hfd_new_file *file, struct temporary *t
         return 0;
 }
 
-/* Removes the temporary files that are left. */
+/* Closes the temporary file, and removes it unless it was renamed. */
 static void temporary_done(struct temporary *temporary) {
         if (temporary->fd >= 0)
                 (void)close(temporary->fd);

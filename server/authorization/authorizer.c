@@ -7,8 +7,9 @@
  * list is ordered by the time of the check: a watch that was checked moves to the end, so the walk
  * is over at the first watch that the current index has allowed.
  *
- * Invariant: the current index has allowed a tracked watch, or the thread that published this index
- * has still to check the watch. So no watch outlives its right because of a race at its start.
+ * Invariant: a tracked watch was allowed with the current index, or the thread that published this
+ * index has still to check the watch. So no watch outlives its right because of a race at its
+ * start.
  */
 #include "server/authorization/authorizer.h"
 
@@ -113,7 +114,8 @@ static bool is_allowed(const struct hfd_authorizer *authorizer, const struct hfd
 
 bool hfd_authorizer_allows(struct hfd_authorizer *authorizer, const struct hfd_subject *subject,
                            const struct hfd_attributes *attributes, struct hf__strbuf *reason) {
-        /* A request that these rules allow, such as an administrator's, needs no index. */
+        /* The fixed rules and the mode AlwaysAllow need no index. They allow all that an
+         * administrator does, so such requests do not take the lock. */
         if (is_allowed(authorizer, NULL, subject, attributes, NULL))
                 return true;
         struct hfd_rbac_index *index = hfd_authorizer_index(authorizer);
@@ -211,7 +213,8 @@ static void check_watches(struct hfd_authorizer *authorizer) {
 
 /* ---- the index ---- */
 
-/* The old index is freed only after the walk, so that no new one gets its address meanwhile. */
+/* The walk compares indexes by their addresses. The new index was made while the old one was alive,
+ * so their addresses differ, and after the walk no watch names the old one. */
 static int make_index(void *ctx, struct hfd_cacher *cacher) {
         struct hfd_authorizer *authorizer = ctx;
         struct hfd_rbac_index *index;

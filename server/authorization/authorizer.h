@@ -7,7 +7,8 @@
  * decision never waits for it. Until the first index is complete, RBAC allows nothing.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the current index and
- * the list of watches. It is held for changes of pointers, and while a few watches are checked.
+ * the list of watches. It is held for changes of pointers, and while a few watches are checked
+ * against the index, which is pure.
  */
 #include <stdbool.h>
 
@@ -69,7 +70,8 @@ struct hfd_watch_right {
         struct hfd_watch_right *older, *newer;
         const struct hfd_rbac_index *checked; /* the index that allowed it; only compared */
 };
-/* False: the user has lost the right meanwhile; nothing is tracked. */
+/* Whether the watch may go on: the user still has the right. False: nothing is tracked. authorizer
+ * NULL: true, and nothing is tracked either. */
 bool hfd_authorizer_track(struct hfd_authorizer *authorizer, struct hfd_watch_right *right);
 /* Harmless if right is not tracked. end may still be running, with a reference to the request, so
  * right and ctx must live as long as the request. */

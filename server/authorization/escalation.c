@@ -93,8 +93,8 @@ static void put_introduction(struct hf__strbuf *why, const struct hfd_subject *s
         hf__strbuf_puts(why, "]) is attempting to grant RBAC permissions not currently held:\n");
 }
 
-/* The lines of the missing rights, as far as there is room for them. A message that is cut says
- * more than an error about its length. */
+/* The lines of the missing rights, as far as there is room for them: whole lines only. A message
+ * that is cut says more than an error about its length. */
 static void put_missing(struct hf__strbuf *why, const struct hf__strbuf *missing) {
         size_t n = missing->n, used = why->n + REST_MAX;
 

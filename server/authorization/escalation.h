@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Nobody may grant more rights than they hold. A user who writes a role must hold its rules, or may
- * use the verb escalate on it; a user who writes a binding must hold the rules of the role, or may
- * use the verb bind on it. Thread: any. Never blocks.
+ * Nobody may grant more rights than they hold. A user who writes a role must hold its rules, or
+ * have the right to the verb escalate on it. A user who writes a binding must hold the rules of the
+ * role, or have the right to the verb bind on it. Thread: any. Never blocks.
  */
 #include "server/auth/user.h"
 #include "server/authorization/authorizer.h"
@@ -26,6 +26,7 @@ struct hfd_escalation {
 bool hfd_escalation_concerns(const struct hfd_resource *resource);
 /*
  * 0; -ENOMEM; HF_E_FORBIDDEN: `why` names the missing rights, in the words of Kubernetes;
- * HF_E_NOT_FOUND: the role of a binding does not exist, and why has its resource and name.
+ * HF_E_NOT_FOUND: the role of a binding does not exist, and `why` has its resource and name. A
+ * message that exceeds a limit of `why` is -ENOMEM, too.
  */
 int hfd_escalation_check(const struct hfd_escalation *escalation, struct hf__strbuf *why);

@@ -2,12 +2,13 @@
 /*
  * Signs JSON Web Tokens, and verifies their signatures.
  *
- * Invariants. A set of keys knows a token whose signature it has found right by the token's digest,
- * and does not look at header and signature again (verified.h). hfd_jwt_verify parses only the
- * header, whose size is limited, until the signature is found right. The algorithm is that of the
- * key; the header must name the same one, so neither "none" nor HMAC with a public key can pass.
- * Base64url is strict: no padding, no other alphabet, no unused bits. So a token cannot be changed
- * into another text that is accepted too.
+ * Invariants. Once a signature was found right, the set of keys remembers the digest of the whole
+ * token, and header and signature of that token are not looked at again (verified.h).
+ * hfd_jwt_verify parses only the header, whose size is limited, until the signature is found right.
+ * The algorithm is that of the key; the header must name the same one, so neither "none" nor HMAC
+ * with a public key can pass. Base64url is strict: no padding, no other alphabet, no unused bits.
+ * So no two texts have the same header, claims and signature. But anybody can change an ECDSA
+ * signature into another one that is right, so two texts may have the same claims.
  */
 #include "server/jwt/jwt.h"
 
@@ -34,7 +35,7 @@ struct part {
         size_t n;
 };
 
-/* False: there are not exactly three parts, or the token is too long. */
+/* False: there are not exactly three parts, one of them is empty, or the token is too long. */
 static bool split_token(const char *token, struct part parts[3]) {
         size_t n = strnlen(token, HFD_JWT_MAX + 1);
 
@@ -114,8 +115,8 @@ static bool is_signed_by(const struct hfd_jwt_key *key, const struct part parts[
 }
 
 /* Whether a key of the set has signed the token. Without a kid each key of the algorithm is tried,
- * at most HFD_JWT_KEYS_MAX. A kid that is not a text is malformed, and not an absent one. + 4: the
- * last digits, for one or two bytes that fill no group of three. */
+ * at most HFD_JWT_KEYS_MAX. A kid that is not a text is malformed, and not an absent one. Base64url
+ * has four digits for three bytes; + 4: for one or two bytes at the end. */
 static bool is_signed(const struct hfd_jwt_key_set *keys, const struct hf__json *header,
                       const struct part parts[3]) {
         unsigned char signature[HF__BASE64URL_DECODED_MAX(HFD_JWT_SIGNATURE_MAX / 3 * 4 + 4)];

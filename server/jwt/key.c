@@ -156,6 +156,7 @@ static int read_next_part(BIO *bio, struct hfd_jwt_key **ret_key, struct hf_stat
                 return ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
                                ? HF_E_NOT_FOUND
                                : hf_fail(reterr_status, HF_E_INVALID, "a part is malformed");
+        /* The older form of an encrypted key says so in PEM headers, which no other key has. */
         bool encrypted = header[0] || strcmp(name, "ENCRYPTED PRIVATE KEY") == 0;
         EVP_PKEY *pkey = encrypted ? NULL : read_part(name, der, n, &skip);
         bool is_private = is_private_name(name);

@@ -21,16 +21,18 @@ struct hfd_jwt_key;
 
 /*
  * Reads the next key of a PEM text: a private key, a public key, or that of a certificate; other
- * parts are skipped. *at: the rest of the text, which is advanced. HF_E_NOT_FOUND: there is no
- * further key. HF_E_INVALID: the key is malformed, encrypted or of another kind; the message says
- * which. -ENOMEM. The caller frees the key.
+ * parts are skipped. *at: the rest of the text, which is advanced, also after an error. 0;
+ * HF_E_NOT_FOUND: there is no further key. HF_E_INVALID: the key is malformed, encrypted or of
+ * another kind; the message says which. -ENOMEM, also for a text of 2 GiB or more. The caller frees
+ * the key.
  */
 int hfd_jwt_key_read(const char **at, struct hfd_jwt_key **ret_key,
                      struct hf_status *reterr_status);
 /*
  * Makes the public key of a JWK (RFC 7517). Its id is the kid of the JWK, "" if it has none.
- * HF_E_INVALID: it is malformed, not for signatures, or of another kind, or OpenSSL has failed,
- * also for lack of memory. -ENOMEM. The caller frees the key.
+ * HF_E_INVALID: it is malformed, not for signatures, or of another kind, its id does not fit into
+ * HFD_JWT_KEY_ID_MAX, or OpenSSL has failed, also for lack of memory. -ENOMEM. The caller frees the
+ * key.
  */
 int hfd_jwt_key_of_jwk(const struct hf__json *jwk, struct hfd_jwt_key **ret_key);
 /* Accepts NULL, returns NULL. */

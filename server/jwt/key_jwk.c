@@ -27,7 +27,8 @@ static void build_cleanup(OSSL_PARAM_BLD **build) { OSSL_PARAM_BLD_free(*build);
 static void params_cleanup(OSSL_PARAM **params) { OSSL_PARAM_free(*params); }
 static void context_cleanup(EVP_PKEY_CTX **context) { EVP_PKEY_CTX_free(*context); }
 
-/* Decodes a member. False: it is missing, too long or no base64url. */
+/* Decodes a member. False: it is missing, too long or no base64url. + 4: the digits of the last
+ * byte of NUMBER_MAX, which fills no group of three bytes. */
 static bool read_bytes(const struct hf__json *jwk, const char *name,
                        unsigned char bytes[HF__BASE64URL_DECODED_MAX(NUMBER_MAX / 3 * 4 + 4)],
                        size_t *ret_n) {

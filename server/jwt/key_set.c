@@ -64,8 +64,9 @@ static size_t find_key(const struct hfd_jwt_key_set *set, const char *id) {
 }
 
 /*
- * Takes ownership of key. The private key that signs replaces its public key, so that the file with
- * the public key may be added first.
+ * Takes ownership of key, also if it fails. A key that the set has is not added again. But the
+ * private key that signs replaces its public key, so that the file with the public key may be added
+ * first. 0, HF_E_INVALID or HF_E_TOO_LARGE.
  */
 static int add_key(struct hfd_jwt_key_set *set, struct hfd_jwt_key *key, bool signs,
                    const char *name, struct hf_status *reterr_status) {

@@ -22,6 +22,7 @@ struct hfd_jwt_verified;
 
 /* An empty set with one reference. NULL: out of memory. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_new(void);
+/* Returns set. The caller has a reference already, or holds the lock of the owner of one. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_ref(struct hfd_jwt_key_set *set);
 /* Accepts NULL, returns NULL. */
 struct hfd_jwt_key_set *hfd_jwt_key_set_unref(struct hfd_jwt_key_set *set);
@@ -38,9 +39,10 @@ int hfd_jwt_key_set_add(struct hfd_jwt_key_set *set, const char *name, const cha
 
 /*
  * Adds the keys of a JWK Set that can be used, up to HFD_JWT_KEYS_MAX. first: the id of the key
- * that is wanted, which is added before the others, wherever it is; NULL = any. Of the others only
- * the first HFD_JWT_TRIED_MAX are tried, because each costs a computation. algorithms: those that
- * are accepted, comma separated ("RS256,ES256"). *ret_n: how many were added. 0 or -ENOMEM.
+ * that is wanted, which is added before the others, wherever it is; NULL = any. Apart from that
+ * key, only the first HFD_JWT_TRIED_MAX members are tried, because each costs a computation.
+ * algorithms: those that are accepted, comma separated ("RS256,ES256"). *ret_n: how many were
+ * added; 0 also if jwks is not a JWK Set. 0 or -ENOMEM.
  */
 int hfd_jwt_key_set_add_jwks(struct hfd_jwt_key_set *set, const struct hf__json *jwks,
                              const char *first, const char *algorithms, size_t *ret_n);
@@ -51,7 +53,7 @@ bool hfd_jwt_key_set_has(const struct hfd_jwt_key_set *set, const char *id);
 const struct hfd_jwt_key *hfd_jwt_key_set_signer(const struct hfd_jwt_key_set *set);
 /* The keys in the order in which they were added; NULL after the last one. Borrowed. */
 const struct hfd_jwt_key *hfd_jwt_key_set_at(const struct hfd_jwt_key_set *set, size_t i);
-/* The tokens that these keys have verified. They are part of the set, so new keys begin with none.
+/* The table of the tokens that the keys of this set have verified. It is empty in a new set.
  * Borrowed. */
 struct hfd_jwt_verified *hfd_jwt_key_set_verified(const struct hfd_jwt_key_set *set);
 /* Appends the JWK Set (RFC 7517) with the public key of each key. Only for keys of PEM texts, as

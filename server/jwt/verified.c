@@ -5,7 +5,8 @@
  * have no tokens.
  *
  * Invariant: a digest is added only after the signature of its token was verified with the set of
- * keys that owns the table. A set of keys never changes; each has a table of its own.
+ * keys that owns the table. Each set has a table of its own, and its keys do not change while it is
+ * in use, so a digest in the table stays right.
  */
 #include "server/jwt/verified.h"
 

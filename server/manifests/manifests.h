@@ -9,7 +9,7 @@
  * A new manifest may have any place in its phase, because the ledger knows manifests by their
  * objects' names. The content of a manifest may be changed: an upgrade applies new manifests and
  * changed ones, unless a user has edited the object (docs/semantics.md, Bootstrap). The arrays end
- * with a zeroed element, which hfd_manifests_phase_*_n does not count. Immutable.
+ * with a zeroed element, which the numbers (*_n) do not count. Immutable.
  */
 #include <holdfast/bootstrap.h>
 

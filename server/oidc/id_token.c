@@ -3,9 +3,9 @@
  * Checks the claims of ID tokens of OpenID Connect, whose signature was verified before, and makes
  * the user. The messages are those of kube-apiserver, where it has one.
  *
- * Invariants: a claim that has the wrong type makes the token invalid, and so does a missing one,
- * apart from nbf, email_verified and the groups. Names are never cut. The name of a claim may
- * contain dots, so it is never used as a path.
+ * Invariants: a claim that is looked at and has the wrong type makes the token invalid. So does a
+ * missing one, apart from nbf, email_verified and the groups. Names are never cut. The name of a
+ * claim may contain dots, so it is never used as a path.
  */
 #include "server/oidc/id_token.h"
 
@@ -39,8 +39,8 @@ static bool has_audience(const struct hf__json *claims, const char *client_id) {
         return hf__json_is_array(audience) && hf__json_has_element(audience, client_id);
 }
 
-/* A time in seconds, perhaps with a fraction, which is dropped. A double has every whole number
- * below 2^53. */
+/* A time in seconds, perhaps with a fraction, which is dropped. False: it is no number, or it is
+ * too large: a double holds every whole number only below 2^53. */
 static bool claim_time(const struct hf__json *claims, const char *name, int64_t *ret_time) {
         const struct hf__json *claim = hf__json_get(claims, name);
 
@@ -123,6 +123,7 @@ static int set_name(const struct hfd_id_token_rules *rules, const struct hf__jso
         return 0;
 }
 
+/* False: the group does not fit, or is empty. */
 static bool add_group(const struct hfd_id_token_rules *rules, const struct hf__json *claim,
                       struct hfd_user *user) {
         char group[sizeof user->groups[0]];

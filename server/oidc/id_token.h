@@ -21,9 +21,9 @@ struct hfd_id_token_rules {
 
 /*
  * Checks the claims of a token whose signature is right, at the time `now` (seconds since 1970),
- * and fills the name and the groups of the user. HF_E_UNAUTHORIZED: the token is not accepted, or a
- * name or a group does not fit into a struct hfd_user. The message says why; there is none if the
- * token is of another issuer.
+ * and fills the name and the groups of the user. 0, or HF_E_UNAUTHORIZED: the token is not
+ * accepted, or the name or the groups do not fit into a struct hfd_user, which may then have a part
+ * of them. The message says why; there is none if the token is of another issuer.
  */
 int hfd_id_token_accept(const struct hfd_id_token_rules *rules, const struct hf__json *claims,
                         int64_t now, struct hfd_user *ret_user, struct hf_status *reterr_status);

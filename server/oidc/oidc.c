@@ -4,8 +4,8 @@
  *
  *      discovery document -> URL of the keys -> keys
  *
- * The document is fetched until there is one. Later only the keys are fetched again, when a token
- * names a key that is unknown, or names none and is not signed by a known one.
+ * The document is fetched until one has named the URL of the keys. Later only the keys are fetched
+ * again, when a token names a key that is unknown, or names none and is not signed by a known one.
  *
  * Invariants. At most one fetch is under way at a time. A set of keys never changes; a fetch that
  * succeeds replaces it, one that fails leaves it. A token of another issuer never causes a fetch,
@@ -48,7 +48,8 @@ struct hfd_oidc {
         hf_nsec next_fetch; /* boot time */
 
         /* Of the fetch that is under way. Only the thread that has set `fetching`, and then the
-         * callbacks of that fetch, use these, so they need no lock. */
+         * callbacks of that fetch, use these, so they need no lock. Whoever sets or clears
+         * `fetching` holds mu, so the next fetch sees what this one has written. */
         char *keys_url;                  /* owned; NULL = not known yet */
         char wanted[HFD_JWT_KEY_ID_MAX]; /* the id of the key that it is for; "" = any */
 };
@@ -69,7 +70,7 @@ static void fail_fetch(struct hfd_oidc *oidc, const char *why) {
         end_fetch(oidc);
 }
 
-/* The response as JSON, which the caller frees. NULL: the request has failed, and the fetch has
+/* The response as a JSON object, which the caller frees. NULL: there is none, and the fetch has
  * ended. */
 static struct hf__json *parse_response(struct hfd_oidc *oidc,
                                        const struct hfd_outbound_result *result) {
@@ -94,6 +95,7 @@ static struct hf__json *parse_response(struct hfd_oidc *oidc,
         return NULL;
 }
 
+/* Sends a request, whose callback is done. If it cannot be sent, ends the fetch. */
 static void send_get(struct hfd_oidc *oidc, const char *url, hfd_outbound_done *done) {
         static const char *const headers[] = {"Accept: application/json"};
         const struct hfd_outbound_request request = {.method = "GET",
@@ -195,6 +197,7 @@ static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
         pthread_mutex_unlock(&oidc->mu);
         if (!starts)
                 return under_way;
+        /* An id that is cut here is that of no key, because hfd_jwt_key_of_jwk refuses it. */
         (void)snprintf(oidc->wanted, sizeof oidc->wanted, "%s", key_id ? key_id : "");
         if (oidc->keys_url)
                 send_get(oidc, oidc->keys_url, on_keys);
@@ -205,6 +208,8 @@ static bool fetch_key(struct hfd_oidc *oidc, const char *key_id) {
 
 /* ---- tokens ---- */
 
+/* Verifies the signature. Starts a fetch if a key that is not known yet may be the right one. 0,
+ * HF_E_UNAUTHORIZED, HF_E_UNAVAILABLE (a fetch is under way) or -ENOMEM. */
 static int verify_token(struct hfd_oidc *oidc, const char *token, const char *key_id,
                         struct hf__json **ret_claims, struct hf_status *reterr_status) {
         pthread_mutex_lock(&oidc->mu);
@@ -268,6 +273,7 @@ int hfd_oidc_new(const struct hf_host *host, struct hfd_outbound *outbound,
         int r = hf__mutex_init(&memory->mu);
         if (r != 0)
                 return r;
+        /* Only now that the mutex exists can hfd_oidc_free free the object. */
         HF__CLEANUP(oidc_cleanup) struct hfd_oidc *oidc = HF__TAKE(memory);
         oidc->host = host;
         oidc->outbound = outbound;

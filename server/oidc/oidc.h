@@ -6,8 +6,8 @@
  * The issuer's discovery document and its keys are fetched through server/outbound, when the server
  * starts and when a token needs it; nothing here waits. While the keys are being fetched for a
  * token, its request gets 503 with Retry-After, and clients repeat it; after a 401 they would
- * discard a token that may be valid. Fetches are at least HFD_OIDC_INTERVAL apart, however many
- * tokens name unknown keys.
+ * discard a token that may be valid. A fetch begins at least HFD_OIDC_INTERVAL after the previous
+ * one began, however many tokens name unknown keys.
  *
  * Threads: any, except for new and free. Lock: one mutex guards the keys and the state of the
  * fetch; it is not held while something is sent or verified.
@@ -23,8 +23,8 @@ struct hfd_oidc;
 struct hfd_outbound;
 
 struct hfd_oidc_config {
-        struct hfd_id_token_rules rules; /* its strings are borrowed */
-        const char *algorithms;          /* borrowed; comma separated: RS256, ES256 */
+        struct hfd_id_token_rules rules; /* copied; its strings are borrowed until free */
+        const char *algorithms;          /* borrowed until free; comma separated: RS256, ES256 */
         const char *ca_pem;              /* copied; NULL = the system's CAs */
 };
 

@@ -86,7 +86,8 @@ static uint32_t add_text(struct hfd_rbac_builder *builder, const char *text) {
 
 /* ---- roles ---- */
 
-/* json: a list of texts, or absent. *ret_valid: false if it has another type. 0 or -ENOMEM. */
+/* json: a list of texts, null, or NULL = absent. *ret_valid: false if it is anything else. 0 or
+ * -ENOMEM. */
 static int add_list(struct hfd_rbac_builder *builder, const struct hf__json *json,
                     struct hfd_rbac_list *ret_list, bool *ret_valid) {
         *ret_list = (struct hfd_rbac_list){.at = (uint32_t)builder->index->n_numbers};
@@ -266,8 +267,8 @@ static int compare_grants(const void *a, const void *b) {
         return r ? r : compare_numbers(left->binding, right->binding);
 }
 
-/* Drops a grant that gives the same role to the same subject as the one before it. Bindings without
- * a role stay, because a denial names each missing role. */
+/* Drops a grant that gives the same role to the same subject in the same namespace as the one
+ * before it. Grants whose role does not exist stay, because a denial names each missing role. */
 static void drop_repeated_grants(struct hfd_rbac_index *index) {
         size_t n = 0;
 

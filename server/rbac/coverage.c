@@ -6,9 +6,9 @@
  *
  * Invariant: the work and the message are bounded, because any client that may write roles chooses
  * the rules. A rule with more than RIGHTS_MAX rights is not taken apart, nor is any rule after the
- * limit TAKEN_MAX is exceeded. Such a rule is covered only if one rule of the user grants
- * everything (for resources, and for URLs if it names any). A user may hold very many rules, too:
- * after COMPARED_MAX comparisons, the rights that are left count as missing.
+ * limit TAKEN_MAX is exceeded. Such a rule is covered only if a rule of the user grants everything
+ * for resources, and, if it names URLs, one grants everything for URLs. A user may hold very many
+ * rules, too: after COMPARED_MAX comparisons, the rights that are left count as missing.
  */
 #include "server/rbac/coverage.h"
 
@@ -101,8 +101,8 @@ static const char *text_at(const struct check *check, const struct hfd_rbac_list
         return hfd_texts_at(&check->index->texts, check->index->numbers[list->at + i]);
 }
 
-/* A text of more than LOOKED_UP_MAX bytes counts as unknown, because a rule can have thousands of
- * rights with the same text. */
+/* A text of more than LOOKED_UP_MAX bytes counts as unknown: a rule can have thousands of rights
+ * with the same text, and each look-up hashes it. */
 static uint32_t find_text(const struct check *check, const char *text) {
         size_t n = text ? strnlen(text, LOOKED_UP_MAX + 1) : 0;
 
@@ -196,7 +196,8 @@ static bool is_held(struct check *check, const struct right *right, struct numbe
 
 /* ---- missing rights ---- */
 
-/* Whether the parts that a line shows are equal; + 1: one text may end where the other goes on. */
+/* Whether the texts are equal, as far as a line shows them. + 1: a text that ends there differs
+ * from one that goes on. */
 static bool texts_equal(const char *a, const char *b) {
         return a && b ? a == b || strncmp(a, b, TEXT_MAX + 1) == 0 : a == b;
 }

@@ -5,8 +5,8 @@
  * searches for the user and each group of the user, and a walk over the rules of the roles that are
  * bound to them.
  *
- * Invariant: HFD_TEXT_NONE is in no list. A text of the request that no rule has gets this number,
- * so only "*" matches it.
+ * Invariant: HFD_TEXT_NONE is in no list. A text of the request that the index does not contain
+ * gets this number, so only "*" matches it.
  */
 #include "server/rbac/decision.h"
 

@@ -3,7 +3,8 @@
  * Reading an index: the grants of a user. All arrays are immutable, so nothing here needs a lock.
  *
  * Invariant: grants are sorted by subject and namespace. So the grants of one subject are adjacent,
- * those of cluster-wide bindings first, and a user's rights are a few ranges of the array.
+ * those of cluster-wide bindings first (HFD_TEXT_NONE is 0), and a user's rights are a few ranges
+ * of the array.
  */
 #include "server/rbac/index.h"
 

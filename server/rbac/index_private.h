@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Private to server/rbac: the arrays of an index. Numbers are those of the table of texts.
+ * Private to server/rbac: the arrays of an index. Texts are numbers of the table of texts. Roles,
+ * rules and bindings are named by their positions in the arrays of struct hfd_rbac_index.
  *
  * Thread: one thread builds an index. From then on it is immutable, apart from its references, and
  * any thread may read it. An iterator (struct hfd_rbac_grants) belongs to one thread, and borrows
@@ -32,8 +33,8 @@ static inline uint64_t hfd_rbac_bit(uint32_t number) {
 }
 
 struct hfd_rbac_role {
-        uint32_t ns, name; /* ns HFD_TEXT_NONE = a ClusterRole */
-        uint32_t first_rule, n_rules;
+        uint32_t ns, name;            /* ns HFD_TEXT_NONE = a ClusterRole */
+        uint32_t first_rule, n_rules; /* a range of index->rules */
 };
 
 struct hfd_rbac_binding {
@@ -47,9 +48,9 @@ struct hfd_rbac_binding {
 struct hfd_rbac_grant {
         uint32_t subject; /* the text "u:NAME" or "g:NAME" */
         uint32_t ns;      /* as the binding's */
-        uint32_t binding;
-        uint32_t role;   /* as the binding's */
-        bool is_account; /* the subject is a ServiceAccount */
+        uint32_t binding; /* in index->bindings */
+        uint32_t role;    /* as the binding's */
+        bool is_account;  /* the subject is a ServiceAccount */
 };
 
 struct hfd_rbac_index {

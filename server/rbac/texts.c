@@ -89,6 +89,7 @@ static int reserve_texts(struct hfd_texts *texts, size_t n) {
                 texts->bytes = bytes;
                 texts->space = space;
         }
+        /* Before the first text n is 1, because the number 0 is no text. */
         if (texts->n == texts->n_space || !texts->offsets) {
                 uint32_t n_space = texts->n_space ? texts->n_space * 2 : FIRST_SLOTS / 2;
                 uint32_t *offsets = realloc(texts->offsets, n_space * sizeof *offsets);
@@ -108,7 +109,7 @@ uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n) {
         assert(texts->slots); /* init was called */
         if (reserve_texts(texts, n) != 0)
                 return HFD_TEXT_NONE;
-        uint32_t slot = find_slot(texts, text, n);
+        uint32_t slot = find_slot(texts, text, n); /* after the slots may have grown */
         texts->offsets[texts->n] = (uint32_t)texts->n_bytes;
         memcpy(texts->bytes + texts->n_bytes, text, n);
         texts->bytes[texts->n_bytes + n] = '\0';

@@ -28,9 +28,11 @@ void hfd_texts_done(struct hfd_texts *texts); /* accepts {0} */
 /* Adds a text of n bytes, without a NUL among them, unless it is there. HFD_TEXT_NONE: out of
  * memory, or too many bytes. */
 uint32_t hfd_texts_add(struct hfd_texts *texts, const char *text, size_t n);
-/* Returns the number of a text of n bytes. HFD_TEXT_NONE: the table does not contain the text. */
+/* Returns the number of a text of n bytes, without a NUL among them. HFD_TEXT_NONE: the table does
+ * not contain the text. */
 uint32_t hfd_texts_find(const struct hfd_texts *texts, const char *text, size_t n);
-/* Returns the text with this number, borrowed from the table until the next hfd_texts_add. */
+/* Returns the text with this number, borrowed from the table until the next hfd_texts_add or
+ * hfd_texts_shrink. */
 const char *hfd_texts_at(const struct hfd_texts *texts, uint32_t number);
 /* Frees the memory that was allocated for further texts. */
 void hfd_texts_shrink(struct hfd_texts *texts);

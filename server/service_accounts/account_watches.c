@@ -22,7 +22,7 @@
 
 #define CHECKS 32 /* watches that are asked about at a time */
 /* While accounts change all the time the thread uses a fifth of a processor, unless a round takes
- * longer than PAUSE_MAX / PAUSE_FACTOR; and a watch ends at most PAUSE_MAX later than it could. */
+ * longer than PAUSE_MAX / PAUSE_FACTOR. A pause delays the end of a watch by PAUSE_MAX at most. */
 #define PAUSE_FACTOR 4
 #define PAUSE_MAX    (500 * HF_NSEC_PER_MSEC)
 /*
@@ -44,7 +44,7 @@ struct hfd_account_watches {
         struct hfd_account_watch *oldest, *newest; /* by the time of the last check */
         size_t n;                                  /* watches that are tracked */
         uint64_t round;                            /* the number of the current or last one */
-        hf_nsec began;                             /* when it began */
+        hf_nsec began;                             /* when that round began; boot time */
         int64_t expires;                           /* no watch expires earlier */
         bool changed, stopping;
 };
@@ -169,6 +169,7 @@ static hf_nsec next_round_locked(struct hfd_account_watches *watches) {
         /* In this order: time that passes between the two makes the round earlier, not later. */
         hf_nsec now = hf_now(clock), real = clock->real(clock->ctx);
         hf_nsec at = watches->began + ROUND_MAX;
+        /* An expiry that is far away may not fit into nanoseconds (INT64_MAX = never). */
         if (watches->expires - real / HF_NSEC_PER_SEC > ROUND_MAX / HF_NSEC_PER_SEC)
                 return at;
         hf_nsec expiry = now + watches->expires * HF_NSEC_PER_SEC - real;

@@ -19,7 +19,7 @@ struct hfd_account_watches;
 struct hfd_cacher;
 struct hfd_http_request;
 
-/* 0 or -errno. host outlives the object. */
+/* 0 or -errno. host outlives the object; cacher is borrowed until stop. */
 int hfd_account_watches_new(const struct hf_host *host, struct hfd_cacher *cacher,
                             struct hfd_account_watches **ret_watches);
 /* Starts the thread. 0 or -errno. */
@@ -46,8 +46,10 @@ struct hfd_account_watch {
         /* Guarded by the lock; the owner alone writes `watches`, and reads it without the lock. */
         struct hfd_account_watches *watches; /* NULL = not tracked */
         struct hfd_account_watch *older, *newer;
-        bool listed;      /* false: the thread is asking the cacher about it, or has ended it */
-        uint64_t checked; /* the number of the last round of checks */
+        bool listed; /* false while tracked: the thread asks the cacher about it, or has ended it */
+        /* The round that has checked it last. The round in which it was tracked counts, because
+         * track checks it, too. */
+        uint64_t checked;
 };
 
 /* False: the token is not valid any more; nothing is tracked, but end may be called, or have been

@@ -173,7 +173,8 @@ int hfd_account_claims_read(const struct hf__json *json, const char *const *issu
             !hf__json_i64(json, "iat", &claims.issued))
                 return refuse_claims(reterr_status,
                                      "service account token claims could not be validated");
-        /* Tokens are never bound to pods and nodes: nothing looks whether these still exist. */
+        /* This server issues no such tokens, and lookup.c would not notice that the pod or the node
+         * is gone. */
         if (hf__json_get(own, "pod") || hf__json_get(own, "node"))
                 return refuse_claims(reterr_status, "service account token has been invalidated");
         *ret_claims = claims;

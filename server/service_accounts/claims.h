@@ -16,15 +16,17 @@ struct hf__strbuf;
 struct hfd_account_claims {
         const char *ns, *account, *account_uid;
         const char *secret, *secret_uid;  /* NULL = not bound to a Secret */
-        const char *id;                   /* jti; NULL = a token without one was read */
+        const char *id;                   /* jti; NULL = not read, or the token has none */
         int64_t issued, expires;          /* seconds since 1970 */
         const struct hf__json *audiences; /* an array of texts */
         /* A token that a Secret holds. It is for this server, does not expire, and is valid as long
-         * as the Secret has it: so there are no audiences and times. */
+         * as the Secret has it. So audiences and issued are unset, and a read sets expires to
+         * INT64_MAX and leaves out the id. */
         bool of_secret;
 };
 
-/* Appends the claims as JSON; id is required. Errors are kept in out->error. */
+/* Appends the claims as JSON; id is required. issuer is not used if of_secret is set. Errors are
+ * kept in out->error. */
 void hfd_account_claims_put(const struct hfd_account_claims *claims, const char *issuer,
                             struct hf__strbuf *out);
 

@@ -4,8 +4,8 @@
  * account, and perhaps a Secret.
  *
  * Invariant: the objects are not parsed, because a Secret may have a megabyte, and each request
- * with a token that is bound to it comes here. Their metadata is found in the bytes that are
- * served.
+ * with a token that is bound to it comes here. Instead the few members that matter are searched for
+ * in the JSON text.
  */
 #include "server/service_accounts/lookup.h"
 
@@ -46,7 +46,8 @@ static bool is_deleted(struct hf__span metadata, int64_t now) {
                (hf__time_parse(text, &deleted) != 0 || deleted < now - DELETED_GRACE);
 }
 
-/* STATE_RIGHT: the object has the uid; STATE_OTHER: it has another one, so it was made anew. */
+/* STATE_RIGHT: the object has the uid. STATE_DELETED: it has the uid, but its deletion began more
+ * than DELETED_GRACE ago. STATE_OTHER: it has another uid, so it was made anew. */
 enum state { STATE_RIGHT, STATE_ABSENT, STATE_DELETED, STATE_OTHER };
 
 /* A reference to an object; NULL = there is none. */

@@ -2,11 +2,12 @@
 /*
  * Issues and accepts the tokens of service accounts.
  *
- * Invariants. A token of another issuer, or without a right signature, is refused without a reason,
- * because nothing that it says is known to be true. Every other token is accepted only after all of
- * these: an audience of it is wanted, it is valid now, its account exists with the same uid, and so
- * does the Secret that it is bound to. A token that a Secret holds never expires, but it is
- * accepted only while the Secret has this very token.
+ * Invariants. A token without a right signature is refused without a reason, because nothing that
+ * it says is known to be true; and so is one of another issuer, because another authenticator may
+ * know it. Every other token is accepted only after all of these: an audience of it is wanted, it
+ * is valid now, its account exists with the same uid, and so does the Secret that it is bound to. A
+ * token that a Secret holds never expires, but it is accepted only while the Secret has this very
+ * token.
  */
 #include "server/service_accounts/service_accounts.h"
 
@@ -79,6 +80,7 @@ int hfd_service_accounts_new(const struct hf_host *host,
         int r = hf__mutex_init(&memory->mu);
         if (r != 0)
                 return r;
+        /* Only now that the mutex exists can hfd_service_accounts_free free the object. */
         HF__CLEANUP(accounts_cleanup) struct hfd_service_accounts *accounts = HF__TAKE(memory);
         accounts->host = host;
         accounts->cacher = config->cacher;
@@ -117,7 +119,7 @@ struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accoun
         return NULL;
 }
 
-/* ---- its parts ---- */
+/* ---- the parts of the object ---- */
 
 void hfd_service_accounts_set_keys(struct hfd_service_accounts *accounts,
                                    struct hfd_jwt_key_set *keys) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Tokens of service accounts: issues them, and authenticates requests by them. Whether the account
- * and the object that a token is bound to still exist is looked up in the cacher, so it never
- * blocks.
+ * Tokens of service accounts: issues them, and authenticates requests by them. Authentication looks
+ * up in the cacher whether the account and the Secret that a token is bound to still exist, so it
+ * never blocks.
  *
  * Threads: any, except for new, start, stop and free. Lock: one mutex guards the pointer to the
  * keys, which a reload replaces.
@@ -24,7 +24,7 @@ struct hfd_resource;
 struct hfd_service_accounts;
 
 struct hfd_service_accounts_config {
-        struct hfd_cacher *cacher; /* borrowed until stop */
+        struct hfd_cacher *cacher; /* borrowed until stop; no request is authenticated after that */
         /* Both lists are borrowed and NULL-terminated. There is at least one issuer; the first one
          * issues, all are accepted. Without audiences, the issuers are the audiences. */
         const char *const *issuers, *const *audiences;
@@ -38,7 +38,8 @@ int hfd_service_accounts_new(const struct hf_host *host,
 int hfd_service_accounts_start(struct hfd_service_accounts *accounts);
 /* Joins the thread; call it before the cacher is freed. Accepts NULL. Idempotent. */
 void hfd_service_accounts_stop(struct hfd_service_accounts *accounts);
-/* Stops the thread and frees everything. Accepts NULL, returns NULL. */
+/* Stops the thread and frees everything. Requires that no watch is tracked. Accepts NULL, returns
+ * NULL. */
 struct hfd_service_accounts *hfd_service_accounts_free(struct hfd_service_accounts *accounts);
 
 /* Replaces the keys, and takes a reference. Before the first call no token is accepted, and none

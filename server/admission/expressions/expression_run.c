@@ -2,10 +2,11 @@
 /*
  * Evaluates expressions of admission.
  *
- * Invariants: each variable of the policy is evaluated once at most, when it is first read, and
- * costs nothing afterwards, as in Kubernetes. A variable may only read those before it, so this
- * ends. An expression that reads one is suspended on the stack, so the levels of all suspended
- * expressions are counted, and limited: beyond the limit the thread would run out of stack.
+ * Invariants: in a run, each variable of the policy is evaluated once at most, when it is first
+ * read, and costs nothing afterwards, as in Kubernetes. A variable may only read those before it,
+ * so the evaluation ends. An expression that reads a variable is suspended on the stack meanwhile,
+ * so the levels of all suspended expressions are counted, and limited: beyond the limit the thread
+ * would run out of stack.
  */
 #include "server/admission/expressions/expression_run.h"
 
@@ -182,6 +183,8 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
+/* 0; -ENOMEM; -EDQUOT: the allowance or the budget of the run is spent; or another error of
+ * hf__cel_eval. */
 static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {

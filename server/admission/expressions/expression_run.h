@@ -61,7 +61,8 @@ void hfd_expression_run_done(struct hfd_expression_run *run);
  * Evaluates an expression of the set. The value lives as long as the run. 0; -ENOMEM; HF_E_INVALID:
  * it does not compile, or its evaluation has failed; HF_E_TOO_LARGE: the budget or the allowance is
  * spent, and no further expression may be evaluated. After the last two, kube-apiserver's message
- * was appended to reterr_message.
+ * was appended to reterr_message, which may be NULL. After HF_E_INVALID *ret_value is an error
+ * whose text is the reason.
  */
 int hfd_expression_eval(struct hfd_expression_run *run, const struct hfd_expression *expression,
                         struct hf__cel_value *ret_value, struct hf__strbuf *reterr_message);

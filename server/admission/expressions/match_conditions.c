@@ -3,9 +3,10 @@
  * Evaluates matchConditions, the expressions that decide whether a policy or a webhook is for a
  * request at all.
  *
- * Invariant: if any condition is false, the result is NO, even if conditions before it have failed.
- * As in Kubernetes, the result of a condition that fails is unknown, and a false condition decides
- * whatever the others would say. Only a spent budget, or a lack of memory, ends the check at once.
+ * Invariant: a false condition makes the result NO, even if conditions before it have failed. As in
+ * Kubernetes, the result of a condition that fails is unknown, and a false condition decides
+ * whatever the others would say. So a failure does not end the check, unless the budget is spent or
+ * memory runs out.
  */
 #include "server/admission/expressions/match_conditions.h"
 
@@ -51,8 +52,8 @@ void hfd_match_progress_done(struct hfd_match_progress *progress) {
         *progress = (struct hfd_match_progress){0};
 }
 
-/* Evaluates one condition. MORE: it is true or has failed, so the next ones decide. ERROR: the
- * check ends. */
+/* Evaluates one condition. MORE: it is true or has failed, so the next ones decide. NO: it is
+ * false. ERROR: the check ends, and reterr_message says why. */
 static enum hfd_match check_condition(const struct hfd_match_condition *condition,
                                       struct hfd_expression_run *run,
                                       struct hfd_match_progress *progress, const char **ret_failed,

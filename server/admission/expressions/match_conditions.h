@@ -39,7 +39,7 @@ struct hfd_match_progress {
         bool begun;
         size_t next;              /* the condition that is evaluated next */
         uint64_t budget;          /* what is left for the conditions */
-        size_t n_errors;          /* of the conditions before it */
+        size_t n_errors;          /* of the conditions before `next` */
         struct hf__strbuf errors; /* their texts */
 };
 void hfd_match_progress_done(struct hfd_match_progress *progress);

@@ -98,7 +98,7 @@ static struct hf__cel_value groups_value(struct hf__arena *arena,
         return list_value(arena, items, subject->n_groups);
 }
 
-/* The values of one key of extra. items: room for them. */
+/* The values of the key `wanted` of extra, as a list. items: room for all pairs of extra. */
 static struct hf__cel_value extra_values(struct hf__arena *arena, const struct hfd_requester *user,
                                          const char *wanted, struct hf__cel_value *items) {
         size_t n = 0;
@@ -116,7 +116,7 @@ static struct hf__cel_value extra_values(struct hf__arena *arena, const struct h
 /* user->extra has pairs of texts, each with its NUL: key, value, key, value. A key may occur more
  * than once, so each becomes a key with a list of values. */
 static struct hf__cel_value extra_value(struct hf__arena *arena, const struct hfd_requester *user) {
-        /* Keys and values end with a NUL each, so that there are at most half as many pairs. */
+        /* A key and a value have a NUL each, so a pair has at least two bytes. */
         size_t max = user->n_extra / 2;
         struct hf__cel_entry *entries = hf__arena_alloc(arena, max * sizeof *entries);
         size_t n = 0;

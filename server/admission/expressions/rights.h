@@ -6,7 +6,7 @@
 struct hf__arena;
 struct hfd_expression_input;
 
-/* authorizer: filled here; the caller keeps it alive as long as the values. */
+/* authorizer: filled here; the caller keeps it and input alive as long as the values. */
 struct hf__cel_value hfd_rights_value(struct hf__arena *arena,
                                       struct hf__cel_authorizer *authorizer,
                                       const struct hfd_expression_input *input);

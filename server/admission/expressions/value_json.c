@@ -36,8 +36,8 @@ static int refuse_value(struct walk *walk, const char *text, const char *detail)
         return HF_E_INVALID;
 }
 
-/* Counts one more part. The value becomes a part of an object, which adds a few levels of its own
- * to those of the value. 0 or HF_E_INVALID. */
+/* Counts one more part. - 4: the value becomes a part of an object, which adds a few levels of its
+ * own to those of the value. 0 or HF_E_INVALID. */
 static int count_part(struct walk *walk) {
         if (++walk->n_parts > HFD_VALUE_PARTS_MAX)
                 return refuse_value(walk, "the value is too large", "");
@@ -46,13 +46,14 @@ static int count_part(struct walk *walk) {
                        : 0;
 }
 
-/* Parses text that is JSON, apart from what JSON cannot contain: then *ret_json stays NULL. 0 or
- * -ENOMEM. */
+/* Parses text that was printed here. If the parser refuses it, for example a string with a NUL,
+ * *ret_json stays NULL. 0 or -ENOMEM. */
 static int parse_json(const char *text, size_t n, struct hf__json **ret_json) {
         return hf__json_parse(text, n, ret_json, NULL) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Makes a JSON string of the text. A text with a NUL has no form in JSON (parse_json). */
+/* Makes a JSON string of the text. A text with a NUL has none, and *ret_json stays NULL
+ * (parse_json). */
 static int string_json(const char *text, size_t n, struct hf__json **ret_json) {
         struct hf__strbuf quoted = {0};
         int r;

@@ -77,6 +77,7 @@ bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
 
 /* ---- namespaces ---- */
 
+/* As in Kubernetes, the group does not matter: a custom kind with this plural counts, too. */
 static bool is_namespace(const struct hfd_admission_attributes *of) {
         return strcmp(of->resource->plural, "namespaces") == 0;
 }

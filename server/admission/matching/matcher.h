@@ -9,12 +9,13 @@
 #include "server/admission/matching/rules.h"
 
 struct hfd_matcher {
-        struct hf__json *json; /* owned; the selectors and rules point into it */
-        struct hfd_rules *rules, *excluded;
+        struct hf__json *json;              /* owned; the selectors and rules point into it */
+        struct hfd_rules *rules, *excluded; /* owned */
         const struct hf__json *ns_selector, *object_selector; /* NULL = empty */
-        bool equivalent;
-        /* Without rules it matches everything, as for policies. hfd_matcher_init sets it if json
-         * has no `rules`; webhook.c clears it, because a webhook without rules matches nothing. */
+        bool equivalent;                                      /* matchPolicy is not Exact */
+        /* Whether a matcher without rules matches everything, as that of a policy does.
+         * hfd_matcher_init sets this if json has no `rules`; webhook.c clears it, because a webhook
+         * without rules matches nothing. */
         bool empty_matches;
 };
 
@@ -25,7 +26,8 @@ struct hfd_matcher {
 int hfd_matcher_init(struct hfd_matcher *matcher, const struct hf__json *json);
 void hfd_matcher_done(struct hfd_matcher *matcher);
 
-/* For `wants`: whether it may apply, judged by operation, group, resource and subresource alone. */
+/* For `wants`: whether the request may match, judged as by hfd_rules_may_match; without rules, by
+ * empty_matches. */
 bool hfd_matcher_may_match(const struct hfd_matcher *matcher,
                            const struct hfd_admission_attributes *of);
 
@@ -37,7 +39,8 @@ enum hfd_matcher_result {
 };
 /*
  * object: the new object; NULL = a delete. *ret_as: the row that a rule has matched, in whose
- * version the webhook or policy sees the objects; it lives as long as of->resource.
+ * version the webhook or policy sees the objects, or without rules of->resource. It lives as long
+ * as of->resource. It may be NULL if the result is not YES.
  */
 enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_admission_attributes *of,
@@ -45,8 +48,9 @@ enum hfd_matcher_result hfd_matcher_match(const struct hfd_matcher *matcher,
                                           const struct hfd_resource **ret_as,
                                           struct hfd_response *response);
 /*
- * The Namespace of the request, of->ns, as an object, which the caller frees. *ret_namespace NULL:
- * the request has none, or it does not exist. 0 or -ENOMEM. It is read from the cacher.
+ * The Namespace of the request, of->ns, as an object, which the caller frees. It is read from the
+ * cacher, or is of->new_namespace if the cacher does not have it. *ret_namespace NULL: the request
+ * has none, or it does not exist. 0 or -ENOMEM.
  */
 int hfd_matcher_namespace(const struct hfd_admission_attributes *of, struct hfd_cacher *cacher,
                           struct hf__json **ret_namespace);

@@ -30,8 +30,8 @@ int hfd_rules_new(const struct hf__json *json, struct hfd_rules **ret_rules);
  * own row or another version of it. */
 bool hfd_rule_matches(const struct hfd_rule *rule, const struct hfd_admission_attributes *of,
                       const struct hfd_resource *as);
-/* For `wants`: whether some rule may name the request, judged by operation, group, resource and
- * subresource alone. */
+/* For `wants`: whether some rule may name the request, judged by operation, resource and
+ * subresource, and by the group unless `equivalent` is true. */
 bool hfd_rules_may_match(const struct hfd_rules *rules, const struct hfd_admission_attributes *of,
                          bool equivalent);
 /*

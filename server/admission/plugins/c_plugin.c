@@ -3,10 +3,11 @@
  * The server's side of <holdfast/admission.h>: loads plug-ins from shared objects, and asks them as
  * plug-ins of the chain.
  *
- * Invariants: the code, the texts and the object that a plug-in returns are checked like a
- * webhook's response, because a mistake of a plug-in must not store an object that no client can
- * read. A shared object is never unloaded: it may have threads and exit handlers, which the server
- * cannot end. Nor is its file closed, so that the next one has another name for the loader.
+ * Invariants: a mistake of a plug-in must not make a refusal look like a success, or store an
+ * object that no client can read. So the code and the object that a plug-in returns are checked,
+ * and its texts get a NUL at their ends. A shared object is never unloaded: it may have threads and
+ * exit handlers, which the server cannot end. Nor is its file closed, so that the next one has
+ * another name for the loader.
  */
 #include "server/admission/plugins/c_plugin.h"
 
@@ -107,8 +108,8 @@ static bool wants_request(void *ctx, const struct hfd_admission_attributes *of) 
                              of->subresource, hfd_admission_operation_name(of->operation));
 }
 
-/* A refusal must not look like a success, so any other code becomes 403, which is the code with
- * which the built-in plug-ins of kube-apiserver refuse. */
+/* A code that is not one of an error becomes 403, with which the built-in plug-ins of
+ * kube-apiserver refuse. */
 static void refuse_request(struct hfd_admission *a, const char *name,
                            const struct hf_admission_response *reply) {
         int code = reply->code < 400 || reply->code > 599 ? 403 : reply->code;
@@ -153,7 +154,7 @@ static bool take_object(struct hfd_admission *a, const char *name,
         return false;
 }
 
-/* Carries out the decision of a plug-in. */
+/* Carries out the decision of a plug-in, and frees the object in it. */
 static void act_on_response(struct hfd_admission *a, const char *name,
                             struct hf_admission_response *reply) {
         struct hfd_response response = {0};

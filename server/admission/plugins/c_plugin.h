@@ -3,7 +3,7 @@
 /*
  * Admission plug-ins from shared objects (<holdfast/admission.h>). Once loaded they stay until the
  * process ends. The server loads them before it serves, one after the other, and frees the handles
- * after the last request. In between requests use them on any thread, also concurrently.
+ * after the last request. Requests use them on any thread, several at a time.
  */
 #include <holdfast/error.h>
 

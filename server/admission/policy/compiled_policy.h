@@ -45,9 +45,9 @@ struct hfd_policy {
         /* The kind of the params; NULL: the policy has none. */
         const char *param_api_version, *param_kind;
         struct hfd_matcher matcher;
-        struct hfd_expressions *set;
+        struct hfd_expressions *set; /* owned, as all that follow */
         struct hfd_match_conditions *conditions;
-        struct hfd_policy_validation *validations; /* owned, as the next two */
+        struct hfd_policy_validation *validations;
         size_t n_validations;
         struct hfd_policy_annotation *annotations;
         size_t n_annotations;
@@ -58,6 +58,7 @@ struct hfd_policy {
 /* object: a stored policy. An expression that does not compile is not an error here: it fails when
  * it is evaluated. 0; -ENOMEM; HF_E_INVALID: the object is malformed. */
 int hfd_policy_new(const struct hfd_object *object, bool mutating, struct hfd_policy **ret_policy);
+/* The caller has a reference already, or one to an index that has. */
 struct hfd_policy *hfd_policy_ref(struct hfd_policy *policy);
 struct hfd_policy *hfd_policy_unref(struct hfd_policy *policy); /* accepts NULL */
 
@@ -75,7 +76,7 @@ struct hfd_policy_binding {
         const struct hf__json *param_ref; /* NULL: there is none */
 };
 
-/* As hfd_policy_new, for a stored binding. */
+/* These are as hfd_policy_new, _ref and _unref, for a stored binding. */
 int hfd_policy_binding_new(const struct hfd_object *object,
                            struct hfd_policy_binding **ret_binding);
 struct hfd_policy_binding *hfd_policy_binding_ref(struct hfd_policy_binding *binding);

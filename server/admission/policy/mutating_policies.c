@@ -37,7 +37,7 @@ struct rounds {
 struct mutating {
         struct hfd_policy_case *c;
         struct hf__json *object; /* owned; NULL until something changes */
-        bool changed;
+        bool changed;            /* the object has changed (evaluate_mutations) */
         const struct hfd_policy *policy;
         const struct hfd_policy_binding *binding; /* NULL: none yet */
         struct rounds rounds;
@@ -112,7 +112,8 @@ static void add_invoked(struct mutating *m, const char *key) {
                 m->r = -ENOMEM;
 }
 
-/* A key for one evaluation of a policy: policy, binding and params. */
+/* A key for one evaluation of a policy: policy, binding and params. The caller frees it. NULL: out
+ * of memory. */
 static char *key_of(const struct mutating *m, const struct hf__json *params) {
         const char *ns = hf__json_string(params, "metadata.namespace");
         const char *name = hf__json_string(params, "metadata.name");
@@ -291,7 +292,8 @@ static void free_rounds(void *data) {
         free(rounds);
 }
 
-/* Copies the state that the first round has kept. */
+/* Copies the state that the first round has kept. If another plug-in has changed the object since
+ * then, the evaluations that may run again must do so. 0 or -ENOMEM. */
 static int load_rounds(struct mutating *m) {
         const struct rounds *kept = hfd_admission_state(m->c->a)->data;
 
@@ -308,7 +310,7 @@ static int load_rounds(struct mutating *m) {
         return m->r;
 }
 
-/* Keeps what the second round needs. */
+/* Keeps what the second round needs, after the first one. 0 or -ENOMEM. */
 static int save_rounds(struct mutating *m) {
         struct hfd_admission_state *state = hfd_admission_state(m->c->a);
         struct rounds *kept;

@@ -30,7 +30,8 @@
 /* ---- ApplyConfiguration ---- */
 
 /* Appends the paths of atomic values, which apply replaces as a whole. A policy must not do that,
- * as in Kubernetes: it would replace what it does not know. The path is as before afterwards. */
+ * as in Kubernetes: it would replace what it does not know. The path is as before afterwards,
+ * unless a part of it had no room. */
 static void find_atomic(const struct hfd_schema *schema, const struct hf__json *json,
                         struct hf__strbuf *path, struct hf__strbuf *found) {
         size_t n = path->n;

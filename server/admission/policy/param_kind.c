@@ -40,7 +40,7 @@ const struct hfd_resource *hfd_policy_params_kind(struct hfd_cacher *cacher,
                         if (v->served && is_kind(&v->row, api_version, n_group, version, kind))
                                 found = &v->row;
                 }
-        found = hfd_resource_ref(found);
+        found = hfd_resource_ref(found); /* first: the set keeps the rows of its kinds alive */
         hfd_custom_set_unref(set);
         return found;
 }

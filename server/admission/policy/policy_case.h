@@ -24,12 +24,14 @@ struct hfd_policy_case {
         const struct hf_host *host;
         const struct hfd_work_pool *pool;
         const struct hfd_work_task *task;
-        struct hf__json *ns; /* owned; the Namespace of the request; NULL: it has none */
-        bool ns_known;
-        /* The objects in the version that the last rules have matched. */
+        /* Owned; the Namespace of the request; NULL: it has none, it is a request for a Namespace,
+         * or the Namespace does not exist. */
+        struct hf__json *ns;
+        bool ns_known; /* ns was looked up */
+        /* The row that the rules of the last policy have matched. */
         const struct hfd_resource *as;
-        const struct hf__json *object, *old; /* the objects that expressions read */
-        struct hf__json *owned_object, *owned_old;
+        const struct hf__json *object, *old;       /* in its version; expressions read them */
+        struct hf__json *owned_object, *owned_old; /* owned; NULL: they were not converted */
         /* Why the webhook of the kind has not converted them; NULL = nothing has failed. Borrowed.
          */
         const struct hfd_response *failure;

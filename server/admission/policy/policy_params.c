@@ -112,6 +112,7 @@ static int fail_unfilled(const struct search *search) {
         return HF_E_INVALID;
 }
 
+/* No object has a name or a namespace beyond these limits, and path has no room for one. */
 static int find_by_name(struct search *search, const char *name) {
         char path[HFD_PATH_MAX];
         struct hfd_object *object;
@@ -136,7 +137,7 @@ static int find_by_labels(struct search *search, const struct hf__json *selector
         struct hfd_scope scope;
         int r = 0;
 
-        if (strlen(search->ns) > HFD_DNS_LABEL_MAX)
+        if (strlen(search->ns) > HFD_DNS_LABEL_MAX) /* as in find_by_name */
                 return 0;
         r = hfd_snapshot_take_now(search->cacher, search->row, &snapshot);
         if (r != 0)

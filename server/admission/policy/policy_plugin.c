@@ -165,7 +165,8 @@ static void resume_request(void *ctx) {
         evaluate_policies(turn.plugin, turn.index, turn.a, NULL);
 }
 
-/* Starts over, as the attempt needs it. Consumes the reference to the index. */
+/* Starts over, as the attempt needs it. Consumes the reference to the index. long_step: an
+ * expression cannot be interrupted, so a turn may take longer than other steps of the pool. */
 static void restart_request(struct hfd_policy_plugin *plugin, struct hfd_policy_index *index,
                             struct hfd_admission *a, enum attempt needs) {
         const char *user = a->of.user ? a->of.user->subject.name : NULL;

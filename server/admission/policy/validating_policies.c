@@ -212,7 +212,8 @@ static bool run_validation(struct validating *v, struct hfd_expression_run *run,
         return r != HF_E_TOO_LARGE && !is_over(v);
 }
 
-/* Remembers the value of an annotation, unless another binding has already made the same value. */
+/* Remembers the value of an annotation, unless another binding has already made the same value. A
+ * value beyond ANNOTATION_MAX is cut, as in Kubernetes. */
 static void add_annotation(struct validating *v, const char *key, const char *text, size_t n) {
         struct hf__strbuf value = {.max = ANNOTATION_MAX};
         struct hf__json *list;

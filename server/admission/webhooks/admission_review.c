@@ -233,6 +233,7 @@ static int check_identity(const struct hf__json *json, const char *uid,
         kind = kind ? kind : "";
         if (strcmp(version, "admission.k8s.io/v1") == 0 && strcmp(kind, "AdmissionReview") == 0)
                 return 0;
+        /* Go prints a version without a group as "/v1". */
         (void)snprintf(text, sizeof text,
                        "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, "
                        "got %.60s%s, Kind=%.60s",

@@ -34,11 +34,13 @@ struct run {
         struct hfd_webhook_index *index; /* owned reference */
         struct hfd_reinvocation reinvocation;
         size_t i;                   /* the webhook that is called, or the next one */
-        bool is_described;          /* call is that of the webhook, and its conditions are next */
+        bool is_described;          /* `call` is for the webhook i, whose conditions are next */
         struct hf__json *converted; /* owned; the object in the form of call.as; NULL = as it is */
         struct hf__json *left;      /* owned; the object as the first round has left it */
         /*
          * The loop and on_called both set it; whichever of them comes second goes on with the run.
+         * So the exchange needs an order that hands over the result of the call, and all else in
+         * the run.
          */
         atomic_int step;
 };
@@ -123,8 +125,8 @@ static void refuse_form(const struct run *run, int r, struct hfd_response *respo
                                        "webhook's rules");
 }
 
-/* Brings the changed object back into the version of the request. False: response is the error, or
- * a conversion is wanted. */
+/* Brings the changed object back into the version of the request. *object is freed and replaced.
+ * False: it is NULL, and response is the error, or a conversion is wanted. */
 static bool convert_object_back(struct run *run, struct hf__json **object,
                                 struct hfd_response *response) {
         struct hf__json *back;
@@ -238,8 +240,9 @@ static void on_called(struct hfd_webhook_call *call) {
                 continue_run(run, NULL);
 }
 
-/* Describes the call of the webhook at run->i, if its rules name the request. False: response is
- * the error, or a conversion is wanted. */
+/* Describes the call of the webhook at run->i, if its rules name the request and, in the second
+ * round, if it is due; otherwise is_described stays false. False: response is the error, or a
+ * conversion is wanted. */
 static bool describe_call(struct run *run, struct hfd_response *response) {
         assert(run->index && run->i < run->index->n && !run->is_described && !run->converted);
         const struct hfd_webhook *hook = run->index->items[run->i];
@@ -291,8 +294,8 @@ static bool prepare_call(struct run *run, struct hfd_webhook_effort *effort, boo
         return match != HFD_MATCHER_ERROR;
 }
 
-/* The end of a round. The first one remembers the object, if a later change would make a webhook
- * due in the second one. */
+/* The end of a round. The first round remembers the object, if a later change would make a webhook
+ * due in the second one. If there is no memory for that, such a change is not noticed. */
 static void end_round(struct run *run) {
         struct hfd_admission *a = run->a;
 

@@ -5,7 +5,8 @@
  *
  * Invariants: a webhook cannot make a refusal look like a success: the code is at least 400, and
  * the status is Failure. What a webhook has sent is cut, so that it cannot fill the memory of
- * clients and logs. The messages are those of kube-apiserver.
+ * clients and logs. The messages are those of kube-apiserver, which has none for
+ * hfd_refusal_busy.
  */
 #include "server/admission/webhooks/refusal.h"
 
@@ -58,7 +59,8 @@ static void add_details(struct hfd_response *response, const struct hf__json *de
         hf__json_free(status);
 }
 
-/* A code that is not one of an error becomes 400, as in kube-apiserver. */
+/* A code below 400 becomes 400, as in kube-apiserver. So does one above 599, which HTTP does not
+ * have. */
 void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
                         const struct hf__json *status) {
         const char *message = hf__json_string(status, "message"),
@@ -88,8 +90,8 @@ void hfd_refusal_internal(struct hfd_response *response, const char *why) {
         hfd_response_status(response, HF_E_INVALID, 500, "InternalError", text, &details);
 }
 
-/* A failure with another code than 500, such as 429, tells the client what to do, so the response
- * shares it. */
+/* A failure with another code than 500, such as 429, tells the client what to do. So it becomes the
+ * response, which shares its body. */
 void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
                             const char *why) {
         if (!failure) {
@@ -130,9 +132,9 @@ void hfd_refusal_timeout(struct hfd_response *response) {
         hfd_admission_turn_refuse(HF_E_TIMEOUT, response);
 }
 
-/* The texts are those of client-go, with which kube-apiserver calls webhooks. It has fixed texts
- * for the usual codes. For 403, and for other codes from 500 on, it shows what the server sent,
- * here at most 250 bytes. */
+/* The texts are those of client-go, with which kube-apiserver calls webhooks. For the usual codes
+ * client-go has fixed texts. For 403, and for other codes from 500 on, it shows what the server has
+ * sent; here that is cut to 250 bytes. */
 void hfd_refusal_http_text(struct hf__strbuf *out, int code, const void *body, size_t n) {
         static const struct {
                 int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The responses of requests that a webhook has refused, or that have failed because of one. Texts
- * are Kubernetes'. Thread: owner of the response. */
+ * are Kubernetes', apart from that of hfd_refusal_busy. Thread: owner of the response. */
 
 #include "server/resources/response.h"
 
@@ -15,8 +15,9 @@ void hfd_refusal_denied(struct hfd_response *response, const char *webhook,
 void hfd_refusal_failed(struct hfd_response *response, const char *webhook, const char *why);
 /* 500 `Internal error occurred: ...`. */
 void hfd_refusal_internal(struct hfd_response *response, const char *why);
-/* The object cannot be converted to the version that a rule names: 500 with the failure of the
- * kind's webhook, or its 429. failure NULL: 500 with `why`. */
+/* The object cannot be converted to the version that a rule names: 500 with the message of
+ * `failure`, that of the kind's webhook; or `failure` itself if its code is another one, such as
+ * 429. failure NULL: 500 with `why`. */
 void hfd_refusal_conversion(struct hfd_response *response, const struct hfd_response *failure,
                             const char *why);
 /* 400 `admission webhook "x" does not support dry run`. */

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Decides which mutating webhooks are called again in the second round. A webhook with the policy
- * IfNeeded that was called before the object changed, by another webhook or another plug-in, is due
- * once more. One that was not called in the first round is not called in the second. Pure.
+ * IfNeeded is due once more if another webhook or another plug-in has changed the object after its
+ * call. One that was not called in the first round is not called in the second. Pure.
  */
 #include <stdbool.h>
 #include <stddef.h>

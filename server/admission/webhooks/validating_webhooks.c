@@ -29,7 +29,7 @@ struct run {
         struct hfd_response refusal; /* owned; code 0 = none */
         /* While the webhooks are chosen; one thread at a time does that. */
         size_t at;         /* the webhook of the index that is looked at */
-        bool is_described; /* it has an item, whose conditions are next */
+        bool is_described; /* items[n] is for this webhook, whose conditions are next */
         size_t n;          /* webhooks that are called; immutable while calls run */
         struct item {
                 struct hfd_webhook_call call; /* first member: on_called casts it back */
@@ -211,7 +211,7 @@ static void start_calls(struct run *run, const struct hfd_work_task *task) {
                 stop_or_wait(run, &effort, &response);
                 return;
         }
-        run->pending += run->n;
+        run->pending += run->n; /* without the lock: no call has begun */
         for (size_t i = 0, n_calls = run->n; i < n_calls; i++)
                 hfd_webhook_call_begin(&run->items[i].call);
         drop_pending(run);

@@ -127,8 +127,8 @@ static int set_address(struct hfd_webhook *hook, const struct hfd_service_resolv
         return r;
 }
 
-/* A bundle that is not valid base64 counts as a bundle without certificates, so no server is
- * trusted. */
+/* Without a bundle ca_pem stays NULL, and the system's CAs are trusted. A bundle that is not valid
+ * base64 counts as a bundle without certificates, so no server is trusted. 0 or -ENOMEM. */
 static int set_ca(struct hfd_webhook *hook) {
         const char *bundle = hf__json_string(hook->json, "clientConfig.caBundle");
         size_t n;

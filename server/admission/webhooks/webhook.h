@@ -62,7 +62,8 @@ int hfd_webhook_index_new(struct hfd_cacher *cacher, const char *plural,
                           const struct hfd_service_resolver *services,
                           const struct hfd_webhook_index *old,
                           struct hfd_webhook_index **ret_index);
-/* Accept NULL. */
+/* Both accept NULL; unref returns NULL. Whoever takes a reference has one already, or holds the
+ * lock of the owner of one. */
 struct hfd_webhook_index *hfd_webhook_index_ref(struct hfd_webhook_index *index);
 struct hfd_webhook_index *hfd_webhook_index_unref(struct hfd_webhook_index *index);
 /* Whether any webhook may apply to the request. index NULL = none. */

@@ -31,8 +31,8 @@ static const char *type_of(const struct hfd_webhook_call *call) {
 
 /* ---- results ---- */
 
-/* Ends the call with its outcome. code: the HTTP status for the metrics; 0 = none. done comes last,
- * because from then on the owner has the call. */
+/* Ends the call with its outcome. code: for the metrics (hfd_webhook_metrics_called). done comes
+ * last, because from then on the owner has the call. */
 static void finish_call(struct hfd_webhook_call *call, enum hfd_webhook_outcome outcome, int code) {
         if (call->counted) {
                 size_t before = atomic_fetch_sub_explicit(&call->hook->load->n_calls, 1,
@@ -233,7 +233,8 @@ static int print_review(struct hfd_webhook_call *call, struct hf__strbuf *out) {
         return out->error;
 }
 
-/* Sends the review. 0; -ENOMEM; another error of hfd_meta_make_uid; or one of hfd_outbound_send. */
+/* Sends the review. 0: on_result is called once, perhaps before this returns; -ENOMEM; another
+ * error of hfd_meta_make_uid; or one of hfd_outbound_post_json. */
 static int send_review(struct hfd_webhook_call *call) {
         const struct hfd_webhook *hook = call->hook;
         hf_nsec limit = hook->timeout_s * HF_NSEC_PER_SEC;

@@ -18,7 +18,8 @@
 #include "server/resources/meta.h"
 
 struct hfd_webhooks {
-        const struct hf_host *host;
+        /* Immutable. */
+        const struct hf_host *host; /* borrowed */
         struct hfd_webhooks_config config;
         bool mutating;
         atomic_bool any; /* the index has webhooks */
@@ -44,8 +45,8 @@ struct hfd_webhook_call {
         /* Filled by the caller, and borrowed until done. */
         struct hfd_webhooks *webhooks;
         const struct hfd_webhook *hook;
-        struct hfd_admission *a; /* calls that run at the same time do not change it */
-        const struct hfd_resource *as;
+        struct hfd_admission *a;       /* calls that run at the same time do not change it */
+        const struct hfd_resource *as; /* the row that the webhook's rules have matched */
         const struct hf__json *object; /* in the version of `as`; NULL = none */
         /* Owned; set by hfd_webhook_call_see. NULL = the old object as it is. */
         struct hf__json *old;
@@ -53,9 +54,9 @@ struct hfd_webhook_call {
         void (*done)(struct hfd_webhook_call *call);
         /* The result. Whoever owns the call frees it by hfd_webhook_call_done. */
         enum hfd_webhook_outcome outcome;
-        struct hfd_admission_review_response review; /* if a whole response came */
+        struct hfd_admission_review_response review; /* if a valid response came */
         struct hfd_response refusal;                 /* unless it is allowed */
-        int code;                                    /* for the metrics */
+        int code;                                    /* as hfd_webhook_metrics_called */
         /* Private. */
         char uid[HFD_UID_MAX];
         hf_nsec began;
@@ -73,6 +74,7 @@ int hfd_webhook_call_see(struct hfd_webhook_call *call);
 /* Begins the call, after hfd_webhook_call_see. done is called once, perhaps before this returns, so
  * done must not free the call before this has returned. */
 void hfd_webhook_call_begin(struct hfd_webhook_call *call);
+/* Frees what the call owns, once it has ended or if it never began. Idempotent. */
 void hfd_webhook_call_done(struct hfd_webhook_call *call);
 /* The cost that the matchConditions of a request may have. All webhooks that are checked in one go
  * share it. */

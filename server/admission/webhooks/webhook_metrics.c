@@ -13,8 +13,8 @@
 
 #include <holdfast/metrics.h>
 
-/* Whether a name needs no escape in a label, and fits. A webhook of a configuration has a DNS name,
- * which does. Calls of others are not counted. */
+/* Whether a name needs no escape in a label, and fits. Validation lets a webhook have only a DNS
+ * name, of which this is true. Calls of a webhook with another name are not counted. */
 static bool is_plain(const char *name) { return strlen(name) < 260 && !strpbrk(name, "\"\\\n"); }
 
 void hfd_webhook_metrics_called(const struct hf_host *host, const char *webhook, const char *type,
@@ -34,6 +34,7 @@ void hfd_webhook_metrics_called(const struct hf_host *host, const char *webhook,
                           (double)took / HF_NSEC_PER_SEC);
         (void)snprintf(labels, sizeof labels,
                        "code=\"%d\",name=\"%s\",operation=\"%s\",rejected=\"%s\",type=\"%s\"",
+                       /* 600 stands for all larger codes, as in kube-apiserver. */
                        code > 600 ? 600 : code, webhook, name, rejected ? "true" : "false", type);
         hf_metric_add(hf_metrics_get(host->metrics, HF_METRIC_COUNTER,
                                      "apiserver_admission_webhook_request_total",

@@ -21,7 +21,7 @@ struct hfd_webhooks;
 struct hfd_work_pool;
 
 struct hfd_webhooks_config {
-        /* All are borrowed until hfd_webhooks_free. */
+        /* All are borrowed while the feed of admission runs or a request is served. */
         struct hfd_cacher *cacher;
         struct hfd_outbound *outbound;
         struct hfd_work_pool *pool;                  /* for expensive matchConditions */

@@ -72,6 +72,8 @@ static void add_context(struct hf__strbuf *out, const char *name) {
 
 /* ---- the file ---- */
 
+/* Opens the directory of the file, after the check that others cannot replace the file. Errors as
+ * hfd_admin_kubeconfig_check. */
 static int open_directory(const char *path, int *ret_fd, struct hf_status *reterr_status) {
         char directory[PATH_MAX];
         int n = snprintf(directory, sizeof directory, "%s", path);

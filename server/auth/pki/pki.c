@@ -48,14 +48,14 @@ struct made {
 /* The parameters that all functions below need. */
 struct directory {
         const char *path;
-        struct made *made; /* NULL = write nothing: the missing texts stay NULL */
+        struct made *made; /* NULL = make no file: the texts of missing files stay NULL */
         struct hf_status *reterr_status;
 };
 
 /* One certificate and its key, as files and as text. */
 struct pair {
         char cert_path[PATH_MAX], key_path[PATH_MAX];
-        char *cert, *key; /* owned; NULL = no such file */
+        char *cert, *key; /* owned; NULL = there is no such file, and none was made */
 };
 
 static void pair_cleanup(struct pair *pair) {

@@ -57,8 +57,9 @@ static BIO *open_text(const char *pem, size_t n) {
         return n <= INT_MAX ? BIO_new_mem_buf(pem, (int)n) : NULL;
 }
 
-/* Whether one of the errors in OpenSSL's queue is a lack of memory. Clears the queue. The errors
- * are those of this call, because every function leaves the queue empty. */
+/* Whether one of the errors in OpenSSL's queue is a lack of memory. Clears the queue, so a function
+ * calls this before it returns even where the answer does not matter. The errors are then those of
+ * the function itself. */
 static bool ran_out_of_memory(void) {
         bool found = false;
 

@@ -15,7 +15,8 @@
 #include "server/auth/pki/pki.h"
 #include "server/auth/pki/pki_cert.h"
 
-/* One block: from "-----BEGIN x-----" to the end of the line "-----END x-----". Borrowed. */
+/* One block: from "-----BEGIN x-----", where x is the label, to the end of the next line that
+ * begins with "-----END ". The label of that line is not compared here. Borrowed. */
 struct block {
         const char *text, *label;
         size_t n, n_label;
@@ -49,7 +50,7 @@ static bool is_labelled(const struct block *block, const char *end) {
         return block->n_label >= n && memcmp(block->label + block->n_label - n, end, n) == 0;
 }
 
-/* Appends the block and a newline to *text, which is zeroed from *n on and has enough space. */
+/* Appends the block and a newline to text, which has *n bytes, then only NULs, and enough space. */
 static void append_block(char *text, size_t *n, const struct block *block) {
         memcpy(text + *n, block->text, block->n);
         *n += block->n;

@@ -33,8 +33,8 @@ static const struct hf__cel_type *dyn(void) { return hf__cel_type_of(HF__CEL_DYN
 
 static const struct hf__cel_type *make_type(struct maker *maker, const struct hfd_schema *schema);
 
-/* Adds a field under the name that expressions use for it. A reserved word is added under its own
- * name, too, so `fields` has room for two of each. */
+/* Adds a field under the name that expressions use for it. After a dot a reserved word may also
+ * stand as it is. So it is added under both names, and `fields` has room for two of each. */
 static void add_field(struct maker *maker, struct hf__cel_type *type, struct hf__cel_field *fields,
                       const struct hfd_schema_field *field) {
         const char *name = hfd_rule_name(maker->arena, field->name);
@@ -56,6 +56,7 @@ static const struct hf__cel_type *make_struct(struct maker *maker,
 
         if (!type || !fields)
                 return dyn();
+        /* The number makes the name unique: to the checker, types with one name are one type. */
         snprintf(name, sizeof name, "%.100s%u", maker->kind, maker->n_types++);
         *type = (struct hf__cel_type){.kind = HF__CEL_OBJECT, .weight = 1, .fields = fields};
         type->name = hf__arena_text(maker->arena, name, strlen(name));

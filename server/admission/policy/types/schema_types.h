@@ -8,8 +8,9 @@ struct hfd_schema;
 
 /*
  * The type of the objects of a schema, a STRUCT, named after the kind. A part that the schema
- * leaves open, or that contains itself, is dyn. The type belongs to the arena and borrows texts of
- * the schema. NULL: out of memory, and the arena has failed.
+ * leaves open, or that contains itself, is dyn. So is one that is nested too deeply, or comes after
+ * too many others. The type belongs to the arena and borrows texts of the schema. NULL: out of
+ * memory, and the arena has failed.
  */
 const struct hf__cel_type *hfd_schema_type(struct hf__arena *arena, const struct hfd_schema *schema,
                                            const char *kind);

@@ -128,7 +128,8 @@ static int make_sets(struct checking *c) {
 
 /* ---- the expressions ---- */
 
-/* Appends what is wrong with an expression for one kind. */
+/* Appends what is wrong with an expression for one kind, without the words that an evaluation would
+ * put in front. */
 static void check_kind(struct checking *c, size_t i, const char *text, struct hf__strbuf *warning) {
         static const char before[] = "compilation failed: ";
         const struct hfd_resource *row = c->rows[i];
