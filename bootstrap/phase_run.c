@@ -296,8 +296,11 @@ static void give_way(struct hf__phase_run *run) {
             now_of(run) - run->failing_since < phase->give_way_after ||
             hf_elector_step_down(run->bootstrap->elector) != 0)
                 return;
-        phase->give_way_after =
-                phase->give_way_after > GIVE_WAY_MAX / 2 ? GIVE_WAY_MAX : phase->give_way_after * 2;
+        /* A host may begin with a longer time than the one that doubling ends with. */
+        if (phase->give_way_after < GIVE_WAY_MAX)
+                phase->give_way_after = phase->give_way_after > GIVE_WAY_MAX / 2
+                                                ? GIVE_WAY_MAX
+                                                : phase->give_way_after * 2;
         hf_metric_add(phase->metrics.gave_way, 1);
         hf_log(&run->bootstrap->host->log, HF_LOG_WARNING, HF__COMPONENT,
                "%s keeps failing: releasing the Lease, so that another instance may try",

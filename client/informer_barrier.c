@@ -134,7 +134,9 @@ static int await_waiter(struct hf_informer *informer, const struct hf__informer_
         struct hf_cancel_waker waker = {0};
 
         hf_cancel_add_waker(token, &waker, wake_waiters, informer);
-        hf__mailbox_call_early(); /* add_waiter may have delayed a wake of the informer's thread */
+        /* Makes the wakes that this thread has delayed, perhaps the one of add_waiter: nobody else
+         * makes them while this thread waits. They may take mu. */
+        hf__mailbox_call_early();
         (void)pthread_mutex_lock(&informer->mu);
         while (!is_satisfied_locked(informer, waiter) && !hf_cancel_fired(token))
                 (void)informer->clock->wait(informer->clock->ctx, &informer->changed, &informer->mu,

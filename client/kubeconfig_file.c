@@ -2,8 +2,9 @@
 /*
  * Reads and parses the files of a kubeconfig. kubeconfig.c merges them.
  *
- * Invariant: every copy of a file's text is wiped before its memory is freed, except those within
- * libyaml, and those that the JSON parser has made of a text in which it then finds an error.
+ * Invariant: every copy of a file's text is wiped before its memory is freed, except keys, the
+ * copies within libyaml, and those that the JSON parser makes of a text with an error or a lone
+ * surrogate.
  */
 #include "client/kubeconfig_file.h"
 
@@ -117,7 +118,7 @@ static int read_list(char *list, struct hf__kubeconfig_file *files, size_t *n_fi
                         continue;
                 if (*n_files == HF__KUBECONFIG_FILES_MAX)
                         return hf_fail(reterr_status, HF_E_INVALID,
-                                       "KUBECONFIG names more than %u files",
+                                       "KUBECONFIG names more than %u files that exist",
                                        HF__KUBECONFIG_FILES_MAX);
                 r = hf__kubeconfig_file_read(path, &files[*n_files], reterr_status);
                 if (r == 0)
@@ -146,7 +147,9 @@ int hf__kubeconfig_files_read(struct hf__kubeconfig_file *files, size_t *n_files
                 r = asprintf(&list, "%s/.kube/config", home) < 0
                             ? fail_no_memory(reterr_status)
                             : hf__kubeconfig_file_read(list, files, reterr_status);
-                if (r == -ENOENT) /* the caller named no file, so none is given */
+                /* Only the default file is missing: there is no kubeconfig, which is no fault of a
+                 * file. */
+                if (r == -ENOENT)
                         r = hf_fail(reterr_status, HF_E_NOT_FOUND,
                                     "no kubeconfig is given, and %.400s does not exist", list);
                 *n_files = r == 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One file of a kubeconfig, parsed but not interpreted. The messages may quote the file, control
- * characters included. Thread: any; a file belongs to its caller.
+ * One file of a kubeconfig, parsed but not interpreted. Messages have the name of the file or
+ * KUBECONFIG as it is, control characters included, but nothing of the content. Thread: any; a file
+ * belongs to its caller.
  */
 #include <stddef.h>
 
@@ -10,7 +11,7 @@
 
 struct hf__json;
 
-#define HF__KUBECONFIG_FILES_MAX 32u /* that $KUBECONFIG may name */
+#define HF__KUBECONFIG_FILES_MAX 32u /* of those in KUBECONFIG that exist */
 
 struct hf__kubeconfig_file {
         char *dir;             /* owned; relative paths in the file begin there */

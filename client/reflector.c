@@ -3,10 +3,10 @@
  * The reflector lists the collection and then watches it from the list's version on. It lists again
  * when the server no longer has that version, and waits after failures.
  *
- * The informer's thread calls its step (informer_thread.c), which does the first of these actions
- * that is due:
+ * The informer's thread calls its step (informer_thread.c). A step first calls new handlers with
+ * all objects, or does a resync, if either is due. Then it does the first of these actions that is
+ * due:
  *
- *      a new handler, or a resync     call the handlers with all objects
  *      a message                      apply the event, or the end of a source
  *      the watch has lost an event    abandon the watch and list
  *      need_list, no list             at list_at, start a list
@@ -118,7 +118,8 @@ static void watch_ended(struct hf_informer *informer, const struct hf__reflector
         if (stable)
                 reflector->watch_failures = 0;
         if (source->error == 0 && stable)
-                reflector->watch_at = now; /* it lies ahead if urgent_at began this watch early */
+                /* The old time may still be in the future: urgent_at starts a watch before it. */
+                reflector->watch_at = now;
         else
                 watch_failed(informer, source->error, &source->status);
 }

@@ -31,7 +31,9 @@ struct hf__reflector {
         hf_nsec list_at;      /* boot time when that list is due */
         char *continue_token; /* owned; token of the next page; NULL = no further page is due */
         char list_version[HF__RESOURCE_VERSION_MAX]; /* the first page's version */
-        uint64_t list_number; /* number of the current list if it is consistent; else 0 */
+        /* The n_consistent_lists of the informer when the current list began, so that waiters know
+         * whether it began after their call. 0 = it may be older than their call. */
+        uint64_t list_number;
         /* Request the next list without paging, because the version of the previous one expired
          * between two pages. */
         bool unpaged;

@@ -3,10 +3,10 @@
  * Starts the sources of a reflector (its list requests and watches), and queues what they deliver
  * on the client's threads for the reflector's thread.
  *
- * Invariants: a callback blocks only for the locks of the informer and of its thread, and never
- * calls functions of the user. If an event cannot be queued (it is malformed, memory is exhausted,
- * or MAX_QUEUED_BYTES are reached), its watch is marked as lost, and the reflector lists again. So
- * no event is lost unnoticed.
+ * Invariants: a callback blocks only for the locks of the informer and of its thread. It calls no
+ * function of the user but the transform, and that without a lock. If an event cannot be queued (it
+ * is malformed, memory is exhausted, or MAX_QUEUED_BYTES are reached), its watch is marked as lost,
+ * and the reflector lists again. So no event is lost unnoticed.
  */
 #include "client/reflector_source.h"
 

@@ -8,7 +8,8 @@
  *      address, no connection came about or it broke before the
  *      request was sent, or one side refused the other's
  *      certificate
- *      the connection broke after the request was sent             reads
+ *      the connection broke after the request was sent, or a       reads
+ *      watch got no response head in time
  *      502 or 503                                                  reads
  *      429                                                         requests for Leases, which do
  *                                                                  not wait for Retry-After
@@ -145,6 +146,8 @@ static bool is_away(const struct hf__http_result *result) {
         }
 }
 
+/* A 504 is no case for the next server: the first one is there, and rest_request.c repeats reads.
+ */
 static bool may_go_on(const struct hf__http_result *result, bool is_write, enum hf_lane lane) {
         switch (result->outcome) {
         case 0:

@@ -27,8 +27,8 @@ struct hf__rest_servers {
         atomic_size_t current; /* index of the server at which requests begin */
 };
 
-/* Checks and copies the URLs to *servers, which is all zero before: `first`, and n_others further
- * ones. 0, -ENOMEM, or HF_E_INVALID with the reason in reterr_status. The caller calls
+/* Checks `first` and the n_others other URLs, and copies them to *servers, which is all zero
+ * before. 0, -ENOMEM, or HF_E_INVALID with the reason in reterr_status. The caller calls
  * hf__rest_servers_done in any case. */
 int hf__rest_servers_init(struct hf__rest_servers *servers, const char *first,
                           const char *const *others, size_t n_others,

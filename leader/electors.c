@@ -462,8 +462,11 @@ static int start_controllers(struct hf_hook_context *context, void *ctx,
         int r = hf_electors_start(ctx, reterr_status);
         /* hf_electors_stop limits its own duration, to stop_bound, STOP_MARGIN and another stop
          * grace (stop_instances). This longer limit only catches a bug in it. No elector can be
-         * added any more, so the bound is final. */
-        hf_hook_set_stop_deadline(context, 2 * stop_bound(ctx) + 10 * HF_NSEC_PER_SEC);
+         * added any more, so the bound is final. Twice a bound of decades would not fit. */
+        hf_nsec bound = stop_bound(ctx);
+        if (bound > HF_NSEC_NEVER / 4)
+                bound = HF_NSEC_NEVER / 4;
+        hf_hook_set_stop_deadline(context, 2 * bound + 10 * HF_NSEC_PER_SEC);
         return r;
 }
 

@@ -39,6 +39,8 @@
 #include "leader/lease_record.h"
 #include "leader/lease_watches.h"
 
+#define HTTP_TOO_LARGE 413
+
 enum op_kind { OP_READ, OP_WRITE, OP_WATCH, OP_SHARED_WATCH };
 
 struct op {
@@ -273,9 +275,9 @@ static void leave_callback(struct op *op) {
         pthread_mutex_unlock(&lock->mu);
 }
 
-/* Whether the error proves that the server wrote nothing. */
-static bool is_nothing_written(int error) {
-        switch (error) {
+/* Whether the failed response proves that the server wrote nothing. */
+static bool is_nothing_written(const struct hf_response *response) {
+        switch (response->error) {
         case HF_E_CONFLICT:
         case HF_E_EXISTS:
         case HF_E_NOT_FOUND:
@@ -287,9 +289,11 @@ static bool is_nothing_written(int error) {
         case HF_E_UNAVAILABLE:
         case HF_E_STALE_TERM:
         case HF_E_NOT_LEADER:
-        case HF_E_TOO_LARGE:
         case HF_E_BUSY:
         case HF_E_CLOSED: return true;
+        /* The server has refused the request if this is its status. Otherwise its response was too
+         * long to be read, and what it says is unknown. */
+        case HF_E_TOO_LARGE: return response->status.http_code == HTTP_TOO_LARGE;
         default: return false;
         }
 }
@@ -321,7 +325,7 @@ static void on_response(void *ctx, const struct hf_response *from) {
         }
         /* HF_E_TIMEOUT means that the outcome is unknown, so that the elector reads the Lease. */
         if (op->kind == OP_WRITE && reply.result != 0 &&
-            (from->error == 0 || !is_nothing_written(reply.result)))
+            (from->error == 0 || !is_nothing_written(from)))
                 reply.result = HF_E_TIMEOUT;
         pthread_mutex_lock(&lock->mu);
         if (from->error == HF_E_NOT_FOUND)

@@ -122,6 +122,11 @@ static hf_nsec slowed_duration(hf_nsec duration) { return duration + duration / 
 
 static hf_nsec longer_duration(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
 
+/* Durations of decades are accepted, and a sum of several would not fit. */
+static hf_nsec at_most_years(hf_nsec duration) {
+        return duration < HF_NSEC_NEVER / 16 ? duration : HF_NSEC_NEVER / 16;
+}
+
 /*
  * T is the request timeout. In the worst case:
  *
@@ -137,12 +142,12 @@ static hf_nsec longer_duration(hf_nsec a, hf_nsec b) { return a > b ? a : b; }
  *     another standby's was applied just before. The reply to that one takes T, too.
  */
 hf_nsec hf_leader_timing_worst_takeover(const struct hf_leader_timing *timing) {
-        hf_nsec timeout = timing->request_timeout;
-        hf_nsec silence =
-                longer_duration(timing->lease_duration / 2, jittered_retry(timing->retry_period));
-        hf_nsec early = longer_duration(timeout, slowed_duration(timing->retry_period / 2));
+        hf_nsec timeout = at_most_years(timing->request_timeout),
+                lease = at_most_years(timing->lease_duration),
+                retry = at_most_years(timing->retry_period);
+        hf_nsec silence = longer_duration(lease / 2, jittered_retry(retry));
+        hf_nsec early = longer_duration(timeout, slowed_duration(retry / 2));
 
         assert(timing->lease_duration > timing->renew_deadline);
-        return 6 * timeout + slowed_duration(silence) + early +
-               slowed_duration(timing->lease_duration);
+        return 6 * timeout + slowed_duration(silence) + early + slowed_duration(lease);
 }

@@ -14,7 +14,7 @@
 #include "base/time_format.h"
 
 #define MS_PER_DAY ((int64_t)24 * 3600 * 1000)
-#define STAMP      "2026-11-23T08-38-07.123"
+#define STAMP      "2026-11-23T08-38-07.123" /* an example: only its length is used */
 
 /* The parts of a path: the directory with its slash, the name, and its extension with the dot. */
 struct parts {

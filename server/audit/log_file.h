@@ -37,9 +37,9 @@ int hfd_audit_file_check(const char *path, struct hf_status *reterr_status);
 /*
  * Appends n bytes, which are whole lines. 0: all are in the file. Otherwise none are, except that a
  * part remains in a pipe, in the standard output, or if the file cannot be truncated; then the next
- * write begins a new line. go_on is called after each part but the last that a pipe has taken, and
- * about once a second while it takes none; false gives up. Errors: -EAGAIN (given up) or another
- * -errno.
+ * write begins a new line. While data remain, go_on is called after each part that a pipe has
+ * taken, and about once a second while the pipe takes none; false gives up. Errors: -EAGAIN (given
+ * up) or another -errno.
  */
 int hfd_audit_file_write(struct hfd_audit_file *file, const char *data, size_t n,
                          bool (*go_on)(void *ctx), void *ctx);

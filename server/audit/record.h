@@ -7,8 +7,9 @@
  * The record is made from the head of a request, if the policy's level for it is not None. The
  * request and the events that wait in the queue share the record. Its texts do not change. The
  * impersonated user and the decision of authorization are added after the event RequestReceived is
- * queued, which does not contain them, and before any other event is queued. Annotations are those
- * of a write, whose only other event is the last one. So the thread that writes the events needs no
+ * queued, which does not contain them, and before any other event is queued. Only a write has
+ * annotations. It has two events: RequestReceived, which does not contain them, and the last one,
+ * before which they are added. So the thread that writes the events needs no
  * lock for a record.
  *
  * The threads that serve the request collect the bodies of request and response under a lock. The

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/strbuf.h"
+#include "base/thread.h"
 #include "server/cacher/watch/watcher.h"
 #include "server/registry/kept_metadata.h"
 #include "server/registry/loopback_operation.h"

@@ -71,8 +71,8 @@ struct hfd_scale_paths {
 };
 
 /*
- * A column of the Table that kubectl shows. path: a JSON path into the object, or one of the forms
- * that registry/list/table.c knows ("@age", "@count:<path>", ...). wide: only with -o wide.
+ * A column of the Table that kubectl shows. path: a JSON path into the object, or a form such as
+ * "@age" or "@count:<path>" (registry/list/table.c and its cells/). wide: only with -o wide.
  */
 struct hfd_column {
         const char *name, *type, *format, *path;

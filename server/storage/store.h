@@ -205,7 +205,8 @@ struct hfd_store {
 
 /* Every store makes these checks before a transaction. 0, -EINVAL or HF_E_TOO_LARGE. Pure. */
 int hfd_txn_check(const struct hfd_txn *txn);
-/* Returns how many bytes the keys and values have that a transaction compares and writes. Pure. */
+/* The bytes of all keys and values that the transaction compares or writes. It has passed
+ * hfd_txn_check. Pure. */
 size_t hfd_txn_bytes(const struct hfd_txn *txn);
 /* The largest transaction that the stores other than etcd accept. It is etcd's default limit, so
  * that their objects can move to etcd. */

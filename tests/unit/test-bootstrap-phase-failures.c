@@ -16,6 +16,7 @@
 #include <holdfast/bootstrap.h>
 
 #include "bootstrap/phase_run.h"
+#include "bootstrap/phase.h"
 #include "phase_fixture.h"
 #include "text_asserts.h"
 
@@ -422,6 +423,20 @@ static void test_the_time_to_give_way_is_kept_between_terms_until_success(void *
         phase_fixture_free(f);
 }
 
+/* A host may begin with a longer time than the one that doubling ends with. */
+static void test_a_long_time_to_give_way_stays(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        phase_fixture_set_elector(f);
+        f->bootstrap->phases[0].give_way_after = 3600 * SEC;
+        f->drain_at = 3600 * SEC;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 1000);
+        assert_int_equal(phase_fixture_lead(f), HF_E_CANCELED);
+        assert_int_equal(f->n_step_downs, 1);
+        assert_true(f->bootstrap->phases[0].give_way_after == 3600 * SEC);
+        phase_fixture_free(f);
+}
+
 static void test_a_lease_that_cannot_be_released_is_kept(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -454,6 +469,7 @@ int main(void) {
                 cmocka_unit_test(
                         test_a_phase_that_keeps_failing_releases_the_lease_ever_more_rarely),
                 cmocka_unit_test(test_the_time_to_give_way_is_kept_between_terms_until_success),
+                cmocka_unit_test(test_a_long_time_to_give_way_stays),
                 cmocka_unit_test(test_a_lease_that_cannot_be_released_is_kept),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

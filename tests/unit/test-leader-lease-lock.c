@@ -140,16 +140,25 @@ static void test_an_unreadable_response_is_an_error(void **state) {
 
 static void test_only_failures_that_prove_nothing_written_are_passed_on(void **state) {
         static const struct {
-                int error, result;
+                int error, result, http_code;
         } rows[] = {
-                {HF_E_CONFLICT, HF_E_CONFLICT},   {HF_E_UNAVAILABLE, HF_E_UNAVAILABLE},
-                {HF_E_FORBIDDEN, HF_E_FORBIDDEN}, {HF_E_CANCELED, HF_E_TIMEOUT},
-                {HF_E_TIMEOUT, HF_E_TIMEOUT},     {-EIO, HF_E_TIMEOUT},
+                {HF_E_CONFLICT, HF_E_CONFLICT, 0},
+                {HF_E_UNAVAILABLE, HF_E_UNAVAILABLE, 0},
+                {HF_E_FORBIDDEN, HF_E_FORBIDDEN, 0},
+                {HF_E_CANCELED, HF_E_TIMEOUT, 0},
+                {HF_E_TIMEOUT, HF_E_TIMEOUT, 0},
+                {-EIO, HF_E_TIMEOUT, 0},
+                /* The request was too large, or the response that says what was written. */
+                {HF_E_TOO_LARGE, HF_E_TOO_LARGE, 413},
+                {HF_E_TOO_LARGE, HF_E_TIMEOUT, 200},
+                {HF_E_TOO_LARGE, HF_E_TIMEOUT, 0},
         };
 
         for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+                const struct hf_status status = {.error = rows[i].error,
+                                                 .http_code = rows[i].http_code};
                 write_as_me(i, NULL);
-                held_respond(i, rows[i].error, NULL, NULL);
+                held_respond(i, rows[i].error, &status, NULL);
                 assert_int_equal(f.reply.result, rows[i].result);
         }
 }

@@ -105,6 +105,12 @@ static void test_the_worst_case_of_a_take_over_is_computed(void **state) {
         assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
         assert_int_equal(hf_leader_timing_worst_takeover(&t),
                          6 * 2 * S + 20160 * MS + 8400 * MS + 31500 * MS);
+        /* Every timing that is accepted has a bound that fits. */
+        t = timing(INT32_MAX * S, 2000000000 * S, 1 * S);
+        t.request_timeout = 1900000000 * S;
+        t.stop_grace = 1 * S;
+        assert_int_equal(hf_leader_timing_check(&t, NULL), 0);
+        assert_true(hf_leader_timing_worst_takeover(&t) > 100LL * 365 * 86400 * S);
 }
 
 static void refused_lock(const char *type, const char *message) {

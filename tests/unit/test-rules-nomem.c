@@ -7,6 +7,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
 #include "failing_memory.h"
+#include "server/registry/list/continue_token.h"
 #include "server/resources/causes.h"
 #include "server/resources/rows/resource_table.h"
 #include "server/resources/strategies/strategies.h"
@@ -343,9 +345,26 @@ static void test_a_shortage_neither_accepts_nor_refuses(void **state) {
         assert_true(n_shortages > 100);
 }
 
+/* ---- tokens of lists ---- */
+
+/* A list with an empty token would look complete. */
+static void append_token(int n) {
+        struct hf__strbuf out = {0};
+
+        failing_memory_arm(n);
+        hfd_continue_token_append(&out, 1, "default/a");
+        assert_int_equal(out.error, failing_memory_hit() ? -ENOMEM : 0);
+        hf__strbuf_done(&out);
+}
+
+static void test_a_shortage_makes_no_empty_token(void **state) {
+        failing_memory_try_all(append_token, 1);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_shortage_neither_accepts_nor_refuses),
+                cmocka_unit_test(test_a_shortage_makes_no_empty_token),
         };
 
         hf__json_blocks_init(); /* allocations of cJSON fail, too */

@@ -154,7 +154,7 @@ struct hf_bootstrap_config {
         bool one_revision;
         /* A leader in which a phase has failed for this long, without a success in between,
          * releases the Lease, so that another instance can try. The time doubles with each release
-         * in a row, up to 10 minutes. 0 = 15 s */
+         * in a row, up to 10 minutes; a longer one stays as it is. 0 = 15 s */
         hf_nsec give_way_after;
         /* Called on the phase's thread, or on a thread of this library that the phase's thread
          * waits for, without a lock; the phase waits until it returns. Phases can run in parallel,

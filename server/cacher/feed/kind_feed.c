@@ -6,12 +6,11 @@
  *      snapshot -> kinds -> the cached objects get their form -> the set is replaced -> watches of
  *      replaced kinds end
  *
- * Invariants:
+ * Invariant: a change between two snapshots wakes the thread again, so the last set has the last
+ * state. So does a filling of the cache, whose objects may have old forms.
  *
- *  - A change between two snapshots wakes the thread again, so the last set has the last state. So
- *    does a filling of the cache, whose objects may have old forms.
- *  - A kind is served only after the cached objects have its form. This order only saves work: a
- *    request that still uses the old kind converts the objects (forms/conversion.h).
+ * The cached objects get their form before a kind is served, so that requests need not convert
+ * them. Nothing depends on it: readers look at the form of each object (forms/conversion.h).
  */
 #include "server/cacher/feed/kind_feed.h"
 

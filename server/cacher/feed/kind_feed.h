@@ -14,7 +14,8 @@ struct hfd_custom_table;
 struct hfd_kind_feed;
 struct hfd_resource;
 
-/* Whether a change of the resource concerns the feed: an observer of the cacher. */
+/* Whether a change of the resource concerns the feed. For the `observers` of hfd_cacher_config,
+ * whose on_observed then calls hfd_kind_feed_wake. */
 bool hfd_kind_feed_observes(const struct hfd_resource *resource);
 /* Starts the thread. host, cacher and table outlive it. 0 or -errno. */
 int hfd_kind_feed_new(const struct hf_host *host, struct hfd_cacher *cacher,

@@ -16,7 +16,7 @@
 #include "base/strbuf.h"
 
 #define CONTINUE_END "\\u0000\"}"
-#define TOKEN_MAX    2048
+#define TOKEN_MAX    2048 /* bytes; more than that of the longest path, with escapes */
 
 void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const char *path) {
         struct hf__strbuf json = {0};
@@ -29,6 +29,8 @@ void hfd_continue_token_append(struct hf__strbuf *out, uint64_t revision, const 
         hf__strbuf_puts(&json, CONTINUE_END);
         if (!json.error)
                 hf__base64url_encode(out, json.data, json.n);
+        else if (!out->error)
+                out->error = json.error;
         hf__strbuf_done(&json);
 }
 
@@ -52,8 +54,8 @@ bool hfd_continue_token_parse(const char *token, uint64_t *ret_revision, char *p
                 return false;
         json[n] = '\0';
         /*
-         * Cut off the escaped NUL after the path before parsing. Otherwise a NUL anywhere in the
-         * path would go unnoticed, because the parsed string would end there.
+         * Cut off the escaped NUL after the path before parsing, because the parser refuses a NUL
+         * in a string. So it also refuses one elsewhere in the path.
          */
         size_t n_end = sizeof CONTINUE_END - 1;
         if (n < n_end || memcmp(json + n - n_end, CONTINUE_END, n_end) != 0)

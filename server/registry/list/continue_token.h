@@ -12,7 +12,7 @@
 struct hf__strbuf;
 
 /* A token with this revision, which is written as -1, continues with the current state: that of the
- * first page is gone. hfd_continue_token_parse returns 0 for it. */
+ * first page is gone. hfd_continue_token_parse gives the revision 0 for it. */
 #define HFD_CONTINUE_CURRENT UINT64_MAX
 
 /* Appends a token. A failure sets out->error. */

@@ -7,11 +7,12 @@
  *                        the store's current revision (consistent_read.c), else the store
  *      "0"               any state: the cacher as it is
  *      N                 not older than N: the cacher, once it has reached N; 504 after 3 s
- *      an elector's      like "not given", but always from the store
+ *      not given, in the get of an elector    the same, but always from the store
  *
  * While the cache is not filled, the first three cases read the store, too; if the store itself has
  * not reached N, the response is 504. While the cache contains the history of a store that was
- * replaced, the first two cases read the store. list.c handles two more cases:
+ * replaced, the first two cases read the store, and the third one gets 504 at once. list.c handles
+ * two more cases:
  *
  *      N, Exact          exactly the state of N: the cacher if it knows that state, else the store
  *      continue          exactly the state of the first page, in the same way
@@ -46,7 +47,8 @@ void hfd_read_finish(struct hfd_read *read, struct hfd_response *response) {
 
         assert(response->code != 0);
         if (!read->is_borrowed)
-                free(read); /* before done, which may free the request that read borrows */
+                free(read); /* a borrowed read lies in the memory of the request, which done may
+                               free */
         request->done(request, response);
         hfd_response_done(response);
 }
@@ -174,8 +176,8 @@ static struct hf__buf *get_bytes(const struct hfd_resource *resource, struct hfd
         return bytes;
 }
 
-/* Consumes the reference to object, which has the version of the request or needs none; NULL:
- * there is no such object. */
+/* Consumes the reference to object, which no webhook has to convert any more; NULL: there is no
+ * such object. */
 static void respond_with_object(struct hfd_read *read, struct hfd_object *object) {
         struct hfd_response response = {0};
         const struct hfd_request *request = read->request;
@@ -226,7 +228,7 @@ static void finish_get(struct hfd_read *read, struct hfd_object *object) {
                                                     .done = on_converted,
                                                     .ctx = read};
                 if (!hfd_convert_start(read->registry, &convert))
-                        return;
+                        return; /* on_converted responds */
         }
         object = read->object;
         read->object = NULL;
@@ -255,7 +257,8 @@ static void on_store_get(void *ctx, const struct hfd_store_reply *reply) {
                 hfd_object_path(request->resource, request->ns, request->name, path);
                 object = hfd_stored_object_new(hfd_resource_stored(request->resource), path,
                                                &reply->kvs[0]);
-                /* A value that is not a valid object is not served, as by the cacher. */
+                /* A value that is not a valid object is 404, as if the cacher were read. If it is
+                 * valid, memory has run out. */
                 if (!object && hfd_object_check(hfd_resource_stored(request->resource),
                                                 reply->kvs[0].value) != HF_E_INVALID) {
                         hfd_read_finish_store_error(read, -ENOMEM, NULL);

@@ -2,7 +2,7 @@
 /*
  * The rows of the workload kinds that are not in the core group. resource.h explains each member of
  * a row. A column is {name, type, format, where the cell comes from, only with -o wide}; the cell
- * comes from a JSON path, or from a form that registry/list/table.c knows, such as "@age".
+ * comes from a JSON path, or from a form such as "@age" (registry/list/table.c and its cells/).
  *
  * Invariants: rows are sorted by group and plural. The storage segments are part of the on-disk
  * format and never change. Columns and flags are those of kube-apiserver, so that kubectl shows the

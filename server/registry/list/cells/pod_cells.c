@@ -72,8 +72,9 @@ static void add_restarts(struct restarts *restarts, const struct hf__json *statu
                 restarts->last_s = ended;
 }
 
-/* What the cells of a pod show, except for its gates. Each cell makes the whole summary anew, so
- * that cells agree with each other; a pod has few containers. */
+/* What the cells of a pod show, except for its gates. All cells are taken from this summary, so
+ * that they agree with each other. Each makes it again, which is cheap: a pod has few containers.
+ */
 struct pod_summary {
         char status[160];
         size_t ready; /* containers */
@@ -150,8 +151,9 @@ static void summarize_containers(const struct hf__json *pod, struct pod_summary 
                                        : "NotReady");
 }
 
-/* A later text for the status replaces an earlier one: the phase, the gate of the scheduler, what
- * an init container or a container says, the deletion. 0 or -ENOMEM. */
+/* A later text for the status replaces an earlier one: the phase, or status.reason in its place,
+ * the gate of the scheduler, what an init container or a container says, the deletion. 0 or
+ * -ENOMEM. */
 static int summarize(const struct hf__json *pod, struct pod_summary *summary) {
         const char *phase = text_of(pod, "status.phase"), *reason = text_of(pod, "status.reason");
         const char *deleted = NULL;
@@ -168,6 +170,7 @@ static int summarize(const struct hf__json *pod, struct pod_summary *summary) {
         /* As in Kubernetes, the condition outweighs what the init containers say. */
         if (!initializing ||
             hf__json_has_text(find_condition(pod, "Initialized"), "status", "True")) {
+                /* From then on, restarts of init containers that have ended do not count. */
                 summary->restarts = sidecars;
                 summarize_containers(pod, summary);
         }

@@ -52,8 +52,8 @@ static void put_metric(struct hf__strbuf *out, const struct hf__json *metric,
         const struct hf__json *wanted = hf__json_get(metric, sources[i][1]),
                               *now = hf__json_get(status, sources[i][1]);
         bool has_average = hf__json_path(wanted, "target.averageValue") != NULL;
-        /* The first two have the name of a resource. Pods has averages only, so they need no
-         * "(avg)". */
+        /* Of `sources`, the first two, Resource and ContainerResource, show the name of a resource.
+         */
         if (i < 2) {
                 const char *name = hf__json_string(wanted, "name");
                 hf__strbuf_printf(out, "%s: ", name ? name : "");
@@ -67,7 +67,7 @@ static void put_metric(struct hf__strbuf *out, const struct hf__json *metric,
                 put_percent(out, wanted, "target.averageUtilization", "<auto>");
         } else if (has_average) {
                 put_quantities(out, now, "current.averageValue", wanted, "target.averageValue");
-                hf__strbuf_puts(out, i > 2 ? " (avg)" : "");
+                hf__strbuf_puts(out, i > 2 ? " (avg)" : ""); /* Pods (2) has averages only */
         } else {
                 put_quantities(out, now, "current.value", wanted, "target.value");
         }

@@ -66,9 +66,8 @@ static void validate_port(const struct hf__json *port, const char *field, bool r
 
 /*
  * Whether an earlier port has the same protocol and number, and notes this one. member: "port" or
- * "nodePort". seen: PORTS bits for each of the three protocols. An unknown protocol or an invalid
- * number is not repeated: validate_port has refused it, except a nodePort, whose range it does not
- * check, because this server allocates none.
+ * "nodePort". seen: PORTS bits for each of the three protocols. What has no number in the range of
+ * ports, such as a port without a nodePort, or an unknown protocol, does not count as repeated.
  */
 static bool is_repeated(unsigned char *seen, const struct hf__json *port, const char *member) {
         const char *protocol = hfd_text_of(port, "protocol");
@@ -201,8 +200,8 @@ static void validate_affinity(const struct hf__json *spec, struct hfd_causes *ca
 
 /* ---- addresses ---- */
 
-/* clusterIP and clusterIPs agree: hfd_service_set_fields has made them agree where the client sent
- * one of them only. */
+/* clusterIP and clusterIPs must agree. If the client sent only one of them, hfd_service_set_fields
+ * has set the other one. */
 static void validate_addresses(const struct hf__json *spec, struct hfd_causes *causes) {
         static const char field[] = "spec.clusterIPs";
         const struct hf__json *list = hf__json_get(spec, "clusterIPs");
