@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the shape of a value, and the steps that identify the elements of a list. The messages are
- * those of Kubernetes, because users search for them.
+ * Finds the shape of a value, and the elements of a list by their steps (sets/element_step.h).
  *
- * Invariant: if an element omits a key, its step has the key's default. If the key has no default,
- * the step does not have the key, so elements with and without it are different. A step has at
- * least one key.
+ * Invariant: elements that share a step are not `single`, wherever they are in the list.
  */
 #include "server/apply/shape.h"
 
@@ -14,11 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <holdfast/error.h>
-
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/strbuf.h"
+#include "server/apply/sets/element_step.h"
 #include "server/apply/sets/fields.h"
 #include "server/schema/schema.h"
 
@@ -44,92 +39,6 @@ bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key) {
 }
 
 /* ---- elements ---- */
-
-/* The value of a key that an element omits. NULL = the key has no default. A field with
- * HFD_FIELD_MERGE has none, because it has a merge_key in place of key_default. */
-static const char *default_of(const struct hfd_schema *list, const char *key) {
-        const struct hfd_schema_field *field =
-                list->items->type == HFD_SCHEMA_STRUCT ? hfd_schema_field(list->items, key) : NULL;
-
-        return field && (field->flags & HFD_FIELD_MERGE) == 0 ? field->key_default : NULL;
-}
-
-/* Writes why the element at a position has no step. */
-static int refuse_shape(struct hf__strbuf *reason, size_t position, const char *why) {
-        if (reason)
-                hf__strbuf_printf(reason, "element %zu: %s", position, why);
-        return HF_E_INVALID;
-}
-
-static int refuse_without_keys(const struct hfd_schema *list, struct hf__strbuf *reason,
-                               size_t position) {
-        (void)refuse_shape(reason, position,
-                           "associative list with keys has an element that omits all key fields [");
-        for (size_t i = 0; reason && list->list_keys[i]; i++)
-                hf__strbuf_printf(reason, "%s\"%s\"", i > 0 ? " " : "", list->list_keys[i]);
-        if (reason)
-                hf__strbuf_puts(reason, "] (and doesn't have default values for any key fields)");
-        return HF_E_INVALID;
-}
-
-/* The step of an element of a list of type map. Of more than HFD_STEP_KEYS_MAX keys, the first ones
- * count. */
-static int step_of_object(struct hf__arena *scratch, const struct hfd_schema *list,
-                          struct hfd_element *element, struct hf__strbuf *reason) {
-        struct hfd_step_key found[HFD_STEP_KEYS_MAX], *keys;
-        unsigned n = 0;
-
-        if (!hf__json_is_object(element->value))
-                return refuse_shape(
-                        reason, element->position,
-                        hf__json_is_null(element->value)
-                                ? "associative list with keys may not have a null element"
-                                : "associative list with keys may not have non-map elements");
-        for (size_t i = 0; list->list_keys[i] && n < HFD_STEP_KEYS_MAX; i++) {
-                const char *name = list->list_keys[i], *otherwise = default_of(list, name);
-                const struct hf__json *value = hf__json_get(element->value, name);
-                struct hfd_step_key *key = &found[n];
-                key->name = name;
-                if (value && !hfd_scalar_of(value, &key->value))
-                        return refuse_shape(reason, element->position,
-                                            "associative list has a key that is no scalar");
-                if (!value)
-                        key->value = (struct hfd_scalar){HFD_SCALAR_TEXT, {.text = otherwise}};
-                n += value || otherwise;
-        }
-        if (n == 0)
-                return refuse_without_keys(list, reason, element->position);
-        keys = hf__arena_alloc(scratch, n * sizeof *keys);
-        if (!keys)
-                return -ENOMEM;
-        memcpy(keys, found, n * sizeof *keys);
-        element->step = (struct hfd_step){.kind = HFD_STEP_KEY, .n_keys = n, .keys = keys};
-        return 0;
-}
-
-/* The step of an element of a list of type set. */
-static int step_of_value(struct hf__arena *scratch, struct hfd_element *element,
-                         struct hf__strbuf *reason) {
-        struct hfd_scalar *value;
-
-        if (hf__json_is_object(element->value))
-                return refuse_shape(reason, element->position,
-                                    "associative list without keys has an element that's a map "
-                                    "type");
-        if (hf__json_is_array(element->value))
-                return refuse_shape(reason, element->position,
-                                    "not supported: associative list with lists as elements");
-        if (hf__json_is_null(element->value))
-                return refuse_shape(reason, element->position,
-                                    "associative list without keys has an element that's an "
-                                    "explicit null");
-        value = hf__arena_alloc(scratch, sizeof *value);
-        if (!value)
-                return -ENOMEM;
-        (void)hfd_scalar_of(element->value, value);
-        element->step = (struct hfd_step){.kind = HFD_STEP_VALUE, .value = value};
-        return 0;
-}
 
 static int order_of_elements(const void *a, const void *b) {
         const struct hfd_element *x = a, *y = b;
@@ -170,9 +79,7 @@ int hfd_shape_elements(struct hf__arena *scratch, const struct hfd_schema *schem
         for (struct hf__json *m = hf__json_first(list); m; m = hf__json_next(m), i++) {
                 struct hfd_element *element = &elements.in_order[i];
                 *element = (struct hfd_element){.value = m, .position = i, .single = true};
-                int r = schema->list_type == HFD_LIST_MAP
-                                ? step_of_object(scratch, schema, element, reason)
-                                : step_of_value(scratch, element, reason);
+                int r = hfd_element_step(scratch, schema, m, i, &element->step, reason);
                 if (r != 0)
                         return r;
         }

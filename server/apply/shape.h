@@ -43,8 +43,9 @@ enum hfd_shape hfd_shape_of(const struct hfd_schema *schema, const struct hf__js
 bool hfd_shape_is_named(const struct hfd_schema *schema, const char *key);
 /*
  * The elements of a list whose shape is LIST, in memory of scratch; they borrow from list and
- * schema. 0; -ENOMEM; HF_E_INVALID: an element has no step, and the list counts as a leaf. Then
- * reason, unless it is NULL, gets the element's position and Kubernetes' message.
+ * schema. 0; -ENOMEM, and scratch->failed is set; HF_E_INVALID: an element has no step, and the
+ * list counts as a leaf. Then reason, unless it is NULL, gets the element's position and
+ * Kubernetes' message.
  */
 int hfd_shape_elements(struct hf__arena *scratch, const struct hfd_schema *schema,
                        const struct hf__json *list, struct hfd_elements *ret_elements,

@@ -154,11 +154,13 @@ static int decode_time(struct decoder *d, const struct hfd_schema *schema, struc
         if (!hf__json_is_string(value)) {
                 struct hf__strbuf name = {0};
                 put_value_name(&name, schema, value);
-                (void)snprintf(d->reason, d->max_reason,
-                               "json: cannot unmarshal %s into Go value of type string",
-                               name.data ? name.data : "");
+                int r = name.error != 0 ? -ENOMEM : HF_E_INVALID;
+                if (r == HF_E_INVALID)
+                        (void)snprintf(d->reason, d->max_reason,
+                                       "json: cannot unmarshal %s into Go value of type string",
+                                       name.data);
                 hf__strbuf_done(&name);
-                return HF_E_INVALID;
+                return r;
         }
         const char *sent = hf__json_text(value);
         if (!hfd_time_text_normalize(sent, micro, text, d->reason, d->max_reason))
@@ -192,26 +194,46 @@ static int decode_bytes(struct decoder *d, struct hf__json *value) {
         return HF_E_INVALID;
 }
 
-/* Parses a quantity from a text or, as Go does, from the JSON text of another value. Returns NULL
- * or the message. */
-static const char *parse_quantity(const struct hf__json *value, struct hfd_quantity *ret_quantity) {
-        /* One byte more than is allowed, here and in trimmed, so that a text that is too long stays
-         * so. */
+/* Copies text without the spaces around it. What does not fit is left out; then the copy is too
+ * long for a quantity, as the text is. */
+static void trim_quantity(const char *text, char trimmed[HFD_QUANTITY_INPUT_MAX + 2]) {
+        static const char spaces[] = " \t\r\n";
+
+        text += strspn(text, spaces);
+        size_t n = strlen(text);
+        while (n > 0 && strchr(spaces, text[n - 1]))
+                n--;
+        n = n <= HFD_QUANTITY_INPUT_MAX ? n : HFD_QUANTITY_INPUT_MAX + 1;
+        memcpy(trimmed, text, n);
+        trimmed[n] = '\0';
+}
+
+/* Parses a quantity from a text or, as Go does, from the JSON text of another value. 0; -ENOMEM; or
+ * HF_E_INVALID with the reason. */
+static int parse_quantity(struct decoder *d, const struct hf__json *value,
+                          struct hfd_quantity *ret_quantity) {
+        /* One byte more than is allowed, so that a text that is too long stays so. */
         struct hf__strbuf printed = {.max = HFD_QUANTITY_INPUT_MAX + 1};
-        const char *text = hf__json_text(value);
+        const char *text = hf__json_text(value), *wrong = NULL;
         char trimmed[HFD_QUANTITY_INPUT_MAX + 2];
+        int r = 0;
 
         if (!text) {
                 hf__json_print(value, &printed);
                 text = printed.data ? printed.data : "";
         }
-        text += strspn(text, " \t\r\n");
-        (void)snprintf(trimmed, sizeof trimmed, "%s", text);
-        for (size_t n = strlen(trimmed); n > 0 && strchr(" \t\r\n", trimmed[n - 1]); n--)
-                trimmed[n - 1] = '\0';
-        const char *wrong = hfd_quantity_parse(trimmed, ret_quantity);
+        if (printed.error == -ENOMEM) {
+                r = -ENOMEM;
+        } else {
+                trim_quantity(text, trimmed);
+                wrong = hfd_quantity_parse(trimmed, ret_quantity);
+        }
+        if (wrong) {
+                (void)snprintf(d->reason, d->max_reason, "%s", wrong);
+                r = HF_E_INVALID;
+        }
         hf__strbuf_done(&printed);
-        return wrong;
+        return r;
 }
 
 /* Replaces a quantity by its canonical text, so that equal quantities of one form are equal texts.
@@ -220,12 +242,10 @@ static int decode_quantity(struct decoder *d, struct hf__json *container, struct
                            bool in_map) {
         char text[HFD_QUANTITY_TEXT_MAX];
         struct hfd_quantity quantity;
-        const char *wrong = parse_quantity(value, &quantity);
+        int r = parse_quantity(d, value, &quantity);
 
-        if (wrong) {
-                (void)snprintf(d->reason, d->max_reason, "%s", wrong);
-                return HF_E_INVALID;
-        }
+        if (r != 0)
+                return r;
         /* Kubernetes' defaulting rounds the amounts in each ResourceList. The kinds here have no
          * other maps of quantities. */
         if (in_map)
@@ -234,7 +254,7 @@ static int decode_quantity(struct decoder *d, struct hf__json *container, struct
         if (hf__json_is_string(value))
                 return strcmp(hf__json_text(value), text) == 0 ? 0 : hf__json_set_text(value, text);
         struct hf__json *list = hf__json_array();
-        int r = list ? hf__json_append_string(list, text) : -ENOMEM;
+        r = list ? hf__json_append_string(list, text) : -ENOMEM;
         if (r == 0) {
                 struct hf__json *string = hf__json_detach(list, hf__json_first(list));
                 r = hf__json_replace(container, value, string);

@@ -4,6 +4,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +21,12 @@
 #include "base/arena.h"
 #include "base/json.h"
 #include "base/strbuf.h"
+#include "failing_memory.h"
 #include "server/apply/reconcile.h"
 #include "server/apply/sets/fields_json.h"
+#include "server/apply/sets/step.h"
+#include "server/apply/shape.h"
+#include "server/schema/common.h"
 
 static struct hf__arena scratch;
 static struct hf__json *parsed[200]; /* sets borrow from them */
@@ -122,6 +127,83 @@ static void test_malformed_fields_are_refused(void **state) {
                         fail_msg("%s was accepted", table[i]);
                 hf__json_free(json);
         }
+}
+
+#define N_KEYS 70
+
+/* Prints the step and parses it again. */
+static void expect_same_after_parsing(const struct hfd_step *step) {
+        struct hf__strbuf printed = {0};
+        struct hfd_step again;
+
+        hfd_step_put(step, &printed);
+        assert_int_equal(hfd_step_parse(&scratch, printed.data, &again), 0);
+        assert_int_equal(hfd_step_compare(step, &again), 0);
+        hf__strbuf_done(&printed);
+}
+
+/* Sets the keys of two elements, from number `from` on, to the same values, except that the last
+ * key has another value in the second element. */
+static void fill_elements(struct hf__json *list, const char *const names[], int from) {
+        struct hf__json *first = hf__json_first(list), *second = hf__json_next(first);
+
+        for (int i = from; i < N_KEYS; i++) {
+                assert_int_equal(hf__json_set_i64(first, names[i], i), 0);
+                assert_int_equal(hf__json_set_i64(second, names[i], i == N_KEYS - 1 ? -1 : i), 0);
+        }
+}
+
+static const struct hfd_schema *many_keys; /* a list of type map, whose keys all have a default */
+static const struct hf__json *elements_with_keys;
+
+static void many_keys_life(int n) {
+        struct hfd_elements elements;
+        struct hf__arena arena;
+
+        hf__arena_init(&arena);
+        failing_memory_arm(n);
+        int r = hfd_shape_elements(&arena, many_keys, elements_with_keys, &elements, NULL);
+        failing_memory_disarm();
+        assert_int_equal(r, failing_memory_hit() ? -ENOMEM : 0);
+        assert_int_equal(arena.failed, failing_memory_hit());
+        hf__arena_deinit(&arena);
+}
+
+static void test_all_keys_of_an_element_count(void **state) {
+        static struct hfd_schema_field fields[N_KEYS];
+        static const char *names[N_KEYS + 1];
+        static char texts[N_KEYS][8];
+        const struct hfd_schema item = {HFD_STRUCT("io.example.v1.Item", fields)};
+        const struct hfd_schema schema = {.type = HFD_SCHEMA_LIST,
+                                          .items = &item,
+                                          .list_type = HFD_LIST_MAP,
+                                          .list_keys = names};
+        struct hfd_elements elements;
+
+        for (int i = 0; i < N_KEYS; i++) {
+                (void)snprintf(texts[i], sizeof texts[i], "k%02d", i);
+                names[i] = texts[i];
+                fields[i] = (struct hfd_schema_field){.name = names[i],
+                                                      .schema = &hfd_schema_text,
+                                                      .key_default = "x"};
+        }
+        struct hf__json *list = apply_fixture_parse("[{'a':1},{'a':1}]");
+        /* So many defaults are not copied into each element. */
+        fill_elements(list, names, N_KEYS / 2);
+        assert_int_equal(hfd_shape_elements(&scratch, &schema, list, &elements, NULL),
+                         HF_E_INVALID);
+        fill_elements(list, names, N_KEYS / 3);
+        assert_int_equal(hfd_shape_elements(&scratch, &schema, list, &elements, NULL), 0);
+        assert_true(elements.in_order[0].single && elements.in_order[1].single);
+        const struct hfd_step *step = &elements.in_order[0].step;
+        assert_int_equal(step->n_keys, N_KEYS);
+        assert_string_equal(step->keys[0].value.text, "x");
+        assert_int_equal(step->keys[N_KEYS - 1].value.integer, N_KEYS - 1);
+        expect_same_after_parsing(step);
+        many_keys = &schema;
+        elements_with_keys = list;
+        failing_memory_try_all(many_keys_life, 2);
+        hf__json_free(list);
 }
 
 /* {"f:a":{"f:a":...}} with this many steps. */
@@ -303,6 +385,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 TEST(test_fields_are_printed_in_the_order_of_kubernetes),
                 TEST(test_malformed_fields_are_refused),
+                TEST(test_all_keys_of_an_element_count),
                 TEST(test_fields_have_a_limited_depth),
                 TEST(test_sets_are_united_intersected_and_subtracted),
                 TEST(test_an_operation_without_effect_returns_its_argument),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The schemas of custom kinds when memory runs out: nothing leaks, no schema is made in part, and
- * an object with a mistake is never accepted.
+ * The schemas and rules of custom kinds when memory runs out: nothing leaks, no schema is made in
+ * part, an object with a mistake is never accepted, and one without is not refused for its values.
  */
 #undef NDEBUG
 #include <assert.h>
@@ -17,6 +17,7 @@
 #include "base/json_blocks.h"
 #include "custom_schema_fixture.h"
 #include "failing_memory.h"
+#include "server/resources/custom/rules/custom_rules.h"
 #include "server/resources/custom/schema/structural.h"
 #include "server/schema/strict.h"
 
@@ -136,9 +137,42 @@ static void test_one_mistake_is_never_accepted(void **state) {
         }
 }
 
+/* ---- rules ---- */
+
+static struct hfd_custom_rules *rules;
+
+static void rules_life(int n) {
+        static struct hfd_causes causes;
+
+        hfd_causes_init(&causes);
+        failing_memory_arm(n);
+        int r = hfd_custom_rules_check(rules, object, NULL, &causes);
+        failing_memory_disarm();
+        if (r == 0)
+                assert_int_equal(causes.n, 0);
+        else
+                assert_true(is_shortage(r) && failing_memory_hit());
+}
+
+/* A value that could not be read breaks no rule. */
+static void test_a_shortage_breaks_no_rule(void **state) {
+        (void)state;
+        props = json_of("{'type':'object','properties':{'spec':{'type':'string','format':'byte',"
+                        "'maxLength':9,'x-kubernetes-validations':[{'rule':'size(self) == 3'}]}}}");
+        assert_int_equal(hfd_custom_rules_new(props, "s", NULL, &rules), 0);
+        object = json_of("{'spec':'YWJj'}");
+        failing_memory_try_all(rules_life, 1);
+        hfd_custom_rules_free(rules);
+        hf__json_free(props);
+        hf__json_free(object);
+}
+
 int main(void) {
-        const struct CMUnitTest tests[] = {cmocka_unit_test(test_shortage_of_memory),
-                                           cmocka_unit_test(test_one_mistake_is_never_accepted)};
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_shortage_of_memory),
+                cmocka_unit_test(test_one_mistake_is_never_accepted),
+                cmocka_unit_test(test_a_shortage_breaks_no_rule),
+        };
 
         hf__json_blocks_init(); /* allocations of cJSON fail, too */
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Custom resources without a server: slots, the order of versions, JSON paths, and the rows of a
- * kind that is made from its definition. */
+/* Custom resources without a server: slots, the order of versions, JSON paths, the rows of a kind
+ * that is made from its definition, and selectors over its objects. */
 #undef NDEBUG
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,14 +14,19 @@
 
 #include <holdfast/error.h>
 
+#include "base/buf.h"
 #include "base/json.h"
+#include "base/strbuf.h"
+#include "custom_schema_fixture.h"
 #include "gadget_definition.h"
 #include "server/resources/custom/custom_table.h"
 #include "server/resources/custom/custom_version_order.h"
 #include "server/resources/custom/json_path.h"
 #include "server/resources/custom/served_rows.h"
+#include "server/resources/objects/object.h"
 #include "server/resources/objects/object_key.h"
 #include "server/resources/rows/resource_table.h"
+#include "server/resources/selection/selector.h"
 #include "server/schema/schema.h"
 
 /* ---- slots ---- */
@@ -121,6 +126,11 @@ static void test_a_json_path_finds_the_first_value(void **state) {
                      {".a.b[2].v", NULL},
                      {".a.b[?(@.t==\"y\")].v", "2"},
                      {".a.b[?(@.t == 'x')].v", "1"},
+                     {".a.b[?( @.t==\"y\")].v", "2"},
+                     {".a.b[?(\t @.t==\"y\" )].v", "2"},
+                     {".a.b[?( @.v)].t", "\"x\""},
+                     {".a.b[?( @.z)].t", NULL},
+                     {".a.b[?( )].t", NULL},
                      {".a.b[?(@.v==2)].t", "\"y\""},
                      {".a.b[?(@.v!=1)].t", "\"y\""},
                      {".a.b[?(@.z)].t", NULL},
@@ -205,6 +215,73 @@ static void test_a_kind_that_begins_to_prune_has_another_form(void **state) {
         hfd_custom_table_free(table);
 }
 
+/* ---- selectors ---- */
+
+static bool selects(const struct hfd_resource *row, const struct hf__json *json, bool fields,
+                    const char *text) {
+        struct hf__strbuf stored = {0};
+        struct hfd_selector selector;
+        char reason[320] = "";
+        bool matches;
+
+        hf__json_print(json, &stored);
+        assert_int_equal(stored.error, 0);
+        struct hf__buf *bytes = hf__buf_copy(stored.data, stored.n);
+        struct hfd_object *object = hfd_object_new(row, "default/a", 1, bytes);
+        assert_non_null(object);
+        if (hfd_selector_parse(text, fields, row, &selector, reason, sizeof reason) != 0)
+                fail_msg("%s: %s", text, reason);
+        assert_int_equal(hfd_selector_matches(&selector, object, &matches), 0);
+        hfd_selector_done(&selector);
+        hfd_object_unref(object);
+        hf__buf_unref(bytes);
+        hf__strbuf_done(&stored);
+        return matches;
+}
+
+/* Two versions of a definition may say different things about one member, and a kind may have a
+ * member that is named like the labels. */
+static void test_selectable_fields_and_labels_do_not_mix(void **state) {
+        struct hf__json *json =
+                json_of("{'kind':'Gadget','apiVersion':'example.com/v1','metadata':{'name':'a',"
+                        "'namespace':'default','labels':{'app':'x'}},'labels':{'app':'y'},"
+                        "'spec':{'color':'red'}}");
+        static const char text[] =
+                DEFINITION(VERSION("v2", "false", "a") "," VERSION("v1", "true", "a"));
+        struct hf__json *definition = json_of(text);
+        struct hfd_custom_table *table = hfd_custom_table_new();
+        struct hf__json *versions = hf__json_path(definition, "spec.versions");
+        const struct hfd_resource *slot;
+        struct hfd_custom_kind *kind;
+
+        assert_int_equal(hf__json_set(hf__json_first(versions), "selectableFields",
+                                      json_of("[{'jsonPath':'.spec'},{'jsonPath':'.labels'}]")),
+                         0);
+        assert_int_equal(hf__json_set(hf__json_next(hf__json_first(versions)), "selectableFields",
+                                      json_of("[{'jsonPath':'.spec.color'},"
+                                              "{'jsonPath':'.labels.app'}]")),
+                         0);
+        assert_int_equal(hfd_custom_table_slot(table, "example.com", "gadgets", &slot), 0);
+        assert_int_equal(hfd_custom_kind_new(definition, NULL, slot, 1, &kind), 0);
+        const struct hfd_resource *v1 = &kind->storage->row, *v2 = &kind->versions[0].row;
+        assert_true(selects(v1, json, true, "spec.color=red"));
+        assert_true(selects(v1, json, true, "labels.app=y"));
+        assert_false(selects(v1, json, true, "labels.app=x"));
+        assert_true(selects(v1, json, false, "app=x"));
+        assert_false(selects(v1, json, false, "app=y"));
+        hf__json_remove(json, "metadata.labels");
+        assert_false(selects(v1, json, false, "app"));
+        assert_int_equal(hf__json_set_string(json, "labels", "z"), 0);
+        assert_int_equal(hf__json_set_string(json, "metadata.labels.app", "x"), 0);
+        assert_true(selects(v1, json, false, "app=x"));
+        assert_true(selects(v1, json, true, "labels.app="));
+        assert_true(selects(v2, json, true, "labels=z"));
+        hfd_custom_kind_unref(kind);
+        hf__json_free(definition);
+        hf__json_free(json);
+        hfd_custom_table_free(table);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_slot_belongs_to_group_and_plural),
@@ -214,6 +291,7 @@ int main(void) {
                 cmocka_unit_test(test_a_json_path_finds_the_first_value),
                 cmocka_unit_test(test_a_kind_has_a_row_for_each_version),
                 cmocka_unit_test(test_a_kind_that_begins_to_prune_has_another_form),
+                cmocka_unit_test(test_selectable_fields_and_labels_do_not_mix),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

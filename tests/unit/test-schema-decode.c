@@ -5,6 +5,7 @@
  */
 #undef NDEBUG
 #include <assert.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,10 @@
 #include <holdfast/error.h>
 
 #include "base/json.h"
+#include "failing_memory.h"
 #include "server/schema/common.h"
 #include "server/schema/decode.h"
+#include "server/schema/quantity.h"
 
 static const struct hfd_schema_field part_fields[] = {{"bytes", &hfd_schema_bytes},
                                                       {"count", &hfd_schema_int32},
@@ -31,6 +34,7 @@ static const struct hfd_schema map_of_parts = {.type = HFD_SCHEMA_MAP, .items = 
 static const struct hfd_schema type_text = {.type = HFD_SCHEMA_TEXT,
                                             .definition = "io.example.v1.ThingType"};
 static const struct hfd_schema_field thing_fields[] = {
+        {"amount", &hfd_schema_quantity},
         HFD_FIELD_API_VERSION,
         {"big", &hfd_schema_int64},
         {"data", &hfd_schema_map_of_texts},
@@ -233,6 +237,23 @@ static void test_times_have_one_form(void **state) {
                                     "\"whenMicro\":\"2026-11-22T23:00:00.750000Z\"}");
 }
 
+static void test_spaces_around_a_quantity_do_not_count(void **state) {
+        char digits[HFD_QUANTITY_INPUT_MAX + 1], text[4 * sizeof digits];
+
+        assert_int_equal(decode("{\"amount\":\" \\t1000m\\r\\n\"}"), 0);
+        assert_string_equal(result, "{\"amount\":\"1\"}");
+        /* A text that is too long, of which the part that fits would be a quantity. */
+        memset(digits, '1', sizeof digits);
+        digits[sizeof digits - 1] = '\0';
+        (void)snprintf(text, sizeof text, "{\"amount\":\"%s x\"}", digits);
+        assert_int_equal(decode(text), HF_E_INVALID);
+        (void)snprintf(text, sizeof text, "{\"amount\":\"%s1\"}", digits);
+        assert_int_equal(decode(text), HF_E_INVALID);
+        (void)snprintf(text, sizeof text, "{\"amount\":\"%*s%s%*s\"}", (int)sizeof digits, "",
+                       digits, (int)sizeof digits, "");
+        assert_int_equal(decode(text), 0);
+}
+
 static void test_bytes_have_no_line_breaks(void **state) {
         assert_int_equal(decode("{\"list\":[{\"bytes\":\"YWJj\\r\\nZGVm\\n\"},{\"bytes\":\"\\n\"},"
                                 "{\"bytes\":\"YQ==\"},{\"bytes\":\"\"}]}"),
@@ -353,6 +374,44 @@ static void test_a_wrong_time_is_named_as_kubernetes_names_it(void **state) {
         expect_reasons(cases, sizeof cases / sizeof cases[0]);
 }
 
+/* ---- shortage of memory ---- */
+
+static const struct wrong *current; /* reason NULL = it is decoded */
+
+static void life(int n) {
+        struct hf__json *json;
+
+        reason[0] = '\0';
+        assert_int_equal(hf__json_parse(current->text, strlen(current->text), &json, NULL), 0);
+        failing_memory_arm(n);
+        int r = hfd_schema_decode(&thing, json, NULL, reason, sizeof reason);
+        failing_memory_disarm();
+        hf__json_free(json);
+        if (failing_memory_hit()) {
+                assert_int_equal(r, -ENOMEM);
+                return;
+        }
+        assert_int_equal(r, current->reason ? HF_E_INVALID : 0);
+        assert_string_equal(reason, current->reason ? current->reason : "");
+}
+
+static void test_a_shortage_of_memory_is_no_wrong_value(void **state) {
+        static const struct wrong cases[] = {
+                {"{\"amount\":1500}", NULL},
+                {"{\"amount\":true}", "quantities must match the regular expression "
+                                      "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
+                {"{\"when\":7}", "json: cannot unmarshal number into Go value of type string"},
+                {"{\"on\":7}",
+                 "json: cannot unmarshal number into Go struct field Thing.on of type bool"},
+                {"{\"part\":{\"bytes\":\"YW\\nJj\"}}", NULL},
+        };
+
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+                current = &cases[i];
+                failing_memory_try_all(life, 1);
+        }
+}
+
 static void test_fields_are_found_by_name_and_by_tag(void **state) {
         assert_ptr_equal(hfd_schema_of_member(&thing, "part"), &part);
         assert_ptr_equal(hfd_schema_of_member(&map_of_parts, "any"), &part);
@@ -376,10 +435,12 @@ int main(void) {
                 cmocka_unit_test(test_mistakes_have_the_order_of_the_body),
                 cmocka_unit_test(test_mistakes_that_repeat_others_cost_little),
                 cmocka_unit_test(test_times_have_one_form),
+                cmocka_unit_test(test_spaces_around_a_quantity_do_not_count),
                 cmocka_unit_test(test_bytes_have_no_line_breaks),
                 cmocka_unit_test(test_a_wrong_type_is_named_as_kubernetes_names_it),
                 cmocka_unit_test(test_a_wrong_type_after_a_strategic_patch_has_other_words),
                 cmocka_unit_test(test_a_wrong_time_is_named_as_kubernetes_names_it),
+                cmocka_unit_test(test_a_shortage_of_memory_is_no_wrong_value),
                 cmocka_unit_test(test_fields_are_found_by_name_and_by_tag),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static int parse_keys(struct hf__arena *scratch, const struct hf__json *json,
         size_t n = hf__json_count(json), i = 0;
         struct hfd_step_key *keys;
 
-        if (!hf__json_is_object(json) || n == 0 || n > HFD_STEP_KEYS_MAX)
+        if (!hf__json_is_object(json) || n == 0)
                 return HF_E_INVALID;
         keys = hf__arena_alloc(scratch, n * sizeof *keys);
         if (!keys)

@@ -58,8 +58,6 @@ struct hfd_step {
         };
 };
 
-#define HFD_STEP_KEYS_MAX 32 /* keys of one step; the parser refuses more */
-
 /* < 0, 0 or > 0: the order in which FieldsV1 lists steps. */
 int hfd_step_compare(const struct hfd_step *a, const struct hfd_step *b);
 /* False: json is an object or an array. The text is borrowed from json. */

@@ -4,8 +4,10 @@
  * ".spec.color": validation refuses others, and one that is in a stored definition all the same is
  * passed over or finds nothing.
  *
- * Invariant: an object keeps the values of the fields of all versions, because a request in any
- * version may name the fields of that version.
+ * Invariants: an object keeps the values of the fields of all versions, because a request in any
+ * version may name the fields of that version. The key of a value is its whole path, and begins
+ * with a dot. So it differs from the key of the labels, and a version may name ".spec" while
+ * another one names ".spec.color".
  */
 #include "server/resources/custom/custom_selectable.h"
 
@@ -32,20 +34,21 @@ bool hfd_custom_is_selectable(const struct hfd_custom_version *version, const ch
         return false;
 }
 
-static int copy_field(const struct hf__json *object, const char *field,
+/* path: of the field, with the dot at its beginning. 0 or -ENOMEM. */
+static int copy_field(const struct hf__json *object, const char *path,
                       struct hf__json *selectable) {
-        const struct hf__json *value = hf__json_path(object, field);
+        const struct hf__json *value = hf__json_path(object, path + 1);
         struct hf__strbuf s = {0};
         int r = 0;
 
         if (hf__json_is_string(value))
-                return hf__json_set_string(selectable, field, hf__json_text(value));
+                return hf__json_put_string(selectable, path, hf__json_text(value));
         if (hf__json_is_number(value) || hf__json_is_bool(value))
                 hf__json_print(value, &s);
         if (s.error != 0)
                 r = -ENOMEM;
         else
-                r = hf__json_set_string(selectable, field, s.data ? s.data : "");
+                r = hf__json_put_string(selectable, path, s.data ? s.data : "");
         hf__strbuf_done(&s);
         return r;
 }
@@ -56,10 +59,15 @@ int hfd_custom_selectable(const struct hfd_custom_kind *kind, const struct hf__j
 
         for (size_t v = 0; v < kind->n_versions; v++)
                 for (const struct hf__json *i = hf__json_first(kind->versions[v].selectable);
-                     i && r == 0; i = hf__json_next(i)) {
-                        const char *field = field_of(i);
-                        if (field)
-                                r = copy_field(object, field, selectable);
-                }
+                     i && r == 0; i = hf__json_next(i))
+                        if (field_of(i))
+                                r = copy_field(object, hf__json_string(i, "jsonPath"), selectable);
         return r;
+}
+
+const char *hfd_custom_selectable_text(const struct hf__json *selectable, const char *field) {
+        for (const struct hf__json *m = hf__json_first(selectable); m; m = hf__json_next(m))
+                if (*hf__json_key(m) == '.' && strcmp(hf__json_key(m) + 1, field) == 0)
+                        return hf__json_text(m);
+        return NULL;
 }

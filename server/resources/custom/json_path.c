@@ -65,13 +65,13 @@ static size_t skip_spaces(const char *at) { return strspn(at, " \t"); }
  * passes a filter of another form, or one whose path does not fit in the buffer: behind the cut
  * there is no operator. */
 static bool passes_filter(const struct hf__json *element, const char *filter, size_t n) {
+        const char *at = filter + skip_spaces(filter), *end = filter + n;
         char path[KEY_MAX];
         size_t n_path = 0;
 
-        filter += skip_spaces(filter);
-        if (*filter != '@')
+        if (*at != '@')
                 return false;
-        const char *at = filter + 1, *end = filter + n;
+        at++;
         while (at < end && !strchr("=!<> ", *at) && n_path < sizeof path - 1)
                 path[n_path++] = *at++;
         path[n_path] = '\0';

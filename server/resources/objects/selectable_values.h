@@ -15,9 +15,10 @@ bool hfd_selectable_has_own(const struct hfd_resource *resource);
 bool hfd_selectable_has_value(const struct hfd_resource *resource, const char *name);
 /*
  * Copies what selectors of this resource can read from the object in its stored form to
- * selectable, each value as a string at the path of its field; of an Event whole members. Name and
- * namespace are not copied, because they are in the path of the object. A field that has no value
- * is left out, unless it has a default, such as false. 0 or -ENOMEM.
+ * selectable, each value as a string at the path of its field; of an Event whole members; of a
+ * custom kind the members that hfd_custom_selectable_text reads. Name and namespace are not copied,
+ * because they are in the path of the object. A field that has no value is left out, unless it has
+ * a default, such as false, or the kind is a custom one. 0 or -ENOMEM.
  */
 int hfd_selectable_copy(const struct hfd_resource *resource, const struct hf__json *whole,
                         struct hf__json *selectable);

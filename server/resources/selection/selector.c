@@ -24,6 +24,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "server/resources/custom/custom_selectable.h"
 #include "server/resources/objects/selectable_values.h"
 #include "server/resources/selection/requirement.h"
 #include "server/resources/selection/selectable_fields.h"
@@ -212,6 +213,18 @@ static int check_label(const struct hfd_requirement *requirement, struct hfd_obj
         return 0;
 }
 
+/* The value of a field other than name and namespace. NULL: the object has no value. */
+static const char *field_value(const struct hfd_resource *resource,
+                               const struct hf__json *selectable, const char *key) {
+        if (resource->custom)
+                return hfd_custom_selectable_text(selectable, key);
+        if (strcmp(key, HFD_FIELD_SOURCE) != 0 || !hfd_selectable_is_event(resource))
+                return hf__json_string(selectable, key);
+        const char *component = hf__json_string(selectable, "source.component");
+        return component && *component ? component
+                                       : hf__json_string(selectable, "reportingComponent");
+}
+
 /* Reads name and namespace from the path of the object, so that the object need not be parsed. */
 static int check_field(const struct hfd_requirement *requirement, struct hfd_object *object,
                        bool *ret_holds) {
@@ -226,16 +239,10 @@ static int check_field(const struct hfd_requirement *requirement, struct hfd_obj
                 *ret_holds = same == (requirement->op == HFD_EQUALS);
                 return 0;
         }
-        /* A custom kind may have a field of this name, too. */
-        bool source = strcmp(requirement->key, HFD_FIELD_SOURCE) == 0 &&
-                      hfd_selectable_is_event(object->resource);
         const struct hf__json *selectable = hfd_object_selectable(object);
         if (!selectable)
                 return -ENOMEM;
-        const char *value =
-                hf__json_string(selectable, source ? "source.component" : requirement->key);
-        if (source && (!value || !*value))
-                value = hf__json_string(selectable, "reportingComponent");
+        const char *value = field_value(object->resource, selectable, requirement->key);
         /* As in Kubernetes, a missing field equals the empty string. */
         *ret_holds = hfd_requirement_holds(requirement, value ? value : "");
         return 0;

@@ -10,6 +10,7 @@
  */
 #include "server/resources/custom/rules/values/rule_value.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,6 +232,10 @@ static struct hf__cel_value convert_bytes(struct hf__arena *arena, const char *t
         size_t n;
         int r = hf__base64_decode(text, strlen(text), &data, &n);
 
+        if (r == -ENOMEM) {
+                arena->failed = true;
+                return hf__cel_null();
+        }
         if (r != 0)
                 return error_value(arena, "Invalid byte formatted string ", text);
         copy = hf__arena_text(arena, data, n);

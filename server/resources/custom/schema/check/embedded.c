@@ -115,11 +115,12 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
          * deep as it has recursed. */
         struct hfd_causes *found = malloc(sizeof *found);
         struct hf__json *object = hf__json_object();
-        int r = hf__json_set(object, "metadata", hf__json_dup(metadata));
+        int r = found && object ? hf__json_set(object, "metadata", hf__json_dup(metadata))
+                                : -ENOMEM;
 
         if (r == 0 && !hf__json_get(metadata, "name"))
                 r = hf__json_set_string(object, "metadata.name", "fakename");
-        if (r == 0 && found) {
+        if (r == 0) {
                 hfd_causes_init(found);
                 hfd_meta_validate(&resource, object, NULL, found);
                 add_causes(report, place->up, found);
@@ -127,7 +128,7 @@ static int check_meta(const struct hfd_check_report *report, const struct hfd_pl
         }
         free(found);
         hf__json_free(object);
-        return found ? r : -ENOMEM;
+        return r;
 }
 
 /* Checks metadata first by the schema of ObjectMeta, then by the rules of check_meta. */
