@@ -25,8 +25,8 @@
 
 #include "base/json_item.h"
 
-/* Bytes of a number. cJSON before 1.7.19 reports a syntax error within a longer one; later versions
- * read it. Both are refused with the same error. */
+/* Bytes of a number. cJSON before 1.7.19 reports a syntax error within a longer number; later
+ * versions read it. This file refuses it with the same error, whatever the version. */
 #define NUMBER_MAX 63
 
 /* The text, and how far it has been searched for numbers. */

@@ -134,6 +134,7 @@ static int do_next_action(struct hf__phase_run *run, bool *ret_finished, struct 
         run->step = NULL;
         if (!run->has_ledger)
                 return hf__phase_ledger_read(run, why);
+        /* A ledger in a newer format shows the phase as complete: otherwise the read has failed. */
         if (!run->ledger.newer_format)
                 hf__plan_next(&run->ledger, phase->name, &phase->steps, run->bootstrap->version,
                               &run->seen, &plan);
@@ -211,9 +212,10 @@ static int record_step(struct hf__phase_run *run, const struct hf__plan *plan,
         return hf__phase_object_end_create(run, creating, why);
 }
 
-/* Starts the create that the plan will want when the current record is written. Returns its step,
- * or NULL if the plan wants something else, or the term drains. If the create cannot be started,
- * the plan repeats it, and reports why. */
+/* Starts the create that the plan will want when the current record is written; run->ledger has
+ * that record already. Returns the step of the create, or NULL: the plan wants something else, the
+ * term drains, or the create cannot be started. In the last case no error is reported, because the
+ * loop tries the create again. */
 static const struct hf__step *start_next_create(struct hf__phase_run *run,
                                                 struct hf__pending_request **ret_pending) {
         struct hf__phase *phase = run->phase;

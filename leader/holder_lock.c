@@ -204,6 +204,7 @@ const char *hf__holder_lock_process(const struct hf__holder_lock *lock) { return
 
 /* ---- other processes ---- */
 
+/* parse_process repeats these sizes, without the NUL, in its format. */
 struct parts {
         char place[128], file[80], name[NAME_MAX_ + 1];
         int pid;

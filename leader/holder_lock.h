@@ -25,7 +25,8 @@ struct hf__holder_lock;
  * Opens the file at path, which is created with mode 0600 if it is missing, and locks it until the
  * lock is freed. The file is never removed. HF_E_BUSY: a living process has the lock. HF_E_INVALID:
  * the file's name has characters that are not allowed, or the path does not name a regular file on
- * a local file system that records times of creation. Or -errno.
+ * a local file system that records times of creation. Or -errno, also for a directory and for a
+ * symbolic link.
  */
 int hf__holder_lock_new(const char *path, struct hf__holder_lock **ret_lock,
                         struct hf_status *reterr_status);
@@ -34,7 +35,8 @@ struct hf__holder_lock *hf__holder_lock_free(struct hf__holder_lock *lock);
 /* Describes this process and its file: visible ASCII and spaces. Borrowed. */
 const char *hf__holder_lock_process(const struct hf__holder_lock *lock);
 
-/* Whether the described process is certainly dead. Never waits for a lock, and takes none. */
+/* Whether the described process is certainly dead, or has freed its electors. Never waits for a
+ * lock, and takes none. */
 bool hf__holder_lock_is_dead(const struct hf__holder_lock *lock, const char *process);
 /* A descriptor that becomes readable when the described process may have died; the caller closes
  * it. -1 = none. It only tells when to look again: it proves no death. */

@@ -214,7 +214,7 @@ static bool is_catch_all(const struct schema *schema) {
 }
 
 /* catch-all comes last, because hfd_flow_index_match takes the last schema without looking at its
- * rules. Of others with the same precedence, the one whose name comes first comes first. */
+ * rules. Others with the same precedence are in the order of their names. */
 static int compare_schemas(const void *a, const void *b) {
         const struct schema *x = a, *y = b;
 
@@ -275,8 +275,8 @@ static int apply_levels(struct hfd_flow_index *index, struct hfd_flow_levels *le
 }
 
 /* The order matters: the mandatory levels are applied like the others, and a schema finds its class
- * in a level that apply_levels has made. The sort may come anywhere before the index is used: a
- * match is a pointer into the array that it sorts. */
+ * in a level that apply_levels has made. Only the sort may come anywhere in this function, but not
+ * later: hfd_flow_index_match returns pointers into the array. */
 struct hfd_flow_index *hfd_flow_builder_finish(struct hfd_flow_builder *builder,
                                                struct hfd_flow_levels *levels) {
         struct hfd_flow_index *index = builder->index;

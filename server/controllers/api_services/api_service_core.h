@@ -10,7 +10,8 @@ struct hf__json;
 
 #define HFD_API_SERVICE_NAME_MAX 256 /* bytes, with the NUL */
 
-/* The name of the APIService of a group version: "v1.", "v1.coordination.k8s.io". */
+/* The name of the APIService of a group version: "v1.", "v1.coordination.k8s.io". A name that is
+ * too long is cut, so the caller checks the length of a custom group version. */
 void hfd_api_service_name(const struct hfd_api_version *version,
                           char name[HFD_API_SERVICE_NAME_MAX]);
 /*

@@ -23,8 +23,8 @@
  *                                     that all dependents that were created earlier are known
  *                                     (await_dependents)
  *
- * Invariant: every delete has the uid and resourceVersion of the object that was checked as
- * preconditions, so an object that is changed in between is not deleted.
+ * Invariant: the preconditions of every delete are the uid and resourceVersion of the object that
+ * was checked, so an object that is changed in between is not deleted.
  *
  * An owner in another namespace counts as absent, as in Kubernetes: the object is deleted if it has
  * no other owner, and an Event (gc_notice.c) usually tells users the reason. Objects of the kind
@@ -90,7 +90,8 @@ typedef int (*edit_fn)(struct hf__json *object, void *ctx);
  * is found (gc_owners.c says why). So the key of an owner that is being deleted is tried again,
  * until the informer does not have the object either, or the loop begins again with another set. If
  * an orphan were skipped instead, it would keep the reference to its owner, and would be deleted
- * after it. apply_verdict does not try again: the next event of the object or of an owner does.
+ * after it. For an edit of apply_verdict the key is not tried again: the next event of the object
+ * or of an owner adds it.
  */
 static int result_of_absence(const struct hfd_kind *kind) {
         return kind->is_custom ? HF_E_CONFLICT : 0;

@@ -55,8 +55,8 @@ const char *hfd_gc_policy(enum hfd_gc_verdict verdict);
 bool hfd_gc_waits(const struct hf__json *object);
 /* Whether one of its owner references has blockOwnerDeletion set. */
 bool hfd_gc_blocks(const struct hf__json *object);
-/* Removes the references to the owners whose uids are in the list "uids" of the object uids.
- * Removes the list of references if it becomes empty. 0, -ENOMEM. */
+/* Removes the owner references with certain uids, and the list of references if it becomes empty.
+ * uids: {"uids": [...]}. 0, -ENOMEM. */
 int hfd_gc_drop_owners(struct hf__json *object, const struct hf__json *uids);
 /* Sets blockOwnerDeletion to false in all owner references. 0, -ENOMEM. */
 int hfd_gc_unblock(struct hf__json *object);

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Aggregated discovery: all groups, versions and resources in one document. Clients since 1.26 ask
- * for it at /api, which has the core group, and at /apis, which has the others. Pure. Thread: any.
+ * for it at /api, which has the core group, and at /apis, which has the others. Thread: any; takes
+ * only the lock of table.
  */
 #include <stdbool.h>
 

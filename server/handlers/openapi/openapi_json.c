@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI as JSON. v2 has one document with everything, v3 one for each group and version. The two
- * differ in how a schema refers to another one, and in the form of an operation (paths.h).
+ * differ in how a schema refers to another one, in the form of an operation (paths.h), and in what
+ * they say of fields that are unknown, and of custom resources (custom_v2.h).
  *
  * Invariant: a document has no spaces between its values; message.h reads it so.
  */
@@ -47,7 +48,7 @@ static void end_object(struct hf__strbuf *s) {
 static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                        const struct hfd_schema_field *field);
 
-/* In v3 nothing may stand beside a $ref, so a reference with a description is in an allOf. */
+/* In v3 nothing may stand beside a $ref, not even a description, so each $ref is in an allOf. */
 static void put_reference(const struct writer *w, const struct hfd_schema *schema) {
         if (w->v2)
                 hf__strbuf_printf(w->s, "\"$ref\":\"#/definitions/%s\",", schema->definition);
@@ -146,7 +147,7 @@ static void put_schema(const struct writer *w, const struct hfd_schema *schema,
                 put_members(w, schema, field);
 }
 
-/* Appends a property of a schema of the table; nothing if the schema has no such property. */
+/* Appends a property of the server's own schema; nothing if the schema has no such property. */
 static void put_own_property(const struct writer *w, const struct hfd_schema *schema,
                              const char *name, const char *separator) {
         const struct hfd_schema_field *field = hfd_schema_field(schema, name);
@@ -200,7 +201,8 @@ static int put_custom(const struct writer *w, const struct hfd_custom_version *v
                 r = hfd_openapi_publish_embedded(props, w->v2);
                 put_custom_members(w, version, props);
         } else {
-                /* With any fields: kubectl must not refuse one, and the server prunes none. */
+                /* No properties, because the server prunes no field of such an object, and kubectl
+                 * must not refuse one. */
                 put_text(w->s, "type", "object");
         }
         hf__json_free(props);

@@ -27,6 +27,7 @@ struct hfd_refusals {
         hf_nsec next_report;                       /* boot time; worker 0 only */
 };
 
+/* refusals must be zeroed: the counts and next_report are not set. */
 void hfd_refusals_init(struct hfd_refusals *refusals, const struct hf_host *host);
 void hfd_refusals_count(struct hfd_refusals *refusals, enum hfd_refusal why);
 /* Logs what was counted since the last report, unless that was less than ten seconds ago.
