@@ -36,8 +36,8 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
                 if (c->in.failed || !hf__cel_assign(&c->in, types, wanted, o->n_args))
                         continue;
                 /* The search goes on: arguments of type dyn may fit several overloads, and the
-                 * evaluator chooses among them by the values. What the variables of types stand for
-                 * after a match stays, as in cel-go. */
+                 * evaluator chooses among them by the values. The variables that a match has bound
+                 * stay bound for the next overloads, as in cel-go. */
                 matching[(*ret_n)++] = o;
                 type = hf__cel_substitute(&c->in, hf__cel_instantiate(&c->in, o->result, base),
                                           false);
@@ -53,7 +53,8 @@ hf__cel_check_overloads(struct hf__cel_checker *c, bool member, uint32_t n_args,
 
 static void check_function(struct hf__cel_checker *c, struct hf__cel_node *node,
                            const struct hf__cel_overload *const *overloads, size_t n) {
-        /* More than any function takes, so that the message about a wrong call shows more. */
+        /* More than any function takes: the message about a wrong call shows the types of this many
+         * arguments. */
         const struct hf__cel_type *types[HF__CEL_ARGS_MAX + 12];
         const struct hf__cel_overload **matching = hf__arena_alloc(c->arena, n * sizeof *matching);
         uint32_t n_args = node->as.call.n_args;

@@ -131,6 +131,7 @@ void hfd_ancient_changes_join(struct hf__arena *scratch, struct hfd_managers *ma
         for (size_t i = 0; i < n; i++)
                 first[ranked[i].rank] = i == 0 || !same_version(&ranked[i - 1], &ranked[i]);
         limit = find_limit(first, n);
+        /* The list is made again in the memory of `updating`; `ranked` has copies. */
         managers->n = n_others;
         for (size_t from = 0; from < n; from = to) {
                 for (to = from + 1; to < n && same_version(&ranked[from], &ranked[to]);)

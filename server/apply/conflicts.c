@@ -17,8 +17,9 @@
 #include "base/arena.h"
 #include "base/json.h"
 
-/* Kubernetes sorts managers by the JSON texts of their entries. Where one text has a further member
- * and the other ends, the comma of the first sorts before the brace of the second. */
+/* Kubernetes sorts managers by JSON texts that identify them, without times and fields. Where one
+ * text has a further member and the other ends, the comma of the first sorts before the brace of
+ * the second. */
 static int order_of_names(const void *a, const void *b) {
         const struct hfd_manager *x = a, *y = b;
         int order = strcmp(x->name, y->name);

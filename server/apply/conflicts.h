@@ -19,8 +19,9 @@ struct hfd_conflicts {
         size_t n_fields; /* of all managers together */
 };
 
-/* Finds the fields among `changed` that managers other than `self` own. When memory is exhausted,
- * scratch->failed is set; the same holds for the next function. */
+/* Finds the fields among `changed` that managers other than `self` own. self: an element of
+ * managers itself, because its address is compared. When memory is exhausted, scratch->failed is
+ * set; the same holds for the next function. */
 struct hfd_conflicts hfd_conflicts_find(struct hf__arena *scratch,
                                         const struct hfd_managers *managers,
                                         const struct hfd_manager *self,

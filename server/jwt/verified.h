@@ -32,5 +32,5 @@ struct hfd_jwt_verified *hfd_jwt_verified_free(struct hfd_jwt_verified *verified
 bool hfd_jwt_digest(const char *token, size_t n, struct hfd_jwt_digest *ret_digest);
 bool hfd_jwt_verified_has(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest);
 void hfd_jwt_verified_add(struct hfd_jwt_verified *verified, const struct hfd_jwt_digest *digest);
-/* How many were added, those that were replaced since included. */
+/* How many digests were ever added; it counts also those that others have replaced. */
 uint64_t hfd_jwt_verified_added(struct hfd_jwt_verified *verified);

@@ -34,7 +34,9 @@ struct hfd_policy_plugin {
         bool mutating;
         atomic_bool has_hooks; /* some policy has a binding; otherwise requests take no lock */
         pthread_mutex_t mu;
-        struct hfd_policy_index *index; /* owned reference, guarded by mu; NULL: not known yet */
+        /* Owned reference, guarded by mu. NULL: not known yet; until it is, no request gets here
+         * (chain->ready). */
+        struct hfd_policy_index *index;
 };
 
 /* A reference to the index; NULL: there is none. The lock is held only to take the reference, so a

@@ -66,6 +66,7 @@ static bool set_name(const X509_NAME *name, char *text, size_t size) {
         return ok;
 }
 
+/* A space becomes '?' too, so that one name cannot look like two. */
 static void add_name(char *text, size_t size, const char *name, size_t n) {
         size_t at = strlen(text);
 

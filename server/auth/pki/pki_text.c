@@ -23,7 +23,8 @@ struct block {
 };
 
 /* Finds the next block at or after *at, and moves *at past the block. False: there is none, or it
- * does not end. */
+ * is malformed: its first line lacks the dashes at the end, or no line ends the block. What follows
+ * a malformed block is ignored. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
         const char *text = strstr(*at, begin);
