@@ -80,6 +80,7 @@ int hf__phase_run(struct hf_term *term, void *ctx) {
         for (;;) {
                 int r = run_to_completion(&run);
                 if (r == 0) {
+                        run.n_failures = 0; /* also if the ledger was complete when it was read */
                         phase->give_way_after = phase->bootstrap->give_way_after;
                         hf__report_settled(phase);
                 }

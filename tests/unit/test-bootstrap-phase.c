@@ -356,6 +356,34 @@ static void test_a_completion_ends_a_row_of_failures(void **state) {
         phase_fixture_free(f);
 }
 
+/* After the second failure, one read succeeds, and the next one fails. */
+static void fail_after_completion(void *ctx, enum hf_bootstrap_point point,
+                                  const struct hf_bootstrap_info *info) {
+        phase_fixture_on_progress(ctx, point, info);
+        if (point == HF_BOOTSTRAP_FAILING && info->n_failures == 2)
+                phase_fixture_fail(ctx, PHASE_REFUSED, HF_E_FORBIDDEN, 1, 1);
+}
+
+/* A phase that is found complete writes nothing. */
+static void test_a_complete_ledger_ends_a_row_of_failures(void **state) {
+        struct phase_fixture *f = phase_fixture_new();
+
+        f->drain_at_check = 2;
+        assert_int_equal(phase_fixture_lead(f), 0);
+        f->bootstrap->on_progress = fail_after_completion;
+        f->faults_reads = true;
+        f->ledger_at_check = "";
+        f->drain_at_check = f->n_checks + 2;
+        phase_fixture_fail(f, PHASE_REFUSED, HF_E_FORBIDDEN, 0, 2);
+        assert_int_equal(phase_fixture_lead(f), 0);
+        assert_int_equal(f->n_fault, 0);
+        const char *first = strstr(f->log, "zero fails, try 1: ledger ");
+        assert_non_null(first);
+        assert_in(first, "the ledger was deleted: writing it again\n");
+        assert_in(strstr(first, "writing it again"), "zero fails, try 1: ledger ");
+        phase_fixture_free(f);
+}
+
 static void test_a_new_row_of_work_is_reported_as_begun(void **state) {
         struct phase_fixture *f = phase_fixture_new();
 
@@ -456,6 +484,7 @@ int main(void) {
                 cmocka_unit_test(test_a_deleted_ledger_is_written_again),
                 cmocka_unit_test(test_a_ledger_is_written_again_however_often_that_fails),
                 cmocka_unit_test(test_a_completion_ends_a_row_of_failures),
+                cmocka_unit_test(test_a_complete_ledger_ends_a_row_of_failures),
                 cmocka_unit_test(test_a_new_row_of_work_is_reported_as_begun),
                 cmocka_unit_test(test_only_a_ledger_without_the_phase_counts_as_lost),
                 cmocka_unit_test(test_a_ledger_of_a_newer_format_is_left_alone),
