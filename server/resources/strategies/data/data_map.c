@@ -4,7 +4,7 @@
  * of its key. So a key must be a file name: it has no slash, is not ".", and does not begin with
  * "..", as the kubelet's own files do.
  */
-#include "server/resources/strategies/data_map.h"
+#include "server/resources/strategies/data/data_map.h"
 
 #include <stdio.h>
 #include <string.h>
