@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of single kinds: each case is a write, and all causes with which it is refused. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "custom_schema_fixture.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
+
+struct write {
+        const char *old, *object; /* ' stands for "; old NULL = a create */
+        const char *lines;        /* the causes; "" = it is accepted */
+};
+
+#define N(array) (sizeof(array) / sizeof(array)[0])
+
+static void try_writes(void (*rules)(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes),
+                       const struct write *writes, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                struct hf__json *old = json_of(writes[i].old), *object = json_of(writes[i].object);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                rules(object, old, &causes);
+                assert_int_equal(causes.error, 0);
+                expect_causes(&causes, writes[i].lines);
+                hf__json_free(old);
+                hf__json_free(object);
+        }
+}
+
+/* ---- Events ---- */
+
+#define EVENT(more)                                                                                \
+        "{'metadata':{'namespace':'default'},'regarding':{'namespace':'default'}" more "}"
+
+static void test_an_event_of_a_typed_client_is_the_same(void **state) {
+        static const struct write writes[] = {
+                {EVENT(""), EVENT(",'deprecatedSource':{}"), ""},
+                {EVENT(",'deprecatedSource':{'host':''},'type':''"), EVENT(""), ""},
+                {EVENT(""), EVENT(",'deprecatedCount':0"), ""},
+                {EVENT(",'deprecatedCount':0"), EVENT(""), ""},
+                {EVENT(",'series':{'count':0}"), EVENT(",'series':{}"), ""},
+                {EVENT(""), EVENT(",'deprecatedSource':{'host':'h'}"),
+                 "source: Invalid value: {\"host\":\"h\"}: field is immutable"},
+                {EVENT(",'deprecatedCount':1"), EVENT(""),
+                 "count: Invalid value: \"\": field is immutable"},
+                {EVENT(""), EVENT(",'related':{}"),
+                 "related: Invalid value: {}: field is immutable"},
+        };
+
+        try_writes(hfd_new_event_validate, writes, N(writes));
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
