@@ -60,9 +60,39 @@ static void test_an_event_of_a_typed_client_is_the_same(void **state) {
         try_writes(hfd_new_event_validate, writes, N(writes));
 }
 
+/* ---- roles ---- */
+
+#define AGGREGATE(selector)                                                                        \
+        "{'aggregationRule':{'clusterRoleSelectors':[{'matchLabels':{'a':'b'}}," selector "]}}"
+#define SELECTOR "aggregationRule.clusterRoleSelectors[1]"
+#define NO_VALUE                                                                                   \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+static void test_the_selectors_of_cluster_roles_are_checked(void **state) {
+#define ODD "{'matchExpressions':[{'key':'a','operator':'Foo'}]}"
+        static const char odd[] = SELECTOR ".matchExpressions[0].operator: Invalid value: \"Foo\": "
+                                           "not a valid selector operator\n" SELECTOR
+                                           ": Invalid value: null: invalid label selector.";
+        static const struct write writes[] = {
+                {NULL, AGGREGATE("{}"), ""},
+                {NULL, AGGREGATE(ODD), odd},
+                {NULL, AGGREGATE("{'matchLabels':{'a':'-'}}"),
+                 SELECTOR ".matchLabels: Invalid value: \"-\": " NO_VALUE "\n" SELECTOR
+                          ": Invalid value: null: invalid label selector."},
+                {AGGREGATE(ODD), AGGREGATE(ODD), ""},
+                {AGGREGATE("{}"), AGGREGATE(ODD), odd},
+        };
+
+        try_writes(hfd_cluster_role_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
+                cmocka_unit_test(test_the_selectors_of_cluster_roles_are_checked),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
