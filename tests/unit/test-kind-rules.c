@@ -89,10 +89,31 @@ static void test_the_selectors_of_cluster_roles_are_checked(void **state) {
         try_writes(hfd_cluster_role_validate, writes, N(writes));
 }
 
+static void test_the_name_of_a_bound_role_is_a_segment(void **state) {
+#define BINDING(name, more)                                                                        \
+        "{'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'ClusterRole','name':'" name    \
+        "'}" more "}"
+        static const struct write writes[] = {
+                {NULL, BINDING("system:a", ""), ""},
+                {NULL, BINDING("a/b", ""),
+                 "roleRef.name: Invalid value: \"a/b\": may not contain '/'"},
+                {NULL, BINDING("..", ""), "roleRef.name: Invalid value: \"..\": may not be '..'"},
+                {BINDING("a/b", ""), BINDING("a/b", ",'subjects':[]"), ""},
+                {BINDING("a", ""), BINDING("a%", ""),
+                 "roleRef.name: Invalid value: \"a%\": may not contain '%'\n"
+                 "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":"
+                 "\"ClusterRole\",\"Name\":\"a%\"}: cannot change roleRef"},
+        };
+
+        try_writes(hfd_role_binding_validate, writes, N(writes));
+        try_writes(hfd_cluster_role_binding_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
                 cmocka_unit_test(test_the_selectors_of_cluster_roles_are_checked),
+                cmocka_unit_test(test_the_name_of_a_bound_role_is_a_segment),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
