@@ -109,11 +109,32 @@ static void test_the_name_of_a_bound_role_is_a_segment(void **state) {
         try_writes(hfd_cluster_role_binding_validate, writes, N(writes));
 }
 
+/* ---- RuntimeClasses ---- */
+
+#define CLASS(fixed, more) "{'handler':'h','overhead':{'podFixed':{" fixed "}}" more "}"
+
+static void test_the_overhead_of_a_class_is_that_of_a_container(void **state) {
+        static const struct write writes[] = {
+                {NULL, CLASS("'cpu':'500m','example.com/x':'2','example.com/y':'2000m'", ""), ""},
+                {NULL, CLASS("'example.com/x':'500m'", ""),
+                 "overhead.limits[example.com/x]: Invalid value: \"500m\": must be an integer"},
+                {NULL, CLASS("'hugepages-2Mi':'4Mi','ephemeral-storage':'1'", ""),
+                 "overhead: Forbidden: HugePages require cpu or memory"},
+                {NULL, CLASS("'hugepages-2Mi':'4Mi','memory':'1'", ""), ""},
+                {NULL, CLASS("'memory':'-1'", ""),
+                 "overhead.limits[memory]: Invalid value: \"-1\": must be greater than or equal to "
+                 "0"},
+        };
+
+        try_writes(hfd_runtime_class_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
                 cmocka_unit_test(test_the_selectors_of_cluster_roles_are_checked),
                 cmocka_unit_test(test_the_name_of_a_bound_role_is_a_segment),
+                cmocka_unit_test(test_the_overhead_of_a_class_is_that_of_a_container),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
