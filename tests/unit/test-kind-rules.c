@@ -129,12 +129,31 @@ static void test_the_overhead_of_a_class_is_that_of_a_container(void **state) {
         try_writes(hfd_runtime_class_validate, writes, N(writes));
 }
 
+static void test_a_changed_part_of_a_class_is_checked(void **state) {
+        static const struct write writes[] = {
+                {CLASS("'example.com/x':'500m'", ""),
+                 CLASS("'example.com/x':'500m'", ",'scheduling':{'nodeSelector':{'a':'b'}}"), ""},
+                {CLASS("'example.com/x':'5'", ""), CLASS("'example.com/x':'500m'", ""),
+                 "overhead.limits[example.com/x]: Invalid value: \"500m\": must be an integer"},
+                {CLASS("", ",'scheduling':{'nodeSelector':{'a':'-'}}"),
+                 CLASS("'cpu':'1'", ",'scheduling':{'nodeSelector':{'a':'-'}}"), ""},
+                {CLASS("", ""), CLASS("", ",'scheduling':{'nodeSelector':{'a':'-'}}"),
+                 "scheduling.nodeSelector: Invalid value: \"-\": " NO_VALUE},
+                {"{'handler':'A_'}", "{'handler':'A_','metadata':{'labels':{'a':'b'}}}", ""},
+                {"{'handler':'a'}", "{'handler':''}",
+                 "handler: Required value\nhandler: Invalid value: \"\": field is immutable"},
+        };
+
+        try_writes(hfd_runtime_class_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
                 cmocka_unit_test(test_the_selectors_of_cluster_roles_are_checked),
                 cmocka_unit_test(test_the_name_of_a_bound_role_is_a_segment),
                 cmocka_unit_test(test_the_overhead_of_a_class_is_that_of_a_container),
+                cmocka_unit_test(test_a_changed_part_of_a_class_is_checked),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,21 +102,30 @@ static void validate_scheduling(const struct hf__json *object, struct hfd_causes
         }
 }
 
-void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
-                                struct hfd_causes *causes) {
-        const char *handler = text_of(object, "handler");
+/* ---- all parts ---- */
 
-        if (old) { /* as in Kubernetes, nothing else is checked then */
-                if (strcmp(handler, text_of(old, "handler")) != 0)
-                        hfd_cause_invalid_text(causes, "handler", handler, "field is immutable");
-                return;
-        }
+static void validate_handler(const char *handler, struct hfd_causes *causes) {
         if (!*handler)
                 hfd_cause_required(causes, "handler", "");
         else if (strlen(handler) > HFD_DNS_LABEL_MAX)
                 hfd_cause_invalid_text(causes, "handler", handler, "must be no more than 63 bytes");
         else if (!hfd_is_dns_label(handler))
                 hfd_cause_invalid_text(causes, "handler", handler, hfd_dns_label_rule);
-        validate_overhead(object, causes);
-        validate_scheduling(object, causes);
+}
+
+/* A part that an update does not change is not checked: it may be older than its rules. */
+void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        const struct hfd_schema *schema = &hfd_runtime_class_schema;
+        const char *handler = text_of(object, "handler");
+        bool is_moved = old && strcmp(handler, text_of(old, "handler")) != 0;
+
+        if (!old || is_moved)
+                validate_handler(handler, causes);
+        if (!old || !hfd_causes_equal_member(causes, schema, object, old, "overhead"))
+                validate_overhead(object, causes);
+        if (!old || !hfd_causes_equal_member(causes, schema, object, old, "scheduling"))
+                validate_scheduling(object, causes);
+        if (is_moved)
+                hfd_cause_invalid_text(causes, "handler", handler, "field is immutable");
 }
