@@ -147,6 +147,24 @@ static void test_a_changed_part_of_a_class_is_checked(void **state) {
         try_writes(hfd_runtime_class_validate, writes, N(writes));
 }
 
+/* ---- Secrets ---- */
+
+/* Bits after the last byte say nothing. */
+static void test_the_bytes_of_an_immutable_secret_stay(void **state) {
+#define SECRET(data) "{'type':'Opaque','immutable':true,'data':{" data "}}"
+        static const char changed[] = "data: Forbidden: field is immutable when `immutable` is set";
+        static const struct write writes[] = {
+                {SECRET("'k':'QR=='"), SECRET("'k':'QQ=='"), ""},
+                {SECRET("'k':'QQ==','l':'YWI='"), SECRET("'l':'YWJ=','k':'QQ=='"), ""},
+                {SECRET("'k':'QQ=='"), SECRET("'k':'Qg=='"), changed},
+                {SECRET("'k':'QQ=='"), SECRET("'k':'QUE='"), changed},
+                {SECRET("'k':'!'"), SECRET("'k':'QQ=='"), changed},
+                {SECRET("'k':'QR=='"), SECRET("'k':'QQ==','l':''"), changed},
+        };
+
+        try_writes(hfd_secret_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -154,6 +172,7 @@ int main(void) {
                 cmocka_unit_test(test_the_name_of_a_bound_role_is_a_segment),
                 cmocka_unit_test(test_the_overhead_of_a_class_is_that_of_a_container),
                 cmocka_unit_test(test_a_changed_part_of_a_class_is_checked),
+                cmocka_unit_test(test_the_bytes_of_an_immutable_secret_stay),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
