@@ -165,6 +165,31 @@ static void test_the_bytes_of_an_immutable_secret_stay(void **state) {
         try_writes(hfd_secret_validate, writes, N(writes));
 }
 
+/* ---- Services ---- */
+
+#define SERVICE(type, ports)                                                                       \
+        "{'spec':{'type':'" type "','sessionAffinity':'None','externalName':'x.y','ports':[" ports \
+        "]}}"
+#define PORT(name, node)                                                                           \
+        "{'name':'" name "','port':8" name ",'protocol':'TCP','targetPort':8,'nodePort':" node "}"
+
+static void test_a_port_of_the_nodes_is_a_port(void **state) {
+        static const struct write writes[] = {
+                {NULL, SERVICE("NodePort", PORT("1", "65535") "," PORT("2", "0")), ""},
+                {NULL, SERVICE("NodePort", PORT("1", "70000")),
+                 "spec.ports[0].nodePort: Invalid value: 70000: must be between 1 and 65535, "
+                 "inclusive"},
+                {NULL, SERVICE("LoadBalancer", PORT("1", "30000") "," PORT("2", "-1")),
+                 "spec.ports[1].nodePort: Invalid value: -1: must be between 1 and 65535, "
+                 "inclusive"},
+                {NULL, SERVICE("ExternalName", PORT("1", "70000")), ""},
+                {NULL, SERVICE("ClusterIP", PORT("1", "70000")),
+                 "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
+        };
+
+        try_writes(hfd_service_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -173,6 +198,7 @@ int main(void) {
                 cmocka_unit_test(test_the_overhead_of_a_class_is_that_of_a_container),
                 cmocka_unit_test(test_a_changed_part_of_a_class_is_checked),
                 cmocka_unit_test(test_the_bytes_of_an_immutable_secret_stay),
+                cmocka_unit_test(test_a_port_of_the_nodes_is_a_port),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
