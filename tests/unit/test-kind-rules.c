@@ -190,6 +190,36 @@ static void test_a_port_of_the_nodes_is_a_port(void **state) {
         try_writes(hfd_service_validate, writes, N(writes));
 }
 
+/* A Service that is no longer reached at ports of the nodes loses those that it had. */
+static void test_ports_of_the_nodes_are_dropped_in_any_order(void **state) {
+        static const struct {
+                const char *ports;
+                int n_left;
+        } cases[] = {{PORT("2", "30002") "," PORT("1", "30001"), 0},
+                     {PORT("1", "30002"), 0},
+                     {PORT("3", "0") "," PORT("1", "30001") "," PORT("2", "30001"), 0},
+                     {PORT("1", "30001") "," PORT("2", "30003"), 2}};
+
+        for (size_t i = 0; i < N(cases); i++) {
+                char text[600];
+                (void)snprintf(text, sizeof text, "{'spec':{'type':'ClusterIP','ports':[%s]}}",
+                               cases[i].ports);
+                struct hf__json *object = json_of(text),
+                                *old = json_of(SERVICE("NodePort",
+                                                       PORT("1", "30001") "," PORT("2", "30002")));
+                int n = 0;
+                assert_int_equal(hfd_service_set_fields(hf__json_get(object, "spec"),
+                                                        hf__json_get(old, "spec")),
+                                 0);
+                for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.ports"));
+                     m; m = hf__json_next(m))
+                        n += hf__json_get(m, "nodePort") != NULL;
+                assert_int_equal(n, cases[i].n_left);
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -199,6 +229,7 @@ int main(void) {
                 cmocka_unit_test(test_a_changed_part_of_a_class_is_checked),
                 cmocka_unit_test(test_the_bytes_of_an_immutable_secret_stay),
                 cmocka_unit_test(test_a_port_of_the_nodes_is_a_port),
+                cmocka_unit_test(test_ports_of_the_nodes_are_dropped_in_any_order),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }
