@@ -220,6 +220,94 @@ static void test_ports_of_the_nodes_are_dropped_in_any_order(void **state) {
         }
 }
 
+/* ---- volumes ---- */
+
+#define PROJECTED(sources)                                                                         \
+        "{'template':{'spec':{'containers':[{'name':'c','image':'i','imagePullPolicy':'Always',"   \
+        "'terminationMessagePolicy':'File'}],'restartPolicy':'Always','dnsPolicy':'Default',"      \
+        "'terminationGracePeriodSeconds':30,'volumes':[{'name':'v','projected':{'sources':"        \
+        "[" sources "]}}]}}}"
+#define FIELD  "template.spec.volumes[0].projected"
+#define SOURCE FIELD ".sources[0]"
+#define TOKEN(seconds, path)                                                                       \
+        "{'serviceAccountToken':{'expirationSeconds':" seconds ",'path':'" path "'}}"
+#define REPEATED(value) FIELD ": Invalid value: \"" value "\": conflicting duplicate paths"
+
+static void test_the_sources_of_a_projected_volume_are_checked(void **state) {
+        static const struct write writes[] = {
+                {NULL,
+                 PROJECTED(TOKEN("3607",
+                                 "token") ",{'configMap':{'name':'c','items':[{'key':'k',"
+                                          "'path':'a/"
+                                          "b'}]}},{'downwardAPI':{'items':[{'path':'n','fieldRef':{"
+                                          "'apiVersion':'v1','fieldPath':'metadata.namespace'}}]}},"
+                                          "{'secret':{'name':'s'}},{'clusterTrustBundle':{'name':'"
+                                          "b','path':'t'}},"
+                                          "{'podCertificate':{'keyPath':'k','certificateChainPath':"
+                                          "'l'}},{}"),
+                 ""},
+                {NULL, PROJECTED("{'secret':{'items':[{'path':'../x','mode':512}]}}"),
+                 SOURCE ".secret.name: Required value\n" SOURCE
+                        ".secret.items[0].key: Required value\n" SOURCE
+                        ".secret.items[0].path: Invalid value: \"../x\": must not contain "
+                        "'..'\n" SOURCE
+                        ".secret.items[0].mode: Invalid value: 512: must be a number between 0 and "
+                        "0777 (octal), both inclusive"},
+                {NULL,
+                 PROJECTED("{'configMap':{'name':'c','items':[{'key':'k','path':'/x'},{'key':'l',"
+                           "'path':''}]}}"),
+                 SOURCE ".configMap.items[0].path: Invalid value: \"/x\": must be a relative "
+                        "path\n" SOURCE ".configMap.items[1].path: Required value"},
+                {NULL, PROJECTED("{'downwardAPI':{'items':[{'path':'..data'}]}}"),
+                 SOURCE ".downwardAPI.path: Invalid value: \"..data\": must not start with "
+                        "'..'\n" SOURCE
+                        ".downwardAPI: Required value: one of fieldRef and resourceFieldRef is "
+                        "required"},
+                {NULL, PROJECTED(TOKEN("599", "a/../b")),
+                 SOURCE ".serviceAccountToken.expirationSeconds: Invalid value: 599: may not "
+                        "specify a duration less than 10 minutes\n" FIELD
+                        ".path: Invalid value: \"a/../b\": must not contain '..'"},
+                {NULL, PROJECTED(TOKEN("4294967297", "")),
+                 SOURCE ".serviceAccountToken.expirationSeconds: Invalid value: 4294967297: may "
+                        "not specify a duration larger than 2^32 seconds\n" FIELD
+                        ".path: Required value"},
+                {NULL, PROJECTED("{'clusterTrustBundle':{},'podCertificate':{}}"),
+                 SOURCE ".clusterTrustBundle: Required value: either name or signerName must be "
+                        "specified\n" SOURCE ".clusterTrustBundle.path: Required value\n" SOURCE
+                        ".podCertificate: Required value: specify at least one of "
+                        "credentialBundlePath, keyPath, and certificateChainPath\n" SOURCE
+                        ": Forbidden: may not specify more than 1 volume type per source"},
+                {PROJECTED("{'secret':{}}"), PROJECTED("{'secret':{}}"), ""},
+        };
+
+        try_writes(hfd_pod_template_validate, writes, N(writes));
+}
+
+/* The cause shows the name of the Secret, or the path if the source has no name. A token is not
+ * compared. */
+static void test_two_projected_files_do_not_have_one_path(void **state) {
+#define ITEM(path) "{'key':'k','path':'" path "'}"
+        static const struct write writes[] = {
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "," ITEM("b") "," ITEM(
+                         "a") "]}}"),
+                 REPEATED("s")},
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM(
+                         "a") "]}},{'podCertificate':{'keyPath':'b','credentialBundlePath':'a'}}"),
+                 REPEATED("a")},
+                {NULL,
+                 PROJECTED("{'configMap':{'name':'c','items':[" ITEM(
+                         "a") "]}},{'clusterTrustBundle':{'name':'b','path':'a'}}"),
+                 REPEATED("a")},
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "]}}," TOKEN("600", "a")),
+                 ""},
+        };
+
+        try_writes(hfd_pod_template_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -230,6 +318,8 @@ int main(void) {
                 cmocka_unit_test(test_the_bytes_of_an_immutable_secret_stay),
                 cmocka_unit_test(test_a_port_of_the_nodes_is_a_port),
                 cmocka_unit_test(test_ports_of_the_nodes_are_dropped_in_any_order),
+                cmocka_unit_test(test_the_sources_of_a_projected_volume_are_checked),
+                cmocka_unit_test(test_two_projected_files_do_not_have_one_path),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,6 +160,10 @@ static const struct rule_case cases[] = {
         {ephemeral, "{" CONTAINER("e#") "}", POD("'ephemeralContainers':[@]"),
          POD("'ephemeralContainers':[{" CONTAINER("gone") "}]"),
          "spec.ephemeralContainers: Forbidden: existing"},
+        {hfd_pod_validate, "{'key':'k','path':'p#'}",
+         POD("'volumes':[{'name':'v','projected':{'sources':[{'secret':{'name':'s','items':[@,"
+             "{'key':'k','path':'p0'}]}}]}}]"),
+         NULL, "spec.volumes[0].projected: Invalid value: \"s\": conflicting duplicate paths"},
         {resize, "'example.com/r#':'1'", POD_OF("'resources':{'limits':{@}}"),
          POD_OF("'resources':{'limits':{'cpu':'1',@}}"), "spec.containers[0].resources.limits"},
         {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}},'tty':true"),
