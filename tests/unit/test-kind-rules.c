@@ -308,6 +308,50 @@ static void test_two_projected_files_do_not_have_one_path(void **state) {
         try_writes(hfd_pod_template_validate, writes, N(writes));
 }
 
+/* ---- NetworkPolicies ---- */
+
+static void test_programs_agree_on_the_blocks_of_a_policy(void **state) {
+#define POLICY(rules, block) "{'spec':{'" rules "':[{'" block "}]}]}}"
+#define FROM(cidr)           POLICY("ingress", "from':[{'ipBlock':{'cidr':'" cidr "'}")
+#define TO(cidr, except)                                                                           \
+        POLICY("egress", "to':[{'ipBlock':{'cidr':'" cidr "','except':['" except "']}")
+#define CIDR   "spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "
+#define EXCEPT "spec.egress[0].to[0].ipBlock.except[0]: Invalid value: "
+        static const struct write writes[] = {
+                {NULL, FROM("10.0.0.0/8"), ""},
+                {NULL, FROM("0.0.0.0/0"), ""},
+                {NULL, FROM("2001:0db8:0::/33"), ""},
+                {NULL, FROM("::/0"), ""},
+                {NULL, FROM("010.0.0.0/8"),
+                 CIDR "\"010.0.0.0/8\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("10.00.0.0/8"),
+                 CIDR "\"10.00.0.0/8\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("10.0.0.0/08"),
+                 CIDR "\"10.0.0.0/08\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("2001:db8::/00"),
+                 CIDR "\"2001:db8::/00\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("::ffff:10.0.0.0/104"),
+                 CIDR "\"::ffff:10.0.0.0/104\": must not have an IPv4-mapped IPv6 address"},
+                {NULL, FROM("10.3.0.0/15"),
+                 CIDR "\"10.3.0.0/15\": must not have bits set beyond the prefix length"},
+                {NULL, FROM("10.0.0.1/31"),
+                 CIDR "\"10.0.0.1/31\": must not have bits set beyond the prefix length"},
+                {NULL, FROM("2001:db8::1/127"),
+                 CIDR "\"2001:db8::1/127\": must not have bits set beyond the prefix length"},
+                {NULL, TO("10.0.0.0/8", "10.03.0.0/16"),
+                 EXCEPT "\"10.03.0.0/16\": must not have leading 0s in IP or prefix length"},
+                /* of an older server */
+                {TO("10.0.0.0/8", "10.03.0.0/16"), FROM("10.03.0.0/16"), ""},
+                {FROM("10.3.0.0/15"), TO("10.3.0.0/15", "10.3.0.1/16"),
+                 EXCEPT "\"10.3.0.1/16\": must not have bits set beyond the prefix length"},
+                {FROM("10.3.0.0/15"), TO("10.3.0.0/15", "10.4.0.0/16"),
+                 EXCEPT "\"10.4.0.0/16\": must be a strict subset of `cidr`"},
+                {FROM("x"), TO("x", "10.0.0.0/8"), ""},
+        };
+
+        try_writes(hfd_network_policy_validate, writes, N(writes));
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -320,6 +364,7 @@ int main(void) {
                 cmocka_unit_test(test_ports_of_the_nodes_are_dropped_in_any_order),
                 cmocka_unit_test(test_the_sources_of_a_projected_volume_are_checked),
                 cmocka_unit_test(test_two_projected_files_do_not_have_one_path),
+                cmocka_unit_test(test_programs_agree_on_the_blocks_of_a_policy),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

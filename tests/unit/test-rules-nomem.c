@@ -201,6 +201,11 @@ static const struct rule_case cases[] = {
          SERVICE("{'name':'a','port':1,'protocol':'TCP','targetPort':1},"
                  "{'name':'b','port':1,'protocol':'TCP','targetPort':1}"),
          NULL, "spec.ports[1]: Duplicate value"},
+        {hfd_network_policy_validate, "'10.#.0.1/16'",
+         "{'spec':{'egress':[{'to':[{'ipBlock':{'cidr':'10.0.0.1/8','except':['10.1.0.1/16',"
+         "'10.2.0.1/17']}}]}]}}",
+         "{'spec':{'ingress':[{'from':[{'ipBlock':{'cidr':'10.0.0.1/8','except':[@]}}]}]}}",
+         "spec.egress[0].to[0].ipBlock.except[1]: Invalid value: \"10.2.0.1/17\": must not have"},
         {hfd_budget_validate, NULL, "{'spec':{'minAvailable':1,'maxUnavailable':1}}", NULL,
          "spec: Invalid value: {\"MinAvailable\":1"},
         /* other kinds */
