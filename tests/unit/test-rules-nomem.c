@@ -290,6 +290,41 @@ static struct hf__json *value_of(const char *text, const char *item) {
         return json;
 }
 
+/* ---- a conversion ---- */
+
+#define ANNOTATED                                                                                  \
+        "{'metadata':{'annotations':{'autoscaling.alpha.kubernetes.io/metrics':"                   \
+        "'[{\\'type\\':\\'Pods\\',\\'pods\\':{\\'metricName\\':\\'m\\',"                           \
+        "\\'targetAverageValue\\':\\'1\\'}}]',"                                                    \
+        "'autoscaling.alpha.kubernetes.io/behavior':'{\\'ScaleUp\\':{\\'SelectPolicy\\':"          \
+        "\\'Max\\'}}'}},'spec':{'maxReplicas':1,'targetCPUUtilizationPercentage':50}}"
+
+static struct hf__json *converted;
+
+static void convert(int n) {
+        struct hf__json *autoscaler = value_of(ANNOTATED, NULL);
+
+        failing_memory_arm(n);
+        int r = hfd_autoscaler_v1_conversion.to_stored(autoscaler);
+        failing_memory_disarm();
+        if (r == 0 && converted) {
+                assert_true(hf__json_equal(autoscaler, converted));
+        } else if (r == 0) {
+                converted = hf__json_dup(autoscaler);
+        }
+        assert_true(r == 0 || (is_shortage(r) && failing_memory_hit()));
+        hf__json_free(autoscaler);
+}
+
+static void test_a_shortage_loses_no_metrics_of_an_autoscaler(void **state) {
+        (void)state;
+        convert(1000000);
+        assert_non_null(hf__json_path(converted, "spec.behavior.scaleUp"));
+        assert_int_equal(hf__json_count(hf__json_path(converted, "spec.metrics")), 2);
+        failing_memory_try_all(convert, 20);
+        hf__json_free(converted);
+}
+
 /* ---- one case ---- */
 
 static const struct rule_case *current;
@@ -377,6 +412,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_shortage_neither_accepts_nor_refuses),
                 cmocka_unit_test(test_a_shortage_makes_no_empty_token),
+                cmocka_unit_test(test_a_shortage_loses_no_metrics_of_an_autoscaler),
         };
 
         hf__json_blocks_init(); /* allocations of cJSON fail, too */

@@ -359,8 +359,10 @@ static int from_stored(struct hf__json *object) {
 static int set_allowed(struct hf__json *object, const char *path, struct hf__json *value) {
         struct hf__json *alone = hf__json_object();
         char reason[200];
-        int r = value ? hf__json_set(alone, path, value) : -ENOMEM;
+        int r = hf__json_set(alone, path, value); /* -EINVAL if `alone` is NULL */
 
+        if (!alone)
+                r = -ENOMEM;
         if (r == 0)
                 r = hfd_schema_decode(&hfd_horizontal_pod_autoscaler_schema, alone, NULL, reason,
                                       sizeof reason);
@@ -397,6 +399,7 @@ static int store_metrics(struct hf__json *object, const char *annotation, const 
                 if (!is_metric(m))
                         return 0;
         out = hf__json_array();
+        r = out ? 0 : -ENOMEM;
         for (const struct hf__json *m = hf__json_first(metrics); m && r == 0; m = hf__json_next(m))
                 r = append_metric(out, m, members, true);
         return r == 0 ? set_allowed(object, path, HF__TAKE(out)) : r;
