@@ -352,6 +352,27 @@ static void test_programs_agree_on_the_blocks_of_a_policy(void **state) {
         try_writes(hfd_network_policy_validate, writes, N(writes));
 }
 
+/* ---- autoscalers ---- */
+
+static void test_an_autoscaler_has_no_annotations_of_v1(void **state) {
+        struct hf__json *object = json_of(
+                                "{'metadata':{'annotations':{'a':'b',"
+                                "'autoscaling.alpha.kubernetes.io/metrics':'[]',"
+                                "'autoscaling.alpha.kubernetes.io/behavior':'x',"
+                                "'autoscaling.alpha.kubernetes.io/current-metrics':'x',"
+                                "'autoscaling.alpha.kubernetes.io/conditions':'x',"
+                                "'autoscaling.alpha.kubernetes.io/scale-up-tolerance':'x'}}}"),
+                        *alone = json_of("{'metadata':{'annotations':{"
+                                         "'autoscaling.alpha.kubernetes.io/metrics':'[]'}}}");
+
+        assert_int_equal(hfd_autoscaler_normalize(object), 0);
+        expect_json(object, "{'metadata':{'annotations':{'a':'b'}}}");
+        assert_int_equal(hfd_autoscaler_normalize(alone), 0);
+        expect_json(alone, "{'metadata':{}}");
+        hf__json_free(object);
+        hf__json_free(alone);
+}
+
 int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
@@ -365,6 +386,7 @@ int main(void) {
                 cmocka_unit_test(test_the_sources_of_a_projected_volume_are_checked),
                 cmocka_unit_test(test_two_projected_files_do_not_have_one_path),
                 cmocka_unit_test(test_programs_agree_on_the_blocks_of_a_policy),
+                cmocka_unit_test(test_an_autoscaler_has_no_annotations_of_v1),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);
 }

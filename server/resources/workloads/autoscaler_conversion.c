@@ -10,10 +10,9 @@
  *      autoscaling.alpha.kubernetes.io/conditions        status.conditions
  *
  * Invariant: clients can write any text into these annotations. A value that the schema of v2 does
- * not allow is ignored, so that a stored object always has the form of its schema. A write through
- * v1 stores none of the annotations, and a read through v1 shows only those that are made from the
- * stored object. (Writes and reads through v2 do not come here. To them these are annotations like
- * any other.)
+ * not allow is ignored, so that a stored object always has the form of its schema. A write stores
+ * none of the annotations, whatever its version (hfd_autoscaler_normalize), and a read through v1
+ * shows only those that are made from the stored object.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -326,8 +325,8 @@ static int show_current(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
-/* hfd_conversion.from_stored. The annotations of the stored object do not count: an old server, or
- * a write through v2, may have stored them. */
+/* hfd_conversion.from_stored. The annotations of the stored object do not count: an old server may
+ * have stored them. */
 static int from_stored(struct hf__json *object) {
         struct hf__json *spec = hf__json_get(object, "spec"),
                         *status = hf__json_get(object, "status"),
@@ -350,6 +349,13 @@ static int from_stored(struct hf__json *object) {
         if (r == 0 && status && !hf__json_get(status, "currentReplicas"))
                 r = hf__json_set_i64(status, "currentReplicas", 0);
         return r;
+}
+
+/* ---- v2 ---- */
+
+int hfd_autoscaler_normalize(struct hf__json *object) {
+        drop_annotations(object);
+        return 0;
 }
 
 /* ---- from v1 to v2 ---- */
