@@ -332,3 +332,13 @@ def test_a_selector_cannot_be_changed(server):
         ("spec.selector", 'Invalid value: {"matchLabels":{"a":"b","c":"d"}}: field is immutable')]
     assert ("spec.selector.matchExpressions[0].operator", 'Invalid value: "X": not a valid selector operator') in causes(
         server.make(path, selector={"matchExpressions": [{"key": "a", "operator": "X"}]}, template=template))
+
+
+def test_an_autoscaler_of_v2_gets_no_annotations_of_v1(server):
+    key, path = "autoscaling.alpha.kubernetes.io/behavior", AUTOSCALERS.format("v2")
+    body = {"metadata": {"name": "annotated", "annotations": {key: "{}", "a": "b"}}, "spec": {"scaleTargetRef": TARGET, "maxReplicas": 2}}
+    code, made = server.ask("POST", path, body)
+    assert code == 201 and made["metadata"]["annotations"] == {"a": "b"}
+    body |= {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+    code, applied = server.ask("PATCH", f"{path}/annotated?fieldManager=m&force=true", body, APPLY)
+    assert code == 200 and applied["metadata"]["annotations"] == {"a": "b"} and key not in json.dumps(applied["metadata"]["managedFields"])

@@ -165,6 +165,34 @@ static void test_limits_of_wrong_types_in_the_store_are_harmless(void **state) {
         assert_int_equal(f->last.status.http_code, 422);
 }
 
+/* A valid configuration takes the place of one whose rules are no objects. */
+static void test_a_configuration_with_odd_rules_in_the_store_is_replaced(void **state) {
+        static const struct hf_resource hooks = {"admissionregistration.k8s.io", "v1",
+                                                 "validatingwebhookconfigurations"},
+                                        policies = {"admissionregistration.k8s.io", "v1",
+                                                    "validatingadmissionpolicies"};
+        struct api_fixture *f = *state;
+
+        assert_true(store_client_put(f->store, "/registry/validatingwebhookconfigurations/a",
+                                     STORED("admissionregistration.k8s.io/v1",
+                                            "ValidatingWebhookConfiguration",
+                                            "\"webhooks\":[{\"rules\":[\"x\"]}]")) > 0);
+        assert_int_equal(api_fixture_patch(f, hooks, NULL, "a", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
+                                           "{\"webhooks\":[]}"),
+                         0);
+        assert_true(store_client_put(
+                            f->store, "/registry/validatingadmissionpolicies/a",
+                            STORED("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy",
+                                   "\"spec\":{\"matchConstraints\":{\"resourceRules\":[7]}}")) > 0);
+        assert_int_equal(
+                api_fixture_patch(f, policies, NULL, "a", HFD_SUB_NONE, HFD_PATCH_MERGE, NULL,
+                                  "{\"spec\":{\"matchConstraints\":{\"resourceRules\":[{"
+                                  "\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":["
+                                  "\"CREATE\"],\"resources\":[\"pods\"]}]},\"validations\":[{"
+                                  "\"expression\":\"true\"}]}}"),
+                0);
+}
+
 /* Older versions of the server stored the line breaks of a manifest. The bytes are the same without
  * them, so an immutable Secret can get a label; other bytes it cannot get. */
 static void test_line_breaks_in_the_store_are_no_change(void **state) {
@@ -188,6 +216,7 @@ int main(void) {
                 API_TEST(test_a_default_that_is_sent_is_stored),
                 API_TEST(test_values_of_wrong_types_in_the_store_are_harmless),
                 API_TEST(test_limits_of_wrong_types_in_the_store_are_harmless),
+                API_TEST(test_a_configuration_with_odd_rules_in_the_store_is_replaced),
                 API_TEST(test_line_breaks_in_the_store_are_no_change),
         };
         return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,10 @@ static const struct rule_case cases[] = {
         {ephemeral, "{" CONTAINER("e#") "}", POD("'ephemeralContainers':[@]"),
          POD("'ephemeralContainers':[{" CONTAINER("gone") "}]"),
          "spec.ephemeralContainers: Forbidden: existing"},
+        {hfd_pod_validate, "{'key':'k','path':'p#'}",
+         POD("'volumes':[{'name':'v','projected':{'sources':[{'secret':{'name':'s','items':[@,"
+             "{'key':'k','path':'p0'}]}}]}}]"),
+         NULL, "spec.volumes[0].projected: Invalid value: \"s\": conflicting duplicate paths"},
         {resize, "'example.com/r#':'1'", POD_OF("'resources':{'limits':{@}}"),
          POD_OF("'resources':{'limits':{'cpu':'1',@}}"), "spec.containers[0].resources.limits"},
         {resize, NULL, POD_OF("'resources':{'limits':{'cpu':'2'}},'tty':true"),
@@ -197,6 +201,11 @@ static const struct rule_case cases[] = {
          SERVICE("{'name':'a','port':1,'protocol':'TCP','targetPort':1},"
                  "{'name':'b','port':1,'protocol':'TCP','targetPort':1}"),
          NULL, "spec.ports[1]: Duplicate value"},
+        {hfd_network_policy_validate, "'10.#.0.1/16'",
+         "{'spec':{'egress':[{'to':[{'ipBlock':{'cidr':'10.0.0.1/8','except':['10.1.0.1/16',"
+         "'10.2.0.1/17']}}]}]}}",
+         "{'spec':{'ingress':[{'from':[{'ipBlock':{'cidr':'10.0.0.1/8','except':[@]}}]}]}}",
+         "spec.egress[0].to[0].ipBlock.except[1]: Invalid value: \"10.2.0.1/17\": must not have"},
         {hfd_budget_validate, NULL, "{'spec':{'minAvailable':1,'maxUnavailable':1}}", NULL,
          "spec: Invalid value: {\"MinAvailable\":1"},
         /* other kinds */
@@ -204,6 +213,9 @@ static const struct rule_case cases[] = {
          "data[k0]: Invalid value"},
         {hfd_configmap_validate, "'k#':'a'", "{'data':{@,'a':'a'},'immutable':true}",
          "{'data':{'a':'a',@},'immutable':true}", NULL},
+        {hfd_secret_validate, "'k#':'QQ=='",
+         "{'type':'Opaque','data':{@,'l':'QQ=='},'immutable':true}",
+         "{'type':'Opaque','data':{'l':'QR==',@},'immutable':true}", NULL},
         {hfd_limit_range_validate, "{'type':'example.com/t#','max':{'cpu':'1'}}",
          "{'spec':{'limits':[@,{'type':'example.com/t0','max':{'cpu':'1'}}]}}", NULL,
          "spec.limits[12].type: Duplicate value"},
@@ -276,6 +288,41 @@ static struct hf__json *value_of(const char *text, const char *item) {
         struct hf__json *json = json_of(out.data);
         hf__strbuf_done(&out);
         return json;
+}
+
+/* ---- a conversion ---- */
+
+#define ANNOTATED                                                                                  \
+        "{'metadata':{'annotations':{'autoscaling.alpha.kubernetes.io/metrics':"                   \
+        "'[{\\'type\\':\\'Pods\\',\\'pods\\':{\\'metricName\\':\\'m\\',"                           \
+        "\\'targetAverageValue\\':\\'1\\'}}]',"                                                    \
+        "'autoscaling.alpha.kubernetes.io/behavior':'{\\'ScaleUp\\':{\\'SelectPolicy\\':"          \
+        "\\'Max\\'}}'}},'spec':{'maxReplicas':1,'targetCPUUtilizationPercentage':50}}"
+
+static struct hf__json *converted;
+
+static void convert(int n) {
+        struct hf__json *autoscaler = value_of(ANNOTATED, NULL);
+
+        failing_memory_arm(n);
+        int r = hfd_autoscaler_v1_conversion.to_stored(autoscaler);
+        failing_memory_disarm();
+        if (r == 0 && converted) {
+                assert_true(hf__json_equal(autoscaler, converted));
+        } else if (r == 0) {
+                converted = hf__json_dup(autoscaler);
+        }
+        assert_true(r == 0 || (is_shortage(r) && failing_memory_hit()));
+        hf__json_free(autoscaler);
+}
+
+static void test_a_shortage_loses_no_metrics_of_an_autoscaler(void **state) {
+        (void)state;
+        convert(1000000);
+        assert_non_null(hf__json_path(converted, "spec.behavior.scaleUp"));
+        assert_int_equal(hf__json_count(hf__json_path(converted, "spec.metrics")), 2);
+        failing_memory_try_all(convert, 20);
+        hf__json_free(converted);
 }
 
 /* ---- one case ---- */
@@ -365,6 +412,7 @@ int main(void) {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(test_a_shortage_neither_accepts_nor_refuses),
                 cmocka_unit_test(test_a_shortage_makes_no_empty_token),
+                cmocka_unit_test(test_a_shortage_loses_no_metrics_of_an_autoscaler),
         };
 
         hf__json_blocks_init(); /* allocations of cJSON fail, too */

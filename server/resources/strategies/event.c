@@ -145,16 +145,6 @@ static void validate_create(const struct hf__json *object, struct hfd_causes *ca
                 hfd_cause_invalid_text(causes, "source", "", "needs to be unset");
 }
 
-/* Whether both have the same value. An empty text equals an absent one. False also if memory runs
- * out, which is noted in causes. */
-static bool is_same(const struct hf__json *a, const struct hf__json *b, struct hfd_causes *causes) {
-        const char *x = hf__json_text(a), *y = hf__json_text(b);
-
-        if ((x || !a) && (y || !b))
-                return strcmp(x ? x : "", y ? y : "") == 0;
-        return hfd_causes_equal(causes, a, b);
-}
-
 static void refuse_change(const struct hf__json *value, const char *field,
                           struct hfd_causes *causes) {
         struct hf__strbuf text = {0};
@@ -186,13 +176,12 @@ static void validate_update(const struct hf__json *object, const struct hf__json
                      {new_names.reporter, "reportingController"},
                      {"reportingInstance", "reportingInstance"}};
 
-        if (!hfd_causes_equal(causes, hf__json_get(object, "series"), hf__json_get(old, "series")))
+        if (!hfd_causes_equal_member(causes, &hfd_new_event_schema, object, old, "series"))
                 validate_series(object, causes);
-        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++) {
-                const struct hf__json *value = hf__json_get(object, fixed[i].name);
-                if (!is_same(value, hf__json_get(old, fixed[i].name), causes))
-                        refuse_change(value, fixed[i].field, causes);
-        }
+        for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+                if (!hfd_causes_equal_member(causes, &hfd_new_event_schema, object, old,
+                                             fixed[i].name))
+                        refuse_change(hf__json_get(object, fixed[i].name), fixed[i].field, causes);
 }
 
 void hfd_new_event_validate(const struct hf__json *object, const struct hf__json *old,

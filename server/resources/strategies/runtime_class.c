@@ -17,6 +17,7 @@
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/meta_validation.h"
 #include "server/resources/validation/names.h"
+#include "server/resources/validation/resource_names.h"
 #include "server/schema/common.h"
 
 #define NODE "io.k8s.api.node.v1."
@@ -67,91 +68,22 @@ static const char *text_of(const struct hf__json *object, const char *path) {
 
 /* ---- overhead ---- */
 
-/* Whether Kubernetes knows a name without a slash as a resource of containers. */
-static bool is_container_resource(const char *name) {
-        static const char *const names[] = {"cpu", "memory", "ephemeral-storage", NULL};
-
-        return hf__text_is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0;
-}
-
-/* Whether Kubernetes knows a name without a slash at all, as a resource of containers or of
- * quotas. */
-static bool is_standard_resource(const char *name) {
-        static const char *const names[] = {"cpu",
-                                            "memory",
-                                            "ephemeral-storage",
-                                            "requests.cpu",
-                                            "requests.memory",
-                                            "requests.ephemeral-storage",
-                                            "limits.cpu",
-                                            "limits.memory",
-                                            "limits.ephemeral-storage",
-                                            "pods",
-                                            "resourcequotas",
-                                            "services",
-                                            "replicationcontrollers",
-                                            "secrets",
-                                            "configmaps",
-                                            "persistentvolumeclaims",
-                                            "storage",
-                                            "requests.storage",
-                                            "services.nodeports",
-                                            "services.loadbalancers",
-                                            NULL};
-
-        return hf__text_is_one_of(name, names) || strncmp(name, "hugepages-", 10) == 0 ||
-               strncmp(name, "requests.hugepages-", 19) == 0;
-}
-
-/* Whether a name with a slash is in Kubernetes' domain, or at least does not begin with
- * "requests.", which quotas put before the name of a resource. */
-static bool is_domain_resource(const char *name) {
-        const char *slash = strchr(name, '/');
-
-        return strstr(name, "kubernetes.io/") || (slash && strncmp(name, "requests.", 9) != 0);
-}
-
-static void validate_resource_name(const char *name, const char *field, struct hfd_causes *causes) {
-        bool plain = !strchr(name, '/');
-
-        if (!hfd_is_qualified_name(name)) {
-                hfd_cause_invalid_text(causes, field, name, hfd_qualified_name_rule);
-                return;
-        }
-        if (plain && !is_standard_resource(name))
-                hfd_cause_invalid_text(causes, field, name,
-                                       "must be a standard resource type or fully qualified");
-        if (plain && !is_container_resource(name))
-                hfd_cause_invalid_text(causes, field, name,
-                                       "must be a standard resource for containers");
-        if (!plain && !is_domain_resource(name))
-                hfd_cause_invalid_text(causes, field, name,
-                                       "doesn't follow extended resource name standard");
-}
-
-/* "-0" is not negative. The decoder has checked that the text is a quantity. */
-static bool is_negative(const struct hf__json *amount) {
-        const char *text = hf__json_is_string(amount) ? hf__json_text(amount) : NULL;
-
-        return text ? *text == '-' && strpbrk(text, "123456789") != NULL
-                    : hf__json_number(amount) < 0;
-}
-
 /* kube-apiserver checks podFixed as if it were the limits of a container, and so its causes have
  * the path of limits. */
 static void validate_overhead(const struct hf__json *object, struct hfd_causes *causes) {
         const struct hf__json *fixed = hf__json_path(object, "overhead.podFixed");
+        bool has_pages = false;
         char field[FIELD_MAX];
 
         for (const struct hf__json *m = hf__json_first(fixed); m; m = hf__json_next(m)) {
                 const char *name = hf__json_key(m);
                 (void)snprintf(field, sizeof field, "overhead.limits[%s]", name);
-                validate_resource_name(name, field, causes);
-                if (is_negative(m))
-                        hfd_cause_invalid_text(causes, field,
-                                               hf__json_is_string(m) ? hf__json_text(m) : "",
-                                               "must be greater than or equal to 0");
+                hfd_resource_name_validate_container(name, field, causes);
+                hfd_resource_value_validate(name, m, field, causes);
+                has_pages = has_pages || hf__text_begins_with(name, "hugepages-");
         }
+        if (has_pages && !hf__json_get(fixed, "cpu") && !hf__json_get(fixed, "memory"))
+                hfd_cause_forbidden(causes, "overhead", "HugePages require cpu or memory");
 }
 
 /* ---- scheduling ---- */
@@ -170,21 +102,30 @@ static void validate_scheduling(const struct hf__json *object, struct hfd_causes
         }
 }
 
-void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
-                                struct hfd_causes *causes) {
-        const char *handler = text_of(object, "handler");
+/* ---- all parts ---- */
 
-        if (old) { /* as in Kubernetes, nothing else is checked then */
-                if (strcmp(handler, text_of(old, "handler")) != 0)
-                        hfd_cause_invalid_text(causes, "handler", handler, "field is immutable");
-                return;
-        }
+static void validate_handler(const char *handler, struct hfd_causes *causes) {
         if (!*handler)
                 hfd_cause_required(causes, "handler", "");
         else if (strlen(handler) > HFD_DNS_LABEL_MAX)
                 hfd_cause_invalid_text(causes, "handler", handler, "must be no more than 63 bytes");
         else if (!hfd_is_dns_label(handler))
                 hfd_cause_invalid_text(causes, "handler", handler, hfd_dns_label_rule);
-        validate_overhead(object, causes);
-        validate_scheduling(object, causes);
+}
+
+/* A part that an update does not change is not checked: it may be older than its rules. */
+void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
+                                struct hfd_causes *causes) {
+        const struct hfd_schema *schema = &hfd_runtime_class_schema;
+        const char *handler = text_of(object, "handler");
+        bool is_moved = old && strcmp(handler, text_of(old, "handler")) != 0;
+
+        if (!old || is_moved)
+                validate_handler(handler, causes);
+        if (!old || !hfd_causes_equal_member(causes, schema, object, old, "overhead"))
+                validate_overhead(object, causes);
+        if (!old || !hfd_causes_equal_member(causes, schema, object, old, "scheduling"))
+                validate_scheduling(object, causes);
+        if (is_moved)
+                hfd_cause_invalid_text(causes, "handler", handler, "field is immutable");
 }

@@ -78,7 +78,7 @@ void hfd_certificate_request_validate(const struct hf__json *object, const struc
 /* component_status.c */
 extern const struct hfd_schema hfd_component_status_schema;
 
-/* configmap.c */
+/* data/configmap.c */
 extern const struct hfd_schema hfd_configmap_schema;
 void hfd_configmap_validate(const struct hf__json *object, const struct hf__json *old,
                             struct hfd_causes *causes);
@@ -159,7 +159,7 @@ extern const struct hfd_schema hfd_self_review_schema, hfd_token_review_schema,
         hfd_access_review_schema, hfd_local_access_review_schema, hfd_self_access_review_schema,
         hfd_rules_review_schema;
 
-/* role.c: for Roles and ClusterRoles */
+/* roles/role.c: for Roles and ClusterRoles */
 extern const struct hfd_schema hfd_role_schema;
 void hfd_role_validate(const struct hf__json *object, const struct hf__json *old,
                        struct hfd_causes *causes);
@@ -167,7 +167,7 @@ extern const struct hfd_schema hfd_cluster_role_schema;
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes);
 
-/* role_binding.c: for RoleBindings and ClusterRoleBindings, which share prepare */
+/* roles/role_binding.c: for RoleBindings and ClusterRoleBindings, which share prepare */
 extern const struct hfd_schema hfd_role_binding_schema, hfd_cluster_role_binding_schema;
 int hfd_role_binding_prepare(struct hf__json *object, const struct hf__json *old);
 void hfd_role_binding_validate(const struct hf__json *object, const struct hf__json *old,
@@ -180,7 +180,7 @@ extern const struct hfd_schema hfd_runtime_class_schema;
 void hfd_runtime_class_validate(const struct hf__json *object, const struct hf__json *old,
                                 struct hfd_causes *causes);
 
-/* secret.c */
+/* data/secret.c */
 extern const struct hfd_schema hfd_secret_schema;
 int hfd_secret_normalize(struct hf__json *object);
 int hfd_secret_prepare(struct hf__json *object, const struct hf__json *old);

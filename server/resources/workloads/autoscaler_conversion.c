@@ -10,10 +10,9 @@
  *      autoscaling.alpha.kubernetes.io/conditions        status.conditions
  *
  * Invariant: clients can write any text into these annotations. A value that the schema of v2 does
- * not allow is ignored, so that a stored object always has the form of its schema. A write through
- * v1 stores none of the annotations, and a read through v1 shows only those that are made from the
- * stored object. (Writes and reads through v2 do not come here. To them these are annotations like
- * any other.)
+ * not allow is ignored, so that a stored object always has the form of its schema. A write stores
+ * none of the annotations, whatever its version (hfd_autoscaler_normalize), and a read through v1
+ * shows only those that are made from the stored object.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -326,8 +325,8 @@ static int show_current(struct hf__json *object, struct hf__json *metrics) {
         return r;
 }
 
-/* hfd_conversion.from_stored. The annotations of the stored object do not count: an old server, or
- * a write through v2, may have stored them. */
+/* hfd_conversion.from_stored. The annotations of the stored object do not count: an old server may
+ * have stored them. */
 static int from_stored(struct hf__json *object) {
         struct hf__json *spec = hf__json_get(object, "spec"),
                         *status = hf__json_get(object, "status"),
@@ -352,6 +351,13 @@ static int from_stored(struct hf__json *object) {
         return r;
 }
 
+/* ---- v2 ---- */
+
+int hfd_autoscaler_normalize(struct hf__json *object) {
+        drop_annotations(object);
+        return 0;
+}
+
 /* ---- from v1 to v2 ---- */
 
 /* Sets a member of the object to what the schema of v2 keeps of the value. A value of a wrong type
@@ -359,8 +365,10 @@ static int from_stored(struct hf__json *object) {
 static int set_allowed(struct hf__json *object, const char *path, struct hf__json *value) {
         struct hf__json *alone = hf__json_object();
         char reason[200];
-        int r = value ? hf__json_set(alone, path, value) : -ENOMEM;
+        int r = hf__json_set(alone, path, value); /* -EINVAL if `alone` is NULL */
 
+        if (!alone)
+                r = -ENOMEM;
         if (r == 0)
                 r = hfd_schema_decode(&hfd_horizontal_pod_autoscaler_schema, alone, NULL, reason,
                                       sizeof reason);
@@ -397,6 +405,7 @@ static int store_metrics(struct hf__json *object, const char *annotation, const 
                 if (!is_metric(m))
                         return 0;
         out = hf__json_array();
+        r = out ? 0 : -ENOMEM;
         for (const struct hf__json *m = hf__json_first(metrics); m && r == 0; m = hf__json_next(m))
                 r = append_metric(out, m, members, true);
         return r == 0 ? set_allowed(object, path, HF__TAKE(out)) : r;

@@ -193,6 +193,7 @@ static const struct hfd_resource rows[] = {
                                     {"Replicas", "string", "", "@integer:status.currentReplicas"},
                                     {"Age", "string", "", "@age"}),
                 .schema = &hfd_horizontal_pod_autoscaler_schema,
+                .normalize = hfd_autoscaler_normalize,
                 .prepare = hfd_horizontal_pod_autoscaler_prepare,
                 .validate = hfd_autoscaler_validate,
                 .validate_status = hfd_autoscaler_validate_status,

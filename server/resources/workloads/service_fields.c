@@ -11,6 +11,8 @@
  * make a new version.
  */
 #include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -39,20 +41,47 @@ static void drop_same(struct hf__json *spec, const struct hf__json *old, const c
                         hf__json_drop(spec, *keys);
 }
 
-/* The same for the nodePort of each port. Ports correspond by their index. (kube-apiserver compares
- * the sets of node ports: it drops all of them, or none if the client has added one.) */
-static void drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
-        const struct hf__json *was = hf__json_first(hf__json_get(old, "ports"));
+/* The nodePort of a port; 0 if it has none. */
+static int64_t node_port_of(const struct hf__json *port) {
+        int64_t number = 0;
 
-        for (struct hf__json *m = hf__json_first(hf__json_get(spec, "ports")); m && was;
-             m = hf__json_next(m), was = hf__json_next(was))
-                if (hf__json_equal(hf__json_get(m, "nodePort"), hf__json_get(was, "nodePort")))
-                        hf__json_drop(m, "nodePort");
+        (void)hf__json_integer(hf__json_get(port, "nodePort"), &number);
+        return number;
+}
+
+static int compare_numbers(const void *a, const void *b) {
+        int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+        return (x > y) - (x < y);
+}
+
+/* Drops the nodePort of all ports if the old Service had all of these numbers, at whatever port. If
+ * the client has added one, all remain. 0 or -ENOMEM. */
+static int drop_same_node_ports(struct hf__json *spec, const struct hf__json *old) {
+        struct hf__json *ports = hf__json_get(spec, "ports");
+        const struct hf__json *old_ports = hf__json_get(old, "ports");
+        int64_t *had = calloc(hf__json_count(old_ports) + 1, sizeof *had);
+        size_t n = 0;
+        bool same = true;
+
+        if (!had)
+                return -ENOMEM;
+        for (const struct hf__json *m = hf__json_first(old_ports); m; m = hf__json_next(m))
+                had[n++] = node_port_of(m);
+        qsort(had, n, sizeof *had, compare_numbers);
+        for (const struct hf__json *m = hf__json_first(ports); m && same; m = hf__json_next(m)) {
+                int64_t number = node_port_of(m);
+                same = number == 0 || bsearch(&number, had, n, sizeof *had, compare_numbers);
+        }
+        for (struct hf__json *m = hf__json_first(ports); m && same; m = hf__json_next(m))
+                hf__json_drop(m, "nodePort");
+        free(had);
+        return 0;
 }
 
 /* Drops the members that the old Service needed and the new one must not have. A client that only
- * changes spec.type sends them back, and the validation would refuse them. */
-static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
+ * changes spec.type sends them back, and the validation would refuse them. 0 or -ENOMEM. */
+static int drop_of_type(struct hf__json *spec, const struct hf__json *old) {
         static const char *const of_cluster[] = {"clusterIP",
                                                  "clusterIPs",
                                                  "ipFamilies",
@@ -70,8 +99,7 @@ static void drop_of_type(struct hf__json *spec, const struct hf__json *old) {
                 drop_same(spec, old, of_outside);
         if (is_type(old, "LoadBalancer") && !is_type(spec, "LoadBalancer"))
                 drop_same(spec, old, of_balancer);
-        if (has_node_ports(old) && !has_node_ports(spec))
-                drop_same_node_ports(spec, old);
+        return has_node_ports(old) && !has_node_ports(spec) ? drop_same_node_ports(spec, old) : 0;
 }
 
 /* ---- addresses ---- */
@@ -146,11 +174,10 @@ int hfd_service_set_fields(struct hf__json *spec, const struct hf__json *old) {
         static const char *const kept[] = {"ipFamilies", "ipFamilyPolicy", "clusterIP",
                                            "clusterIPs"};
         bool had_address = old && !is_type(old, "ExternalName");
-        int r;
+        int r = old ? drop_of_type(spec, old) : 0;
 
-        if (old)
-                drop_of_type(spec, old);
-        r = set_affinity(spec);
+        if (r == 0)
+                r = set_affinity(spec);
         if (r == 0)
                 r = set_list(spec, old);
         if (r != 0 || is_type(spec, "ExternalName"))

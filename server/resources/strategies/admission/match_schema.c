@@ -85,10 +85,13 @@ const struct hfd_schema hfd_match_resources_schema =
          .description = "The requests to which a policy applies."};
 
 int hfd_match_rules_prepare(struct hf__json *rules) {
-        for (struct hf__json *rule = hf__json_first(rules); rule; rule = hf__json_next(rule))
-                if (!hf__json_get(rule, "scope") && hf__json_set_string(rule, "scope", "*") != 0)
-                        return -ENOMEM;
-        return 0;
+        int r = 0;
+
+        for (struct hf__json *rule = hf__json_first(rules); rule && r == 0;
+             rule = hf__json_next(rule))
+                if (!hf__json_get(rule, "scope"))
+                        r = hf__json_set_string(rule, "scope", "*");
+        return r;
 }
 
 int hfd_match_resources_prepare(struct hf__json *resources) {
@@ -103,7 +106,7 @@ int hfd_match_resources_prepare(struct hf__json *resources) {
                 if (!hf__json_get(resources, selectors[i]) &&
                     hf__json_set(resources, selectors[i], hf__json_object()) != 0)
                         return -ENOMEM;
-        if (hfd_match_rules_prepare(hf__json_get(resources, "resourceRules")) != 0)
-                return -ENOMEM;
-        return hfd_match_rules_prepare(hf__json_get(resources, "excludeResourceRules"));
+        int r = hfd_match_rules_prepare(hf__json_get(resources, "resourceRules"));
+        return r == 0 ? hfd_match_rules_prepare(hf__json_get(resources, "excludeResourceRules"))
+                      : r;
 }

@@ -19,9 +19,10 @@ extern const struct hfd_schema hfd_match_condition_schema;      /* MatchConditio
 extern const struct hfd_schema hfd_rule_with_operations_schema; /* of webhooks */
 extern const struct hfd_schema hfd_match_resources_schema;      /* of policies and bindings */
 
-/* Sets the default scope of each rule of a list. 0 or -ENOMEM. */
+/* Sets the default scope of each rule of a list. 0, -ENOMEM, or -EINVAL: a rule in the store is no
+ * object. */
 int hfd_match_rules_prepare(struct hf__json *rules);
-/* Sets the defaults of MatchResources. resources NULL: there is nothing to set. 0 or -ENOMEM. */
+/* Sets the defaults of MatchResources. resources NULL: there is nothing to set. The same errors. */
 int hfd_match_resources_prepare(struct hf__json *resources);
 
 /* ---- validation: each function adds a cause for each mistake; field: the path of the value ----

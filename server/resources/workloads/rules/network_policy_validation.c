@@ -4,9 +4,11 @@
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
  * show them and tests compare them. An update that does not change the spec is not checked
- * (hfd_spec_is_kept).
+ * (hfd_spec_is_kept). CIDRs that programs understand differently are refused, unless the old policy
+ * had them.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/custom/schema/formats/formats.h"
 #include "server/resources/strategies/admission/match_schema.h"
@@ -115,19 +118,61 @@ static bool is_strict_subset(const struct block *part, const struct block *whole
                (rest == 0 || ((part->address[n] ^ whole->address[n]) & mask) == 0);
 }
 
-/* Adds a cause unless the text is a CIDR. Returns whether it is one. */
-static bool require_cidr(const char *text, const char *field, struct hfd_causes *causes) {
-        if (hfd_is_cidr(text))
+/* Whether the address or the length of the prefix begins with a zero that could be left out. text:
+ * as for parse_block. */
+static bool has_leading_zeros(const char *text) {
+        const char *bits = strchr(text, '/') + 1;
+
+        if (bits[0] == '0' && bits[1])
                 return true;
-        hfd_cause_invalid_text(causes, field, text,
-                               "must be a valid CIDR value, (e.g. 10.9.8.0/24 or "
-                               "2001:db8::/64)");
+        for (const char *c = text; !strchr(text, ':') && *c != '/'; c++)
+                if (*c == '0' && (c == text || c[-1] == '.') && c[1] != '.' && c[1] != '/')
+                        return true;
         return false;
+}
+
+static bool is_mapped(const struct block *block) {
+        static const unsigned char prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+        return block->family == AF_INET6 && memcmp(block->address, prefix, sizeof prefix) == 0;
+}
+
+/* Whether the address has a bit after the prefix, so that it is not the first one of the range. */
+static bool has_more_bits(const struct block *block) {
+        for (unsigned bit = block->bits; bit < sizeof block->address * 8; bit++)
+                if (block->address[bit / 8] & (0x80 >> (bit % 8)))
+                        return true;
+        return false;
+}
+
+/* Adds a cause unless the text is a CIDR and programs agree on what it means. known: texts that are
+ * accepted in any case. Returns whether it is a CIDR. */
+static bool require_cidr(const char *text, const char *field, const struct hf__json_index *known,
+                         struct hfd_causes *causes) {
+        bool is_cidr = hfd_is_cidr(text);
+        const char *why = NULL;
+        struct block block;
+
+        if (hf__json_index_find(known, text))
+                return is_cidr;
+        if (is_cidr)
+                parse_block(text, &block);
+        if (!is_cidr)
+                why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+        else if (has_leading_zeros(text))
+                why = "must not have leading 0s in IP or prefix length";
+        else if (is_mapped(&block))
+                why = "must not have an IPv4-mapped IPv6 address";
+        else if (has_more_bits(&block))
+                why = "must not have bits set beyond the prefix length";
+        if (why)
+                hfd_cause_invalid_text(causes, field, text, why);
+        return is_cidr;
 }
 
 /* An ipBlock: each exception must lie inside the range that it is taken from. */
 static void validate_block(const struct hf__json *block, const char *field,
-                           struct hfd_causes *causes) {
+                           const struct hf__json_index *known, struct hfd_causes *causes) {
         const char *cidr = hfd_text_of(block, "cidr");
         char path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
         struct block whole, part;
@@ -136,7 +181,7 @@ static void validate_block(const struct hf__json *block, const char *field,
         hfd_field_path(path, field, "cidr");
         if (!*cidr)
                 hfd_cause_required(causes, path, "");
-        if (!*cidr || !require_cidr(cidr, path, causes))
+        if (!*cidr || !require_cidr(cidr, path, known, causes))
                 return;
         parse_block(cidr, &whole);
         hfd_field_path(path, field, "except");
@@ -144,7 +189,7 @@ static void validate_block(const struct hf__json *block, const char *field,
              m = hf__json_next(m)) {
                 const char *except = hf__json_is_string(m) ? hf__json_text(m) : "";
                 hfd_field_index(element, path, i++);
-                if (!require_cidr(except, element, causes))
+                if (!require_cidr(except, element, known, causes))
                         continue;
                 parse_block(except, &part);
                 if (!is_strict_subset(&part, &whole))
@@ -153,12 +198,44 @@ static void validate_block(const struct hf__json *block, const char *field,
         }
 }
 
+/* ---- blocks of the old policy ---- */
+
+/* Appends the CIDRs of the rules to the array `all`. 0 or -ENOMEM. */
+static int add_cidrs(struct hf__json *all, const struct hf__json *rules, const char *peers) {
+        int r = 0;
+
+        for (const struct hf__json *m = hf__json_first(rules); m; m = hf__json_next(m))
+                for (const struct hf__json *p = hf__json_first(hf__json_get(m, peers)); p && r == 0;
+                     p = hf__json_next(p)) {
+                        const struct hf__json *block = hf__json_get(p, "ipBlock"),
+                                              *except =
+                                                      hf__json_first(hf__json_get(block, "except"));
+                        if (block)
+                                r = hf__json_append_string(all, hfd_text_of(block, "cidr"));
+                        for (; except && r == 0; except = hf__json_next(except))
+                                if (hf__json_is_string(except))
+                                        r = hf__json_append_string(all, hf__json_text(except));
+                }
+        return r;
+}
+
+/* An array with the CIDRs of a policy. spec: that of the old policy, or NULL. NULL = out of memory.
+ */
+static struct hf__json *list_cidrs(const struct hf__json *spec) {
+        struct hf__json *all = hf__json_array();
+        int r = all ? add_cidrs(all, hf__json_get(spec, "ingress"), "from") : -ENOMEM;
+
+        if (r == 0)
+                r = add_cidrs(all, hf__json_get(spec, "egress"), "to");
+        return r == 0 ? all : hf__json_free(all);
+}
+
 /* ---- rules ---- */
 
 /* A peer is either pods, selected by labels of their own or of their namespace, or a range of
  * addresses. */
 static void validate_peer(const struct hf__json *peer, const char *field,
-                          struct hfd_causes *causes) {
+                          const struct hf__json_index *known, struct hfd_causes *causes) {
         static const char *const selectors[] = {"podSelector", "namespaceSelector"};
         const struct hf__json *block = hf__json_get(peer, "ipBlock");
         char path[HFD_FIELD_PATH_MAX];
@@ -173,7 +250,7 @@ static void validate_peer(const struct hf__json *peer, const char *field,
                                                     causes);
         }
         if (block)
-                validate_block(block, hfd_field_path(path, field, "ipBlock"), causes);
+                validate_block(block, hfd_field_path(path, field, "ipBlock"), known, causes);
         if (!selects && !block)
                 hfd_cause_required(causes, field, "must specify a peer");
         else if (selects && block)
@@ -183,7 +260,7 @@ static void validate_peer(const struct hf__json *peer, const char *field,
 /* list: the path of the rules, "spec.ingress" or "spec.egress". peers: the member of a rule that
  * has its peers, "from" or "to". */
 static void validate_rules(const struct hf__json *rules, const char *list, const char *peers,
-                           struct hfd_causes *causes) {
+                           const struct hf__json_index *known, struct hfd_causes *causes) {
         char rule[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], element[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
@@ -198,7 +275,7 @@ static void validate_rules(const struct hf__json *rules, const char *list, const
                 hfd_field_path(path, rule, peers);
                 for (const struct hf__json *p = hf__json_first(hf__json_get(m, peers)); p;
                      p = hf__json_next(p))
-                        validate_peer(p, hfd_field_index(element, path, k++), causes);
+                        validate_peer(p, hfd_field_index(element, path, k++), known, causes);
         }
 }
 
@@ -225,6 +302,22 @@ static void validate_types(const struct hf__json *types, struct hfd_causes *caus
         }
 }
 
+/* As in kube-apiserver, a CIDR that the old policy had anywhere is accepted: it may be older than
+ * the rules, and rules and peers have no names by which they could be found again. */
+static void validate_all_rules(const struct hf__json *spec, const struct hf__json *old_spec,
+                               struct hfd_causes *causes) {
+        struct hf__json *cidrs = list_cidrs(old_spec);
+        struct hf__json_index known;
+
+        if (hfd_causes_check(causes, cidrs ? hf__json_index_init(&known, cidrs, NULL) : -ENOMEM)) {
+                validate_rules(hf__json_get(spec, "ingress"), "spec.ingress", "from", &known,
+                               causes);
+                validate_rules(hf__json_get(spec, "egress"), "spec.egress", "to", &known, causes);
+                hf__json_index_done(&known);
+        }
+        hf__json_free(cidrs);
+}
+
 void hfd_network_policy_validate(const struct hf__json *object, const struct hf__json *old,
                                  struct hfd_causes *causes) {
         const struct hf__json *spec = hf__json_get(object, "spec"),
@@ -234,7 +327,6 @@ void hfd_network_policy_validate(const struct hf__json *object, const struct hf_
                 return;
         if (selector)
                 hfd_match_selector_validate(selector, "spec.podSelector", causes);
-        validate_rules(hf__json_get(spec, "ingress"), "spec.ingress", "from", causes);
-        validate_rules(hf__json_get(spec, "egress"), "spec.egress", "to", causes);
+        validate_all_rules(spec, hf__json_get(old, "spec"), causes);
         validate_types(hf__json_get(spec, "policyTypes"), causes);
 }

@@ -131,8 +131,10 @@ static void validate_ports(const struct hf__json *spec, struct hfd_causes *cause
         hf__json_index_done(&names);
 }
 
-/* A Service of type ClusterIP cannot be reached at ports of the nodes. */
-static void refuse_node_ports(const struct hf__json *spec, struct hfd_causes *causes) {
+/* A Service of type ClusterIP cannot be reached at ports of the nodes. Kubernetes gives the other
+ * types one of a configured range, and ignores a nodePort of an ExternalName service. Here each
+ * port of a node is in the range. */
+static void validate_node_ports(const struct hf__json *spec, struct hfd_causes *causes) {
         char path[HFD_FIELD_PATH_MAX], field[HFD_FIELD_PATH_MAX];
         size_t i = 0;
         int64_t number;
@@ -140,9 +142,14 @@ static void refuse_node_ports(const struct hf__json *spec, struct hfd_causes *ca
         for (const struct hf__json *m = hf__json_first(hf__json_get(spec, "ports")); m;
              m = hf__json_next(m)) {
                 hfd_field_index(path, "spec.ports", i++);
-                if (hf__json_i64(m, "nodePort", &number) && number != 0)
-                        hfd_cause_forbidden(causes, hfd_field_path(field, path, "nodePort"),
+                hfd_field_path(field, path, "nodePort");
+                if (!hf__json_i64(m, "nodePort", &number) || number == 0)
+                        continue;
+                if (is_type(spec, "ClusterIP"))
+                        hfd_cause_forbidden(causes, field,
                                             "may not be used when `type` is 'ClusterIP'");
+                else if (is_type(spec, "NodePort") || is_type(spec, "LoadBalancer"))
+                        hfd_port_validate(hf__json_get(m, "nodePort"), field, causes);
         }
 }
 
@@ -285,8 +292,7 @@ void hfd_service_validate(const struct hf__json *object, const struct hf__json *
         validate_affinity(spec, causes);
         validate_addresses(spec, causes);
         hfd_require_one_of(spec, "spec", "type", types, causes);
-        if (is_type(spec, "ClusterIP"))
-                refuse_node_ports(spec, causes);
+        validate_node_ports(spec, causes);
         refuse_repeated(hf__json_get(spec, "ports"), "nodePort", causes);
         refuse_repeated(hf__json_get(spec, "ports"), "port", causes);
         validate_traffic(spec, causes);

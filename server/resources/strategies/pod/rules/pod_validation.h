@@ -30,10 +30,22 @@ void hfd_toleration_validate(const struct hf__json *toleration, const char *fiel
 /* volume_validation.c: spec.volumes */
 void hfd_volumes_validate(const struct hf__json *spec, const char *field,
                           struct hfd_causes *causes);
+/* A path in a volume, which is a member of the object. An absent one, or "", is valid. */
+void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes);
+/* A key of a ConfigMap or Secret that becomes a file. */
+void hfd_key_file_validate(const struct hf__json *item, const char *field,
+                           struct hfd_causes *causes);
+/* A file that shows a field of the pod, or a resource of a container. */
+void hfd_downward_file_validate(const struct hf__json *file, const char *field,
+                                struct hfd_causes *causes);
 /* A reference to a field of the pod, whose value a variable gets, or a file of a volume. of_volume:
  * the second case, which allows other fields. */
 void hfd_object_field_selector_validate(const struct hf__json *selector, const char *field,
                                         bool of_volume, struct hfd_causes *causes);
+/* projected_validation.c: the sources of a projected volume, whose path is the field */
+void hfd_projected_sources_validate(const struct hf__json *projected, const char *field,
+                                    struct hfd_causes *causes);
 /* container_validation.c: spec.containers, spec.initContainers and spec.ephemeralContainers */
 void hfd_containers_validate(const struct hf__json *spec, const char *field,
                              struct hfd_causes *causes);

@@ -4,8 +4,8 @@
  * their own: only programs that mount volumes read them.
  *
  * Invariants: the texts of the causes and their order are those of kube-apiserver, because clients
- * show them and tests compare them. A path in a volume never leads out of it (".."), except in the
- * sources of a projected volume, which are not checked.
+ * show them and tests compare them. A path in a volume never leads out of it ("..").
+ * projected_validation.c has the rules of projected volumes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,23 +26,33 @@ static bool has_backsteps(const char *path) {
         return false;
 }
 
-/* The path and the permissions of a file in a volume. The last rule keeps names free that the
- * kubelet uses itself, such as "..data". */
-static void validate_file_path(const struct hf__json *file, const char *field,
-                               struct hfd_causes *causes) {
-        const char *text = hfd_text_of(file, "path");
+/* The last rule keeps names free that the kubelet uses itself, such as "..data". */
+void hfd_local_path_validate(const struct hf__json *object, const char *field, const char *member,
+                             struct hfd_causes *causes) {
+        const char *text = hfd_text_of(object, member);
         char path[HFD_FIELD_PATH_MAX];
 
-        hfd_field_path(path, field, "path");
-        if (!*text)
-                hfd_cause_required(causes, path, "");
+        hfd_field_path(path, field, member);
         if (*text == '/')
                 hfd_cause_invalid_text(causes, path, text, "must be a relative path");
         if (has_backsteps(text))
                 hfd_cause_invalid_text(causes, path, text, "must not contain '..'");
         if (strncmp(text, "..", 2) == 0 && strncmp(text, "../", 3) != 0)
                 hfd_cause_invalid_text(causes, path, text, "must not start with '..'");
+}
+
+/* The path and the permissions of a file in a volume. */
+static void validate_file_path(const struct hf__json *file, const char *field,
+                               struct hfd_causes *causes) {
+        if (hfd_require_text(file, field, "path", causes))
+                hfd_local_path_validate(file, field, "path", causes);
         hfd_require_range(file, field, "mode", 0, 0777, MODE_RULE, causes);
+}
+
+void hfd_key_file_validate(const struct hf__json *item, const char *field,
+                           struct hfd_causes *causes) {
+        (void)hfd_require_text(item, field, "key", causes);
+        validate_file_path(item, field, causes);
 }
 
 /* The keys of a ConfigMap or Secret that become files. */
@@ -54,11 +64,8 @@ static void validate_keys(const struct hf__json *source, const char *field,
         hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
         hfd_field_path(items, field, "items");
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
-             m = hf__json_next(m)) {
-                hfd_field_index(path, items, i++);
-                (void)hfd_require_text(m, path, "key", causes);
-                validate_file_path(m, path, causes);
-        }
+             m = hf__json_next(m))
+                hfd_key_file_validate(m, hfd_field_index(path, items, i++), causes);
 }
 
 /* ---- fields of the pod ---- */
@@ -94,36 +101,41 @@ void hfd_object_field_selector_validate(const struct hf__json *selector, const c
                            causes);
 }
 
-/* The files of a downwardAPI volume: each shows a field of the pod, or a resource of a container.
- */
+void hfd_downward_file_validate(const struct hf__json *file, const char *field,
+                                struct hfd_causes *causes) {
+        const struct hf__json *of_field = hf__json_get(file, "fieldRef"),
+                              *of_resource = hf__json_get(file, "resourceFieldRef");
+        char member[HFD_FIELD_PATH_MAX];
+
+        validate_file_path(file, field, causes);
+        if (of_field)
+                hfd_object_field_selector_validate(of_field,
+                                                   hfd_field_path(member, field, "fieldRef"), true,
+                                                   causes);
+        else if (of_resource)
+                (void)hfd_require_text(of_resource,
+                                       hfd_field_path(member, field, "resourceFieldRef"),
+                                       "containerName", causes);
+        else
+                hfd_cause_required(causes, field,
+                                   "one of fieldRef and resourceFieldRef is required");
+        if (of_field && of_resource)
+                hfd_cause_invalid_text(causes, field, "resource",
+                                       "fieldRef and resourceFieldRef can not be specified "
+                                       "simultaneously");
+}
+
+/* The files of a downwardAPI volume. */
 static void validate_downward_files(const struct hf__json *source, const char *field,
                                     struct hfd_causes *causes) {
-        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX], member[HFD_FIELD_PATH_MAX];
+        char items[HFD_FIELD_PATH_MAX], path[HFD_FIELD_PATH_MAX];
         size_t i = 0;
 
         hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
         hfd_field_path(items, field, "items");
         for (const struct hf__json *m = hf__json_first(hf__json_get(source, "items")); m;
-             m = hf__json_next(m)) {
-                const struct hf__json *of_field = hf__json_get(m, "fieldRef"),
-                                      *of_resource = hf__json_get(m, "resourceFieldRef");
-                validate_file_path(m, hfd_field_index(path, items, i++), causes);
-                if (of_field)
-                        hfd_object_field_selector_validate(of_field,
-                                                           hfd_field_path(member, path, "fieldRef"),
-                                                           true, causes);
-                else if (of_resource)
-                        (void)hfd_require_text(of_resource,
-                                               hfd_field_path(member, path, "resourceFieldRef"),
-                                               "containerName", causes);
-                else
-                        hfd_cause_required(causes, path,
-                                           "one of fieldRef and resourceFieldRef is required");
-                if (of_field && of_resource)
-                        hfd_cause_invalid_text(causes, path, "resource",
-                                               "fieldRef and resourceFieldRef can not be "
-                                               "specified simultaneously");
-        }
+             m = hf__json_next(m))
+                hfd_downward_file_validate(m, hfd_field_index(path, items, i++), causes);
 }
 
 /* ---- sources ---- */
@@ -173,6 +185,7 @@ static void validate_source(const char *name, const struct hf__json *source, con
                 validate_downward_files(source, field, causes);
         } else if (strcmp(name, "projected") == 0) {
                 hfd_require_range(source, field, "defaultMode", 0, 0777, MODE_RULE, causes);
+                hfd_projected_sources_validate(source, field, causes);
         } else if (strcmp(name, "csi") == 0) {
                 (void)hfd_require_text(source, field, "driver", causes);
         }

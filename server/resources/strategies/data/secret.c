@@ -18,7 +18,7 @@
 #include "base/json_index.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
-#include "server/resources/strategies/data_map.h"
+#include "server/resources/strategies/data/data_map.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/strbuf.h"
 #include "server/resources/causes.h"
+#include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/resources/validation/names.h"
 #include "server/schema/common.h"
@@ -147,7 +148,8 @@ static void validate_unchanged_ref(const struct hf__json *ref, const struct hf__
 static void validate_binding(const struct hf__json *object, const struct hf__json *old,
                              bool cluster, struct hfd_causes *causes) {
         const struct hf__json *ref = hf__json_get(object, "roleRef");
-        const char *group = get_text(ref, "apiGroup"), *kind = get_text(ref, "kind");
+        const char *group = get_text(ref, "apiGroup"), *kind = get_text(ref, "kind"),
+                   *name = get_text(ref, "name");
         size_t i = 0;
 
         if (strcmp(group, RBAC_GROUP) != 0)
@@ -156,8 +158,12 @@ static void validate_binding(const struct hf__json *object, const struct hf__jso
                 hfd_cause_unsupported_text(causes, "roleRef.kind", kind,
                                            cluster ? "\"ClusterRole\""
                                                    : "\"Role\", \"ClusterRole\"");
-        if (!*get_text(ref, "name"))
+        if (!*name)
                 hfd_cause_required(causes, "roleRef.name", "");
+        /* The name is a segment of a path, as that of the role is. One that is stored may be older
+         * than this rule. */
+        if (strcmp(name, get_text(hf__json_get(old, "roleRef"), "name")) != 0)
+                hfd_match_name_validate(name, "roleRef.name", causes);
         for (const struct hf__json *m = hf__json_first(hf__json_get(object, "subjects")); m;
              m = hf__json_next(m))
                 validate_subject(m, i++, cluster, causes);

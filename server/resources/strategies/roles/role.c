@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "server/resources/causes.h"
+#include "server/resources/strategies/admission/match_schema.h"
 #include "server/resources/strategies/strategies.h"
 #include "server/schema/common.h"
 
@@ -114,6 +115,24 @@ void hfd_role_validate(const struct hf__json *object, const struct hf__json *old
         validate_rules(object, true, causes);
 }
 
+/* A selector with a mistake has a further cause, because kube-apiserver also makes a Go value of
+ * it, which is null then. */
+static void validate_selectors(const struct hf__json *selectors, struct hfd_causes *causes) {
+        char field[64];
+        size_t i = 0;
+
+        for (const struct hf__json *m = hf__json_first(selectors); m; m = hf__json_next(m)) {
+                size_t n = causes->n;
+                (void)snprintf(field, sizeof field, "aggregationRule.clusterRoleSelectors[%zu]",
+                               i++);
+                hfd_match_selector_validate(m, field, causes);
+                if (causes->n > n)
+                        hfd_cause_invalid(causes, field, "null", "invalid label selector.");
+        }
+}
+
+/* Selectors that an update does not change are not checked: they may have been stored before this
+ * rule existed. */
 void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__json *old,
                                struct hfd_causes *causes) {
         const struct hf__json *aggregation = hf__json_get(object, "aggregationRule");
@@ -124,4 +143,7 @@ void hfd_cluster_role_validate(const struct hf__json *object, const struct hf__j
                 hfd_cause_required(causes, "aggregationRule.clusterRoleSelectors",
                                    "at least one clusterRoleSelector required if aggregationRule "
                                    "is non-nil");
+        if (!old || !hfd_causes_equal_member(causes, &hfd_cluster_role_schema, object, old,
+                                             "aggregationRule"))
+                validate_selectors(hf__json_get(aggregation, "clusterRoleSelectors"), causes);
 }

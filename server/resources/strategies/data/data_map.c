@@ -4,11 +4,13 @@
  * of its key. So a key must be a file name: it has no slash, is not ".", and does not begin with
  * "..", as the kubelet's own files do.
  */
-#include "server/resources/strategies/data_map.h"
+#include "server/resources/strategies/data/data_map.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/json.h"
 #include "base/json_index.h"
 #include "server/resources/causes.h"
@@ -26,27 +28,30 @@ void hfd_data_map_validate_keys(const struct hf__json *object, const char *part,
         }
 }
 
-/* Whether the texts are equal but for line breaks. */
-static bool has_same_text(const char *a, const char *b) {
-        static const char breaks[] = "\r\n";
+/* Whether two texts in base64 stand for the same bytes, which may be a secret and are wiped. Texts
+ * that are not base64, which only the store has, do not. False also if memory runs out, which is
+ * noted in causes. */
+static bool has_same_bytes(struct hfd_causes *causes, const char *a, const char *b) {
+        char *x = NULL, *y = NULL;
+        size_t n = 0, m = 0;
+        bool decoded = hfd_causes_check(causes, hf__base64_decode(a, strlen(a), &x, &n)) &&
+                       hfd_causes_check(causes, hf__base64_decode(b, strlen(b), &y, &m)),
+             same = decoded && n == m && memcmp(x, y, n) == 0;
 
-        for (;;) {
-                a += strspn(a, breaks);
-                b += strspn(b, breaks);
-                if (*a != *b)
-                        return false;
-                if (!*a)
-                        return true;
-                a++;
-                b++;
-        }
+        if (x)
+                explicit_bzero(x, n);
+        if (y)
+                explicit_bzero(y, m);
+        free(x);
+        free(y);
+        return same;
 }
 
-/* Whether two maps of values in base64 are equal but for line breaks. These say nothing in base64,
- * and older versions of the server stored them as they were in the manifest. False also if memory
+/* Whether two maps have the same bytes, whatever their form in base64 is: line breaks, which older
+ * versions of the server stored, and bits after the last byte say nothing. False also if memory
  * runs out, which is noted in causes. */
-static bool has_same_bytes(struct hfd_causes *causes, const struct hf__json *new_part,
-                           const struct hf__json *old_part) {
+static bool has_same_values(struct hfd_causes *causes, const struct hf__json *new_part,
+                            const struct hf__json *old_part) {
         struct hf__json_index had;
         size_t n = 0;
         bool same = true;
@@ -59,7 +64,8 @@ static bool has_same_bytes(struct hfd_causes *causes, const struct hf__json *new
                 const struct hf__json_index_entry *entry =
                         hf__json_index_find(&had, hf__json_key(m));
                 same = entry && hf__json_is_string(m) && hf__json_is_string(entry->item) &&
-                       has_same_text(hf__json_text(m), hf__json_text(entry->item));
+                       (strcmp(hf__json_text(m), hf__json_text(entry->item)) == 0 ||
+                        has_same_bytes(causes, hf__json_text(m), hf__json_text(entry->item)));
         }
         same = same && n == had.n;
         hf__json_index_done(&had);
@@ -80,7 +86,7 @@ void hfd_data_map_validate_immutable(const struct hf__json *object, const struct
                 /* Older versions of the server stored empty maps, so an absent map is equal. */
                 bool both_empty = !hf__json_first(new_part) && !hf__json_first(old_part);
                 if (!both_empty && !hfd_causes_equal(causes, new_part, old_part) &&
-                    !(parts[i].is_base64 && has_same_bytes(causes, new_part, old_part)))
+                    !(parts[i].is_base64 && has_same_values(causes, new_part, old_part)))
                         hfd_cause_forbidden(causes, parts[i].name,
                                             "field is immutable when `immutable` is set");
         }

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rules of single kinds: each case is a write, and all causes with which it is refused. */
+#undef NDEBUG
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/json.h"
+#include "custom_schema_fixture.h"
+#include "server/resources/causes.h"
+#include "server/resources/strategies/strategies.h"
+#include "server/resources/workloads/workloads.h"
+
+struct write {
+        const char *old, *object; /* ' stands for "; old NULL = a create */
+        const char *lines;        /* the causes; "" = it is accepted */
+};
+
+#define N(array) (sizeof(array) / sizeof(array)[0])
+
+static void try_writes(void (*rules)(const struct hf__json *object, const struct hf__json *old,
+                                     struct hfd_causes *causes),
+                       const struct write *writes, size_t n) {
+        for (size_t i = 0; i < n; i++) {
+                struct hf__json *old = json_of(writes[i].old), *object = json_of(writes[i].object);
+                struct hfd_causes causes;
+                hfd_causes_init(&causes);
+                rules(object, old, &causes);
+                assert_int_equal(causes.error, 0);
+                expect_causes(&causes, writes[i].lines);
+                hf__json_free(old);
+                hf__json_free(object);
+        }
+}
+
+/* ---- Events ---- */
+
+#define EVENT(more)                                                                                \
+        "{'metadata':{'namespace':'default'},'regarding':{'namespace':'default'}" more "}"
+
+static void test_an_event_of_a_typed_client_is_the_same(void **state) {
+        static const struct write writes[] = {
+                {EVENT(""), EVENT(",'deprecatedSource':{}"), ""},
+                {EVENT(",'deprecatedSource':{'host':''},'type':''"), EVENT(""), ""},
+                {EVENT(""), EVENT(",'deprecatedCount':0"), ""},
+                {EVENT(",'deprecatedCount':0"), EVENT(""), ""},
+                {EVENT(",'series':{'count':0}"), EVENT(",'series':{}"), ""},
+                {EVENT(""), EVENT(",'deprecatedSource':{'host':'h'}"),
+                 "source: Invalid value: {\"host\":\"h\"}: field is immutable"},
+                {EVENT(",'deprecatedCount':1"), EVENT(""),
+                 "count: Invalid value: \"\": field is immutable"},
+                {EVENT(""), EVENT(",'related':{}"),
+                 "related: Invalid value: {}: field is immutable"},
+        };
+
+        try_writes(hfd_new_event_validate, writes, N(writes));
+}
+
+/* ---- roles ---- */
+
+#define AGGREGATE(selector)                                                                        \
+        "{'aggregationRule':{'clusterRoleSelectors':[{'matchLabels':{'a':'b'}}," selector "]}}"
+#define SELECTOR "aggregationRule.clusterRoleSelectors[1]"
+#define NO_VALUE                                                                                   \
+        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' "   \
+        "or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or "      \
+        "'my_value',  or '12345', regex used for validation is "                                   \
+        "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+
+static void test_the_selectors_of_cluster_roles_are_checked(void **state) {
+#define ODD "{'matchExpressions':[{'key':'a','operator':'Foo'}]}"
+        static const char odd[] = SELECTOR ".matchExpressions[0].operator: Invalid value: \"Foo\": "
+                                           "not a valid selector operator\n" SELECTOR
+                                           ": Invalid value: null: invalid label selector.";
+        static const struct write writes[] = {
+                {NULL, AGGREGATE("{}"), ""},
+                {NULL, AGGREGATE(ODD), odd},
+                {NULL, AGGREGATE("{'matchLabels':{'a':'-'}}"),
+                 SELECTOR ".matchLabels: Invalid value: \"-\": " NO_VALUE "\n" SELECTOR
+                          ": Invalid value: null: invalid label selector."},
+                {AGGREGATE(ODD), AGGREGATE(ODD), ""},
+                {AGGREGATE("{}"), AGGREGATE(ODD), odd},
+        };
+
+        try_writes(hfd_cluster_role_validate, writes, N(writes));
+}
+
+static void test_the_name_of_a_bound_role_is_a_segment(void **state) {
+#define BINDING(name, more)                                                                        \
+        "{'roleRef':{'apiGroup':'rbac.authorization.k8s.io','kind':'ClusterRole','name':'" name    \
+        "'}" more "}"
+        static const struct write writes[] = {
+                {NULL, BINDING("system:a", ""), ""},
+                {NULL, BINDING("a/b", ""),
+                 "roleRef.name: Invalid value: \"a/b\": may not contain '/'"},
+                {NULL, BINDING("..", ""), "roleRef.name: Invalid value: \"..\": may not be '..'"},
+                {BINDING("a/b", ""), BINDING("a/b", ",'subjects':[]"), ""},
+                {BINDING("a", ""), BINDING("a%", ""),
+                 "roleRef.name: Invalid value: \"a%\": may not contain '%'\n"
+                 "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":"
+                 "\"ClusterRole\",\"Name\":\"a%\"}: cannot change roleRef"},
+        };
+
+        try_writes(hfd_role_binding_validate, writes, N(writes));
+        try_writes(hfd_cluster_role_binding_validate, writes, N(writes));
+}
+
+/* ---- RuntimeClasses ---- */
+
+#define CLASS(fixed, more) "{'handler':'h','overhead':{'podFixed':{" fixed "}}" more "}"
+
+static void test_the_overhead_of_a_class_is_that_of_a_container(void **state) {
+        static const struct write writes[] = {
+                {NULL, CLASS("'cpu':'500m','example.com/x':'2','example.com/y':'2000m'", ""), ""},
+                {NULL, CLASS("'example.com/x':'500m'", ""),
+                 "overhead.limits[example.com/x]: Invalid value: \"500m\": must be an integer"},
+                {NULL, CLASS("'hugepages-2Mi':'4Mi','ephemeral-storage':'1'", ""),
+                 "overhead: Forbidden: HugePages require cpu or memory"},
+                {NULL, CLASS("'hugepages-2Mi':'4Mi','memory':'1'", ""), ""},
+                {NULL, CLASS("'memory':'-1'", ""),
+                 "overhead.limits[memory]: Invalid value: \"-1\": must be greater than or equal to "
+                 "0"},
+        };
+
+        try_writes(hfd_runtime_class_validate, writes, N(writes));
+}
+
+static void test_a_changed_part_of_a_class_is_checked(void **state) {
+        static const struct write writes[] = {
+                {CLASS("'example.com/x':'500m'", ""),
+                 CLASS("'example.com/x':'500m'", ",'scheduling':{'nodeSelector':{'a':'b'}}"), ""},
+                {CLASS("'example.com/x':'5'", ""), CLASS("'example.com/x':'500m'", ""),
+                 "overhead.limits[example.com/x]: Invalid value: \"500m\": must be an integer"},
+                {CLASS("", ",'scheduling':{'nodeSelector':{'a':'-'}}"),
+                 CLASS("'cpu':'1'", ",'scheduling':{'nodeSelector':{'a':'-'}}"), ""},
+                {CLASS("", ""), CLASS("", ",'scheduling':{'nodeSelector':{'a':'-'}}"),
+                 "scheduling.nodeSelector: Invalid value: \"-\": " NO_VALUE},
+                {"{'handler':'A_'}", "{'handler':'A_','metadata':{'labels':{'a':'b'}}}", ""},
+                {"{'handler':'a'}", "{'handler':''}",
+                 "handler: Required value\nhandler: Invalid value: \"\": field is immutable"},
+        };
+
+        try_writes(hfd_runtime_class_validate, writes, N(writes));
+}
+
+/* ---- Secrets ---- */
+
+/* Bits after the last byte say nothing. */
+static void test_the_bytes_of_an_immutable_secret_stay(void **state) {
+#define SECRET(data) "{'type':'Opaque','immutable':true,'data':{" data "}}"
+        static const char changed[] = "data: Forbidden: field is immutable when `immutable` is set";
+        static const struct write writes[] = {
+                {SECRET("'k':'QR=='"), SECRET("'k':'QQ=='"), ""},
+                {SECRET("'k':'QQ==','l':'YWI='"), SECRET("'l':'YWJ=','k':'QQ=='"), ""},
+                {SECRET("'k':'QQ=='"), SECRET("'k':'Qg=='"), changed},
+                {SECRET("'k':'QQ=='"), SECRET("'k':'QUE='"), changed},
+                {SECRET("'k':'!'"), SECRET("'k':'QQ=='"), changed},
+                {SECRET("'k':'QR=='"), SECRET("'k':'QQ==','l':''"), changed},
+        };
+
+        try_writes(hfd_secret_validate, writes, N(writes));
+}
+
+/* ---- Services ---- */
+
+#define SERVICE(type, ports)                                                                       \
+        "{'spec':{'type':'" type "','sessionAffinity':'None','externalName':'x.y','ports':[" ports \
+        "]}}"
+#define PORT(name, node)                                                                           \
+        "{'name':'" name "','port':8" name ",'protocol':'TCP','targetPort':8,'nodePort':" node "}"
+
+static void test_a_port_of_the_nodes_is_a_port(void **state) {
+        static const struct write writes[] = {
+                {NULL, SERVICE("NodePort", PORT("1", "65535") "," PORT("2", "0")), ""},
+                {NULL, SERVICE("NodePort", PORT("1", "70000")),
+                 "spec.ports[0].nodePort: Invalid value: 70000: must be between 1 and 65535, "
+                 "inclusive"},
+                {NULL, SERVICE("LoadBalancer", PORT("1", "30000") "," PORT("2", "-1")),
+                 "spec.ports[1].nodePort: Invalid value: -1: must be between 1 and 65535, "
+                 "inclusive"},
+                {NULL, SERVICE("ExternalName", PORT("1", "70000")), ""},
+                {NULL, SERVICE("ClusterIP", PORT("1", "70000")),
+                 "spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"},
+        };
+
+        try_writes(hfd_service_validate, writes, N(writes));
+}
+
+/* A Service that is no longer reached at ports of the nodes loses those that it had. */
+static void test_ports_of_the_nodes_are_dropped_in_any_order(void **state) {
+        static const struct {
+                const char *ports;
+                int n_left;
+        } cases[] = {{PORT("2", "30002") "," PORT("1", "30001"), 0},
+                     {PORT("1", "30002"), 0},
+                     {PORT("3", "0") "," PORT("1", "30001") "," PORT("2", "30001"), 0},
+                     {PORT("1", "30001") "," PORT("2", "30003"), 2}};
+
+        for (size_t i = 0; i < N(cases); i++) {
+                char text[600];
+                (void)snprintf(text, sizeof text, "{'spec':{'type':'ClusterIP','ports':[%s]}}",
+                               cases[i].ports);
+                struct hf__json *object = json_of(text),
+                                *old = json_of(SERVICE("NodePort",
+                                                       PORT("1", "30001") "," PORT("2", "30002")));
+                int n = 0;
+                assert_int_equal(hfd_service_set_fields(hf__json_get(object, "spec"),
+                                                        hf__json_get(old, "spec")),
+                                 0);
+                for (const struct hf__json *m = hf__json_first(hf__json_path(object, "spec.ports"));
+                     m; m = hf__json_next(m))
+                        n += hf__json_get(m, "nodePort") != NULL;
+                assert_int_equal(n, cases[i].n_left);
+                hf__json_free(object);
+                hf__json_free(old);
+        }
+}
+
+/* ---- volumes ---- */
+
+#define PROJECTED(sources)                                                                         \
+        "{'template':{'spec':{'containers':[{'name':'c','image':'i','imagePullPolicy':'Always',"   \
+        "'terminationMessagePolicy':'File'}],'restartPolicy':'Always','dnsPolicy':'Default',"      \
+        "'terminationGracePeriodSeconds':30,'volumes':[{'name':'v','projected':{'sources':"        \
+        "[" sources "]}}]}}}"
+#define FIELD  "template.spec.volumes[0].projected"
+#define SOURCE FIELD ".sources[0]"
+#define TOKEN(seconds, path)                                                                       \
+        "{'serviceAccountToken':{'expirationSeconds':" seconds ",'path':'" path "'}}"
+#define REPEATED(value) FIELD ": Invalid value: \"" value "\": conflicting duplicate paths"
+
+static void test_the_sources_of_a_projected_volume_are_checked(void **state) {
+        static const struct write writes[] = {
+                {NULL,
+                 PROJECTED(TOKEN("3607",
+                                 "token") ",{'configMap':{'name':'c','items':[{'key':'k',"
+                                          "'path':'a/"
+                                          "b'}]}},{'downwardAPI':{'items':[{'path':'n','fieldRef':{"
+                                          "'apiVersion':'v1','fieldPath':'metadata.namespace'}}]}},"
+                                          "{'secret':{'name':'s'}},{'clusterTrustBundle':{'name':'"
+                                          "b','path':'t'}},"
+                                          "{'podCertificate':{'keyPath':'k','certificateChainPath':"
+                                          "'l'}},{}"),
+                 ""},
+                {NULL, PROJECTED("{'secret':{'items':[{'path':'../x','mode':512}]}}"),
+                 SOURCE ".secret.name: Required value\n" SOURCE
+                        ".secret.items[0].key: Required value\n" SOURCE
+                        ".secret.items[0].path: Invalid value: \"../x\": must not contain "
+                        "'..'\n" SOURCE
+                        ".secret.items[0].mode: Invalid value: 512: must be a number between 0 and "
+                        "0777 (octal), both inclusive"},
+                {NULL,
+                 PROJECTED("{'configMap':{'name':'c','items':[{'key':'k','path':'/x'},{'key':'l',"
+                           "'path':''}]}}"),
+                 SOURCE ".configMap.items[0].path: Invalid value: \"/x\": must be a relative "
+                        "path\n" SOURCE ".configMap.items[1].path: Required value"},
+                {NULL, PROJECTED("{'downwardAPI':{'items':[{'path':'..data'}]}}"),
+                 SOURCE ".downwardAPI.path: Invalid value: \"..data\": must not start with "
+                        "'..'\n" SOURCE
+                        ".downwardAPI: Required value: one of fieldRef and resourceFieldRef is "
+                        "required"},
+                {NULL, PROJECTED(TOKEN("599", "a/../b")),
+                 SOURCE ".serviceAccountToken.expirationSeconds: Invalid value: 599: may not "
+                        "specify a duration less than 10 minutes\n" FIELD
+                        ".path: Invalid value: \"a/../b\": must not contain '..'"},
+                {NULL, PROJECTED(TOKEN("4294967297", "")),
+                 SOURCE ".serviceAccountToken.expirationSeconds: Invalid value: 4294967297: may "
+                        "not specify a duration larger than 2^32 seconds\n" FIELD
+                        ".path: Required value"},
+                {NULL, PROJECTED("{'clusterTrustBundle':{},'podCertificate':{}}"),
+                 SOURCE ".clusterTrustBundle: Required value: either name or signerName must be "
+                        "specified\n" SOURCE ".clusterTrustBundle.path: Required value\n" SOURCE
+                        ".podCertificate: Required value: specify at least one of "
+                        "credentialBundlePath, keyPath, and certificateChainPath\n" SOURCE
+                        ": Forbidden: may not specify more than 1 volume type per source"},
+                {PROJECTED("{'secret':{}}"), PROJECTED("{'secret':{}}"), ""},
+        };
+
+        try_writes(hfd_pod_template_validate, writes, N(writes));
+}
+
+/* The cause shows the name of the Secret, or the path if the source has no name. A token is not
+ * compared. */
+static void test_two_projected_files_do_not_have_one_path(void **state) {
+#define ITEM(path) "{'key':'k','path':'" path "'}"
+        static const struct write writes[] = {
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "," ITEM("b") "," ITEM(
+                         "a") "]}}"),
+                 REPEATED("s")},
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM(
+                         "a") "]}},{'podCertificate':{'keyPath':'b','credentialBundlePath':'a'}}"),
+                 REPEATED("a")},
+                {NULL,
+                 PROJECTED("{'configMap':{'name':'c','items':[" ITEM(
+                         "a") "]}},{'clusterTrustBundle':{'name':'b','path':'a'}}"),
+                 REPEATED("a")},
+                {NULL,
+                 PROJECTED("{'secret':{'name':'s','items':[" ITEM("a") "]}}," TOKEN("600", "a")),
+                 ""},
+        };
+
+        try_writes(hfd_pod_template_validate, writes, N(writes));
+}
+
+/* ---- NetworkPolicies ---- */
+
+static void test_programs_agree_on_the_blocks_of_a_policy(void **state) {
+#define POLICY(rules, block) "{'spec':{'" rules "':[{'" block "}]}]}}"
+#define FROM(cidr)           POLICY("ingress", "from':[{'ipBlock':{'cidr':'" cidr "'}")
+#define TO(cidr, except)                                                                           \
+        POLICY("egress", "to':[{'ipBlock':{'cidr':'" cidr "','except':['" except "']}")
+#define CIDR   "spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "
+#define EXCEPT "spec.egress[0].to[0].ipBlock.except[0]: Invalid value: "
+        static const struct write writes[] = {
+                {NULL, FROM("10.0.0.0/8"), ""},
+                {NULL, FROM("0.0.0.0/0"), ""},
+                {NULL, FROM("2001:0db8:0::/33"), ""},
+                {NULL, FROM("::/0"), ""},
+                {NULL, FROM("010.0.0.0/8"),
+                 CIDR "\"010.0.0.0/8\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("10.00.0.0/8"),
+                 CIDR "\"10.00.0.0/8\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("10.0.0.0/08"),
+                 CIDR "\"10.0.0.0/08\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("2001:db8::/00"),
+                 CIDR "\"2001:db8::/00\": must not have leading 0s in IP or prefix length"},
+                {NULL, FROM("::ffff:10.0.0.0/104"),
+                 CIDR "\"::ffff:10.0.0.0/104\": must not have an IPv4-mapped IPv6 address"},
+                {NULL, FROM("10.3.0.0/15"),
+                 CIDR "\"10.3.0.0/15\": must not have bits set beyond the prefix length"},
+                {NULL, FROM("10.0.0.1/31"),
+                 CIDR "\"10.0.0.1/31\": must not have bits set beyond the prefix length"},
+                {NULL, FROM("2001:db8::1/127"),
+                 CIDR "\"2001:db8::1/127\": must not have bits set beyond the prefix length"},
+                {NULL, TO("10.0.0.0/8", "10.03.0.0/16"),
+                 EXCEPT "\"10.03.0.0/16\": must not have leading 0s in IP or prefix length"},
+                /* of an older server */
+                {TO("10.0.0.0/8", "10.03.0.0/16"), FROM("10.03.0.0/16"), ""},
+                {FROM("10.3.0.0/15"), TO("10.3.0.0/15", "10.3.0.1/16"),
+                 EXCEPT "\"10.3.0.1/16\": must not have bits set beyond the prefix length"},
+                {FROM("10.3.0.0/15"), TO("10.3.0.0/15", "10.4.0.0/16"),
+                 EXCEPT "\"10.4.0.0/16\": must be a strict subset of `cidr`"},
+                {FROM("x"), TO("x", "10.0.0.0/8"), ""},
+        };
+
+        try_writes(hfd_network_policy_validate, writes, N(writes));
+}
+
+/* ---- autoscalers ---- */
+
+static void test_an_autoscaler_has_no_annotations_of_v1(void **state) {
+        struct hf__json *object = json_of(
+                                "{'metadata':{'annotations':{'a':'b',"
+                                "'autoscaling.alpha.kubernetes.io/metrics':'[]',"
+                                "'autoscaling.alpha.kubernetes.io/behavior':'x',"
+                                "'autoscaling.alpha.kubernetes.io/current-metrics':'x',"
+                                "'autoscaling.alpha.kubernetes.io/conditions':'x',"
+                                "'autoscaling.alpha.kubernetes.io/scale-up-tolerance':'x'}}}"),
+                        *alone = json_of("{'metadata':{'annotations':{"
+                                         "'autoscaling.alpha.kubernetes.io/metrics':'[]'}}}");
+
+        assert_int_equal(hfd_autoscaler_normalize(object), 0);
+        expect_json(object, "{'metadata':{'annotations':{'a':'b'}}}");
+        assert_int_equal(hfd_autoscaler_normalize(alone), 0);
+        expect_json(alone, "{'metadata':{}}");
+        hf__json_free(object);
+        hf__json_free(alone);
+}
+
+int main(void) {
+        const struct CMUnitTest tests[] = {
+                cmocka_unit_test(test_an_event_of_a_typed_client_is_the_same),
+                cmocka_unit_test(test_the_selectors_of_cluster_roles_are_checked),
+                cmocka_unit_test(test_the_name_of_a_bound_role_is_a_segment),
+                cmocka_unit_test(test_the_overhead_of_a_class_is_that_of_a_container),
+                cmocka_unit_test(test_a_changed_part_of_a_class_is_checked),
+                cmocka_unit_test(test_the_bytes_of_an_immutable_secret_stay),
+                cmocka_unit_test(test_a_port_of_the_nodes_is_a_port),
+                cmocka_unit_test(test_ports_of_the_nodes_are_dropped_in_any_order),
+                cmocka_unit_test(test_the_sources_of_a_projected_volume_are_checked),
+                cmocka_unit_test(test_two_projected_files_do_not_have_one_path),
+                cmocka_unit_test(test_programs_agree_on_the_blocks_of_a_policy),
+                cmocka_unit_test(test_an_autoscaler_has_no_annotations_of_v1),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+}
