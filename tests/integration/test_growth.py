@@ -156,6 +156,14 @@ def owner(i, name="o"):
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": f"00000000-0000-0000-0000-{i:012}"}
 
 
+def steps(n):
+    """The fields of a manager, with n forms of one step: each has other white space."""
+    forms = ("".join(" \t\n"[i // 3 ** digit % 3] for digit in range(8)) for i in range(n))
+    fields = {f'k:{{"a":1{form}}}': {f"f:{i}": {}} for i, form in enumerate(forms)}
+    return {"manager": "m", "operation": "Update", "apiVersion": "v1", "time": "2026-01-01T00:00:00Z", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:x": fields}}
+
+
 OBJECTS = {
     "data": (CONFIGMAPS, 16000, lambda n: {"data": keys(n)}),
     "labels": (CONFIGMAPS, 8000, lambda n: {"metadata": {"labels": keys(n)}}),
@@ -164,6 +172,7 @@ OBJECTS = {
     "owners": (CONFIGMAPS, 4000, lambda n: {"metadata": {"ownerReferences": [owner(i) for i in range(n)]}}),
     "value": (CONFIGMAPS, 800000, lambda n: {"data": {"a": "\n\\" * (n // 4)}}),
     "unknown-list": (CONFIGMAPS, 32000, lambda n: {"unknown": list(range(n))}),
+    "equal-steps": (CONFIGMAPS, 4000, lambda n: {"metadata": {"managedFields": [steps(n)]}}),
     "secrets": (ACCOUNTS, 8000, lambda n: {"secrets": [{"name": f"s{i}"} for i in range(n)]}),
 }
 

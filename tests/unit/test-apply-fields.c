@@ -220,6 +220,22 @@ static struct hf__json *make_deep(unsigned n) {
         return json;
 }
 
+/* Other programs may write one step in several forms. */
+static void test_equal_steps_are_joined(void **state) {
+        static const char *const table[][2] = {
+                {"{'f:x':{'k:{\\'a\\':1}':{'f:b':{}},'k:{\\'a\\':1 }':{'.':{},'f:c':{}},"
+                 "'k:{\\'a\\': 1}':{'f:b':{'f:d':{}}}}}",
+                 "{'f:x':{'k:{\\'a\\':1}':{'.':{},'f:b':{'.':{},'f:d':{}},'f:c':{}}}}"},
+                {"{'v:1':{},'v: 1':{'v:2':{}},'v:1 ':{'v: 2':{'f:a':{}}}}",
+                 "{'v:1':{'.':{},'v:2':{'.':{},'f:a':{}}}}"},
+        };
+
+        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+                const struct hfd_fields *fields = set(table[i][0]);
+                assert_true(hfd_fields_equal(fields, set(table[i][1])));
+        }
+}
+
 static void test_fields_have_a_limited_depth(void **state) {
         const struct hfd_fields *fields = NULL;
         struct hf__json *deep = make_deep(HFD_FIELDS_DEPTH),
@@ -386,6 +402,7 @@ int main(void) {
                 TEST(test_fields_are_printed_in_the_order_of_kubernetes),
                 TEST(test_malformed_fields_are_refused),
                 TEST(test_all_keys_of_an_element_count),
+                TEST(test_equal_steps_are_joined),
                 TEST(test_fields_have_a_limited_depth),
                 TEST(test_sets_are_united_intersected_and_subtracted),
                 TEST(test_an_operation_without_effect_returns_its_argument),

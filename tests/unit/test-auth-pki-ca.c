@@ -164,6 +164,25 @@ static void test_what_is_no_ca_with_its_key_is_refused(void **state) {
         hfd_pki_ca_done(&ca);
 }
 
+/* The text is that of a block which a paste has cut, followed by the key. All users may read the
+ * file of the certificate. */
+static void test_no_key_is_taken_for_a_part_of_a_certificate(void **state) {
+        static const char cut[] = "-----BEGIN CERTIFICATE-----\nMIIB\n",
+                          other_end[] = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END X-----\n";
+        struct hfd_pki_ca ca = make_ca(here), parsed;
+        struct hf__strbuf text = {0};
+
+        hf__strbuf_printf(&text, "%s%s%s%s", ca.cert_pem, cut, ca.key_pem, ca.key_pem);
+        expect_refused(hfd_pki_ca_parse(text.data, "the file", &parsed, &status), HF_E_INVALID,
+                       "no private key");
+        hf__strbuf_done(&text);
+        hf__strbuf_printf(&text, "%s%s%s", ca.cert_pem, other_end, ca.key_pem);
+        expect_refused(hfd_pki_ca_parse(text.data, "the file", &parsed, &status), HF_E_INVALID,
+                       "no private key");
+        hf__strbuf_done(&text);
+        hfd_pki_ca_done(&ca);
+}
+
 static void test_a_description_agrees_with_openssl(void **state) {
         const char *names[] = {"node-1.example", "192.0.2.7", NULL};
         struct hfd_pki_ca ca = make_ca(here), other = make_ca(there);
@@ -204,6 +223,8 @@ int main(void) {
                 cmocka_unit_test_setup_teardown(test_another_ca_is_not_replaced, make_dirs,
                                                 pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_what_is_no_ca_with_its_key_is_refused,
+                                                make_dirs, pki_dir_remove),
+                cmocka_unit_test_setup_teardown(test_no_key_is_taken_for_a_part_of_a_certificate,
                                                 make_dirs, pki_dir_remove),
                 cmocka_unit_test_setup_teardown(test_a_description_agrees_with_openssl, make_dirs,
                                                 pki_dir_remove),

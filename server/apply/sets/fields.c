@@ -55,18 +55,42 @@ static void sort_fields(struct hfd_field *fields, size_t n) {
                 }
 }
 
-/* Makes one field of those with the same step. Returns how many remain. */
-static size_t join_equal(struct hf__arena *scratch, struct hfd_field *fields, size_t n) {
-        size_t n_kept = 0;
+/* The union of what is below the n fields. All fields below are collected and sorted once: uniting
+ * one set after the other would copy the growing set each time, and a client decides how often it
+ * writes the same step in another form. */
+static const struct hfd_fields *join_below(struct hf__arena *scratch, const struct hfd_field *at,
+                                           size_t n) {
+        struct hfd_fields_builder builder = {.scratch = scratch};
+        const struct hfd_fields *only = NULL;
+        size_t n_sets = 0;
 
-        for (size_t i = 0; i < n; i++) {
-                struct hfd_field *last = n_kept > 0 ? &fields[n_kept - 1] : NULL;
-                if (!last || order_of_fields(last, &fields[i]) != 0) {
-                        fields[n_kept++] = fields[i];
-                        continue;
+        for (size_t i = 0; i < n; i++)
+                if (at[i].below) {
+                        only = at[i].below;
+                        n_sets++;
                 }
-                last->member = last->member || fields[i].member;
-                last->below = hfd_fields_union(scratch, last->below, fields[i].below);
+        if (n_sets < 2)
+                return only;
+        for (size_t i = 0; i < n; i++)
+                for (size_t k = 0; at[i].below && k < at[i].below->n; k++) {
+                        const struct hfd_field *field = &at[i].below->at[k];
+                        hfd_fields_add(&builder, &field->step, field->member, field->below);
+                }
+        return hfd_fields_close(&builder, 0);
+}
+
+/* Makes one field of those with the same step. The fields are sorted. Returns how many remain. */
+static size_t join_equal(struct hf__arena *scratch, struct hfd_field *fields, size_t n) {
+        size_t n_kept = 0, to;
+
+        for (size_t from = 0; from < n; from = to) {
+                struct hfd_field joined = fields[from];
+
+                for (to = from + 1; to < n && order_of_fields(&fields[from], &fields[to]) == 0;
+                     to++)
+                        joined.member = joined.member || fields[to].member;
+                joined.below = join_below(scratch, fields + from, to - from);
+                fields[n_kept++] = joined;
         }
         return n_kept;
 }

@@ -16,25 +16,30 @@
 #include "server/auth/pki/pki_cert.h"
 
 /* One block: from "-----BEGIN x-----", where x is the label, to the end of the next line that
- * begins with "-----END ". The label of that line is not compared here. Borrowed. */
+ * begins with "-----END ". Borrowed. */
 struct block {
         const char *text, *label;
         size_t n, n_label;
 };
 
 /* Finds the next block at or after *at, and moves *at past the block. False: there is none, or it
- * is malformed: its first line lacks the dashes at the end, or no line ends the block. What follows
- * a malformed block is ignored. */
+ * is malformed: its first line lacks the dashes at the end, no line ends the block, or another
+ * block begins before that line. Such a block would contain a key under the label of a certificate.
+ * What follows a malformed block is ignored. */
 static bool next_block(const char **at, struct block *ret_block) {
         static const char begin[] = "-----BEGIN ", end[] = "\n-----END ", dashes[] = "-----";
         const char *text = strstr(*at, begin);
         const char *label = text ? text + strlen(begin) : NULL;
         const char *after = label ? strstr(label, dashes) : NULL;
         const char *last = after ? strstr(after, end) : NULL;
+        const char *other = label ? strstr(label, begin) : NULL;
 
-        if (!last || memchr(label, '\n', (size_t)(after - label)))
+        if (!last || memchr(label, '\n', (size_t)(after - label)) || (other && other < last))
                 return false;
         last += strlen(end);
+        if (strncmp(last, label, (size_t)(after - label)) != 0 ||
+            strncmp(last + (after - label), dashes, strlen(dashes)) != 0)
+                return false; /* the label at the end is another one */
         last += strcspn(last, "\n");
         *ret_block = (struct block){.text = text,
                                     .label = label,
