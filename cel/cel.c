@@ -110,24 +110,23 @@ bool hf__cel_program_uses(const struct hf__cel_program *program, unsigned variab
 
 int hf__cel_eval(const struct hf__cel_program *program, const struct hf__cel_value *inputs,
                  const struct hf__cel_limits *limits, struct hf__arena *arena,
-                 struct hf__cel_value *ret_value, uint64_t *ret_cost) {
+                 struct hf__cel_value *ret_value, struct hf__cel_usage *ret_usage) {
         struct hf__cel_run run = {.arena = arena,
                                   .zones = program->declarations->zones,
                                   .inputs = inputs};
         int r = 0;
 
         run.cost_limit = limits && limits->cost > 0 ? limits->cost : COST_LIMIT;
-        /* Work is what this evaluator does beyond what Kubernetes charges for. With one limit for
-         * both, the time of an evaluation stays in proportion to its budget. */
-        run.work_limit = run.cost_limit;
+        /* Work is what this evaluator does beyond what Kubernetes charges for. */
+        run.work_limit = limits && limits->work > 0 ? limits->work : run.cost_limit;
         run.bytes_limit = limits && limits->bytes > 0 ? limits->bytes : BYTES_LIMIT;
         /* One array for all macros: the checker has given each its own slots, so a macro in another
          * one does not overwrite the variables outside of it. */
         run.locals = hf__cel_alloc(&run, program->checked.n_locals * sizeof *run.locals);
         *ret_value = run.locals ? hf__cel_eval_node(&run, program->root) : hf__cel_failure(&run);
         /* A failure has a cost, too, because the expressions of one object share a budget. */
-        if (ret_cost)
-                *ret_cost = run.cost;
+        if (ret_usage)
+                *ret_usage = (struct hf__cel_usage){.cost = run.cost, .work = run.work};
         if (run.failed != 0) {
                 *ret_value = hf__cel_failure(&run);
                 r = run.failed;

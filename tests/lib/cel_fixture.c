@@ -107,7 +107,7 @@ void cel_check(const struct cel_case *cases, size_t n) { check(cases, n, true); 
 void cel_check_strict(const struct cel_case *cases, size_t n) { check(cases, n, false); }
 
 static int evaluate(const char *expression, const struct hf__cel_limits *limits,
-                    uint64_t *ret_cost) {
+                    struct hf__cel_usage *ret_usage) {
         struct hf__strbuf message = {0};
         struct hf__cel_program *program = NULL;
         struct hf__cel_value value;
@@ -117,7 +117,7 @@ static int evaluate(const char *expression, const struct hf__cel_limits *limits,
         open_bench(&b);
         r = hf__cel_compile(&b.declarations, expression, strlen(expression), &message, &program);
         if (r == 0)
-                r = hf__cel_eval(program, b.inputs, limits, &b.arena, &value, ret_cost);
+                r = hf__cel_eval(program, b.inputs, limits, &b.arena, &value, ret_usage);
         hf__cel_program_free(program);
         hf__strbuf_done(&message);
         close_bench(&b);
@@ -125,10 +125,10 @@ static int evaluate(const char *expression, const struct hf__cel_limits *limits,
 }
 
 unsigned long long cel_cost(const char *expression) {
-        uint64_t cost;
+        struct hf__cel_usage usage;
 
-        assert_int_equal(evaluate(expression, NULL, &cost), 0);
-        return cost;
+        assert_int_equal(evaluate(expression, NULL, &usage), 0);
+        return usage.cost;
 }
 
 int cel_result(const char *expression, const struct hf__cel_limits *limits) {

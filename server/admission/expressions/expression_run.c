@@ -189,7 +189,7 @@ static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {
         struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
-        uint64_t cost = 0;
+        struct hf__cel_usage usage = {0};
         int r;
 
         if (!is_allowed(run, 0))
@@ -207,21 +207,21 @@ static int evaluate_expression(struct hfd_expression_run *run,
         if (run->arena.failed)
                 return -ENOMEM;
         run->depth += expression->depth;
-        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &cost);
+        r = hf__cel_eval(expression->program, run->values, &limits, &run->arena, ret_value, &usage);
         assert(run->depth >= expression->depth);
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
-        if (!is_allowed(run, cost))
+        if (!is_allowed(run, usage.cost))
                 return -EDQUOT;
         /* The cost of a variable is charged to the expression that reads it. */
         if (run->depth > 0) {
-                run->variables_cost += cost;
+                run->variables_cost += usage.cost;
                 return r;
         }
-        cost += run->variables_cost;
+        usage.cost += run->variables_cost;
         run->variables_cost = 0;
-        if (!pay_cost(run, cost))
+        if (!pay_cost(run, usage.cost))
                 return -EDQUOT;
         return r;
 }

@@ -138,12 +138,12 @@ static bool is_unchanged(struct hfd_rule_run *run, struct hfd_rule_correlation c
 static int evaluate_program(struct subject *s, const struct hf__cel_program *program,
                             struct hf__cel_value *ret_value, bool *ret_over) {
         const struct hf__cel_limits limits = {.cost = CALL_COST_MAX};
-        uint64_t cost = 0;
-        int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &cost);
+        struct hf__cel_usage usage;
+        int r = hf__cel_eval(program, s->values, &limits, &s->run->evaluation, ret_value, &usage);
 
-        *ret_over = cost > INT64_MAX || (int64_t)cost > s->run->budget;
+        *ret_over = usage.cost > INT64_MAX || (int64_t)usage.cost > s->run->budget;
         if (!*ret_over)
-                s->run->budget -= (int64_t)cost;
+                s->run->budget -= (int64_t)usage.cost;
         return r;
 }
 
