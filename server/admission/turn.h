@@ -9,7 +9,8 @@
 struct hfd_work_pool;
 struct hfd_work_task;
 
-/* The total cost that evaluations may have on such a thread: a few milliseconds. */
+/* What evaluations may use on such a thread, as struct hfd_expression_allowance counts it: about a
+ * millisecond. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
 /* The cost after which a turn ends, if its work can be divided. The next turn continues it. */

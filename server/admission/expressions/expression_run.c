@@ -168,19 +168,36 @@ static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
-/* Whether the cost is within the allowance of the request; if so, it is taken from it. */
-static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
+/* Whether what was used is within the allowance of the request; if so, it is taken from it. The
+ * allowance is about time, so work counts as much as cost does. */
+static bool is_allowed(struct hfd_expression_run *run, const struct hf__cel_usage *usage) {
         struct hfd_expression_allowance *allowance = run->allowance;
+        uint64_t used = usage->cost > usage->work ? usage->cost : usage->work;
 
         if (!allowance)
                 return true;
-        if (cost > allowance->left || allowance->spent) {
+        if (used > allowance->left || allowance->spent) {
                 allowance->spent = true;
                 return false;
         }
-        assert(cost <= allowance->left && !allowance->spent);
-        allowance->left -= cost;
+        assert(used <= allowance->left && !allowance->spent);
+        allowance->left -= used;
         return true;
+}
+
+/* The limits of one evaluation. With an allowance it ends soon after that is spent: then more was
+ * used than is left, which is_allowed sees, so no such end is taken for an error of the expression.
+ */
+static struct hf__cel_limits limits_of(const struct hfd_expression_run *run) {
+        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST, .work = HFD_EXPRESSION_WORK};
+        uint64_t left = run->allowance ? run->allowance->left : UINT64_MAX;
+
+        /* A limit of 0 would mean the default limit. */
+        if (left < limits.cost)
+                limits.cost = left + 1;
+        if (left < limits.work)
+                limits.work = left + 1;
+        return limits;
 }
 
 /* 0; -ENOMEM; -EDQUOT: the allowance or the budget of the run is spent; or another error of
@@ -188,17 +205,13 @@ static bool is_allowed(struct hfd_expression_run *run, uint64_t cost) {
 static int evaluate_expression(struct hfd_expression_run *run,
                                const struct hfd_expression *expression,
                                struct hf__cel_value *ret_value) {
-        struct hf__cel_limits limits = {.cost = HFD_EXPRESSION_COST};
         struct hf__cel_usage usage = {0};
+        struct hf__cel_limits limits;
         int r;
 
-        if (!is_allowed(run, 0))
+        if (!is_allowed(run, &usage))
                 return -EDQUOT;
-        /* Ends the evaluation soon after the allowance is spent. A limit of 0 would mean the
-         * default limit. */
-        if (run->allowance && run->allowance->left < limits.cost)
-                limits.cost = run->allowance->left + 1;
-
+        limits = limits_of(run);
         for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
                 if (!run->made[i] && hf__cel_program_uses(expression->program, i)) {
                         run->values[i] = make_value(run, i);
@@ -212,7 +225,7 @@ static int evaluate_expression(struct hfd_expression_run *run,
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
-        if (!is_allowed(run, usage.cost))
+        if (!is_allowed(run, &usage))
                 return -EDQUOT;
         /* The cost of a variable is charged to the expression that reads it. */
         if (run->depth > 0) {
