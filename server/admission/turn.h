@@ -13,7 +13,7 @@ struct hfd_work_task;
  * millisecond. */
 #define HFD_ADMISSION_INLINE_COST 50000
 
-/* The cost after which a turn ends, if its work can be divided. The next turn continues it. */
+/* What a turn may use until it ends, if its work can be divided. The next turn continues it. */
 #define HFD_ADMISSION_TURN_COST 100000
 
 /* Thread: one of the pool. task: for hfd_work_is_cancelled; it dies with the call. */

@@ -286,19 +286,26 @@ static int eval_inline(struct fixture *f, const char *text, bool *ret_spent) {
         return r;
 }
 
-/* Searching a text of 60,000 bytes costs 31,506, but takes a step of work for each byte. */
+/* An object with a text of 60,000 bytes. A search for the pattern in it costs 31,506, but takes a
+ * step of work for each byte. */
+static struct hf__json *long_object(void) {
+        struct hf__json *object = parse("{\"data\":{}}");
+        char *text = calloc(1, 60001);
+
+        assert_non_null(text);
+        memset(text, 'x', 60000);
+        assert_int_equal(hf__json_set_string(object, "data.k", text), 0);
+        free(text);
+        return object;
+}
+
 static void test_work_beyond_the_allowance_is_no_error_of_the_expression(void **state) {
         static const char searched[] =
                 "!object.data.exists(k, object.data[k].matches('BEGIN RSA PRIVATE KEY'))";
         struct fixture *f = *state;
-        struct hf__json *object = parse("{\"data\":{}}");
-        char *text = calloc(1, 60001);
+        struct hf__json *object = long_object();
         bool spent;
 
-        assert_non_null(text);
-        memset(text, 'x', 60000);
-        assert_int_equal(hf__json_set_string(hf__json_get(object, "data"), "k", text), 0);
-        free(text);
         assert_int_equal(eval_inline(f, searched, &spent), 0);
         assert_false(spent);
         f->input.object = object;
@@ -416,6 +423,33 @@ static void test_a_condition_that_is_false_decides(void **state) {
                             "expression 'object.r == 1' resulted in error: no such key: r]");
 }
 
+static void test_a_turn_ends_by_its_work(void **state) {
+        struct fixture *f = *state;
+        struct hf__json *object = long_object();
+        struct hf__json *json =
+                parse("[{\"name\":\"a\",\"expression\":\"!object.data.k.matches('BEGIN RSA "
+                      "PRIVATE KEY')\"},{\"name\":\"b\",\"expression\":\"true\"}]");
+        struct hfd_match_progress progress = {0};
+        struct hfd_match_conditions *conditions;
+        struct hf__strbuf text = {0};
+        struct hfd_expression_run run;
+        uint64_t turn_left = 50000;
+
+        f->input.object = object;
+        assert_int_equal(hfd_match_conditions_new(f->set, json, 0, &conditions), 0);
+        hfd_expression_run_init(&run, f->set, &f->input, HFD_MATCH_BUDGET);
+        assert_int_equal(hfd_match_conditions_go_on(conditions, &run, &progress, &turn_left, NULL,
+                                                    &text),
+                         HFD_MATCH_MORE);
+        assert_int_equal(progress.next, 1);
+        hfd_expression_run_done(&run);
+        hfd_match_progress_done(&progress);
+        hf__strbuf_done(&text);
+        free(conditions);
+        hf__json_free(json);
+        hf__json_free(object);
+}
+
 static void test_mutations_construct_objects(void **state) {
         struct fixture *f = *state;
         const struct hfd_expression *e;
@@ -459,6 +493,7 @@ int main(void) {
                 TEST(test_work_beyond_the_allowance_is_no_error_of_the_expression),
                 TEST(test_expressions_ask_for_rights),
                 TEST(test_a_condition_that_is_false_decides),
+                TEST(test_a_turn_ends_by_its_work),
                 TEST(test_mutations_construct_objects),
         };
 

@@ -41,6 +41,7 @@ void hfd_expression_run_init(struct hfd_expression_run *run, const struct hfd_ex
         run->budget = budget;
         run->allowance = NULL;
         run->memos = NULL;
+        run->used = 0;
         run->variables_cost = 0;
         run->depth = 0;
         memset(run->made, 0, sizeof run->made);
@@ -168,11 +169,9 @@ static bool pay_cost(struct hfd_expression_run *run, uint64_t cost) {
         return true;
 }
 
-/* Whether what was used is within the allowance of the request; if so, it is taken from it. The
- * allowance is about time, so work counts as much as cost does. */
-static bool is_allowed(struct hfd_expression_run *run, const struct hf__cel_usage *usage) {
+/* Whether what was used is within the allowance of the request; if so, it is taken from it. */
+static bool is_allowed(struct hfd_expression_run *run, uint64_t used) {
         struct hfd_expression_allowance *allowance = run->allowance;
-        uint64_t used = usage->cost > usage->work ? usage->cost : usage->work;
 
         if (!allowance)
                 return true;
@@ -207,9 +206,10 @@ static int evaluate_expression(struct hfd_expression_run *run,
                                struct hf__cel_value *ret_value) {
         struct hf__cel_usage usage = {0};
         struct hf__cel_limits limits;
+        uint64_t used;
         int r;
 
-        if (!is_allowed(run, &usage))
+        if (!is_allowed(run, 0))
                 return -EDQUOT;
         limits = limits_of(run);
         for (unsigned i = 0; i < HFD_SLOTS_OF_EXPRESSION; i++)
@@ -225,7 +225,10 @@ static int evaluate_expression(struct hfd_expression_run *run,
         run->depth -= expression->depth;
         if (run->arena.failed)
                 return -ENOMEM;
-        if (!is_allowed(run, &usage))
+        /* Allowances and turns are about time, so work counts as much as cost does. */
+        used = usage.cost > usage.work ? usage.cost : usage.work;
+        run->used += used;
+        if (!is_allowed(run, used))
                 return -EDQUOT;
         /* The cost of a variable is charged to the expression that reads it. */
         if (run->depth > 0) {

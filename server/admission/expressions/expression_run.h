@@ -53,6 +53,7 @@ struct hfd_expression_run {
         struct hf__cel_authorizer authorizer;
         struct hf__cel_map variables;
         struct hfd_expression_memo *memos; /* of each variable; of the arena */
+        uint64_t used;           /* by all evaluations so far; as an allowance counts it */
         uint64_t variables_cost; /* the cost of variables since the last expression began */
         unsigned depth;          /* levels of the expressions that are being evaluated */
 };
