@@ -95,7 +95,7 @@ static void prepare_map(struct preparer *p, struct hf__cel_node *node) {
 }
 
 /* A literal pattern is compiled once, and an invalid one is refused with the expression. A pattern
- * that the evaluation computes is compiled at each call (functions/regexes.c). */
+ * that the evaluation computes is compiled when it is wanted (functions/computed_pattern.c). */
 static void prepare_pattern(struct preparer *p, struct hf__cel_node *node) {
         const struct hf__cel_node *pattern = node->as.call.args[1];
         const struct hf__cel_regex *regex;

@@ -183,9 +183,13 @@ static void test_the_memory_of_patterns_is_limited(void **state) {
 
         assert_result("", one, "", 1, 0);
         assert_result("", one, one + strlen("true"), 10, HF_E_INVALID);
-        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(" CLASSES "))", &limits), 0);
-        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(" CLASSES "))", &limits),
+        assert_int_equal(cel_result("lists.range(2).all(i, !s.matches(string(i) + " CLASSES "))",
+                                    &limits),
+                         0);
+        assert_int_equal(cel_result("lists.range(5).all(i, !s.matches(string(i) + " CLASSES "))",
+                                    &limits),
                          HF_E_TOO_LARGE);
+        assert_int_equal(cel_result("lists.range(50).all(i, !s.matches(" CLASSES "))", &limits), 0);
         /* Small programs, and patterns that are refused, take little memory or none. */
         assert_int_equal(cel_result("lists.range(1000).all(i, !s.matches(s + string(i)))", NULL),
                          0);
@@ -202,12 +206,13 @@ static void test_the_memory_of_patterns_is_limited(void **state) {
 /* Thousands of empty groups, which need no instruction, 4,900 times. */
 #define EMPTY_GROUPS "'((a' + lists.range(4900).map(c, '()').join() + '){70}){70}'"
 
-/* Searches n times for a pattern that is made once, and may be invalid. */
+/* Compiles a pattern, which may be invalid, n times: each time with another number before it. */
 static int result_of_pattern(const char *pattern, unsigned n) {
         char text[400];
         int length =
                 snprintf(text, sizeof text,
-                         "[%s].all(p, lists.range(%u).all(i, s.matches(p) || true))", pattern, n);
+                         "[%s].all(p, lists.range(%u).all(i, s.matches(string(i) + p) || true))",
+                         pattern, n);
 
         assert_in_range(length, 0, sizeof text - 1);
         return cel_result(text, NULL);
@@ -230,6 +235,32 @@ static void test_the_time_of_patterns_is_limited(void **state) {
                 if (result_of_pattern(cases[i].pattern, cases[i].n / 10) != 0)
                         fail_msg("%s is not compiled %u times", cases[i].pattern, cases[i].n / 10);
         }
+}
+
+static void test_a_pattern_is_compiled_once(void **state) {
+        static const char inner[] = "lists.range(100).all(x, lists.range(100).all(y, "
+                                    "!s.matches('^' + string(x) + '0000001$')))";
+        static const char outer[] = "lists.range(100).all(y, lists.range(100).all(x, "
+                                    "!s.matches('^' + string(x) + '0000001$')))";
+        static const char invalid[] = "lists.range(20000).all(x, s.matches(s + '(') || true)";
+        static const struct cel_case cases[] = {
+                {"[1, 2, 1, 3, 2].map(i, ['1', '2', '3'].map(t, t.matches(string(i))))",
+                 "= [[true, false, false], [false, true, false], [true, false, false], "
+                 "[false, false, true], [false, true, false]]"},
+                /* More than the first table has room for. */
+                {"lists.range(300).all(i, lists.range(300).all(j, i % 37 != 0 || j % 37 != 0 || "
+                 "string(i).matches('^' + string(j) + '$') == (i == j)))",
+                 "= true"},
+                {"lists.range(300).all(i, ('a' + string(i)).matches('^a' + string(i) + '$') && "
+                 "'a0'.matches('^a' + string(i) + '$') == (i == 0))",
+                 "= true"},
+                {"'a'.find('[' + 'ab]') + 'b'.find('[' + 'ab]')", "= 'ab'"},
+        };
+
+        CEL_CHECK(cases);
+        assert_int_equal(cel_result(inner, NULL), 0);
+        assert_int_equal(cel_result(outer, NULL), 0);
+        assert_int_equal(cel_result(invalid, NULL), HF_E_TOO_LARGE);
 }
 
 /* The programs are small. */
@@ -296,6 +327,7 @@ int main(void) {
                 cmocka_unit_test(test_the_patterns_of_a_program_are_limited_in_all),
                 cmocka_unit_test(test_the_memory_of_patterns_is_limited),
                 cmocka_unit_test(test_the_time_of_patterns_is_limited),
+                cmocka_unit_test(test_a_pattern_is_compiled_once),
                 cmocka_unit_test(test_the_time_of_literal_patterns_is_limited),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
