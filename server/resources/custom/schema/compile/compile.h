@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The compilation of the schema of a custom resource's version (custom_schema.h), and its state,
- * which compile.c and value_limits.c share. Thread: owner only. */
+ * which the files of this folder share. Thread: owner only. */
 #include <stdbool.h>
 
 #include "server/resources/custom/schema/compile/keep.h"
@@ -29,6 +29,10 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
 const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
                                                  const struct hf__json *props,
                                                  const char *definition);
+/* The compiled pattern, which is made when the schema has it for the first time. NULL:
+ * compiler->error is set. */
+const struct hfd_custom_pattern *hfd_compile_pattern(struct hfd_schema_compiler *compiler,
+                                                     const char *text);
 /* Sets the limits of node. */
 void hfd_compile_limits(struct hfd_schema_compiler *compiler, const struct hf__json *props,
                         struct hfd_custom_node *node);
