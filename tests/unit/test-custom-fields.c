@@ -196,8 +196,11 @@ static void test_the_memory_of_all_patterns_of_a_schema_is_limited(void **state)
         (void)state;
         assert_int_equal(result_of_patterns(1000, "[a-z]", 30), 0);
         assert_int_equal(result_of_patterns(10, "\\\\pL", 60), 0);
-        /* Twenty instructions with 5 KiB of ranges each, which few bytes name. */
-        assert_int_equal(result_of_patterns(100, "\\\\pL", 20), HF_E_INVALID);
+        assert_int_equal(result_of_patterns(30, "x{1000}", 4), 0);
+        assert_int_equal(result_of_patterns(60, "x{1000}", 4), HF_E_INVALID);
+        /* The classes take 5 KiB each, but all patterns share one. */
+        assert_int_equal(result_of_patterns(100, "\\\\pL", 20), 0);
+        assert_int_equal(result_of_patterns(400, "[\\\\pL\\\\pN][\\\\pL\\\\pN ]{0,60}", 1), 0);
 }
 
 /* A large kind: 500 fields, each with a name and a description of its own. */

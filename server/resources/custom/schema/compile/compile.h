@@ -7,9 +7,9 @@
 #include "server/resources/custom/schema/compile/keep.h"
 #include "server/resources/custom/schema/compile/node.h"
 
-/* Bytes of the programs of all different patterns of a schema, with their sets of characters: a
- * short pattern may have a large program. A plain character takes 80 bytes, so these are patterns
- * of 50,000 characters. */
+/* Bytes that the programs of all different patterns of a schema may add to what is kept: a short
+ * pattern may have a large program. A plain character takes 24 bytes, and some 60 more when it
+ * occurs for the first time. */
 #define HFD_CUSTOM_PROGRAMS_MAX (4u << 20)
 
 struct hfd_schema_compiler {
@@ -49,9 +49,8 @@ void hfd_compile_fail(struct hfd_schema_compiler *compiler, int error);
 void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
 void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
 
-/* Compiles a pattern into arena, and adds the size of its program to *n_bytes. 0, -ENOMEM, or
- * HF_E_INVALID with a message: the pattern is not valid or too large, or *n_bytes now exceeds
- * HFD_CUSTOM_PROGRAMS_MAX. */
-int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
+/* Compiles a pattern into arena. 0, -ENOMEM, or HF_E_INVALID with a message: the pattern is not
+ * valid or too large. */
+int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,28 +17,17 @@
 #include "cel/regex/regex_program.h"
 #include "server/resources/custom/schema/compile/compile.h"
 
-/* The sum of all programs is limited, not only each pattern: a definition may have thousands. */
-int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text, size_t *n_bytes,
+int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
                                size_t max_message) {
         size_t n = strlen(text);
         uint64_t work;
-        int r = HF_E_TOO_LARGE;
 
-        if (n <= HF__CEL_PATTERN_MAX)
-                r = hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message,
-                                          &work);
-        if (r == 0)
-                *n_bytes += (*ret_regex)->n_bytes;
-        if (r == 0 && *n_bytes > HFD_CUSTOM_PROGRAMS_MAX)
-                r = HF_E_TOO_LARGE;
-        if (r == HF_E_TOO_LARGE) {
-                static const char message[] = "expression too large";
-                if (max_message >= sizeof message)
-                        memcpy(reterr_message, message, sizeof message);
-                r = HF_E_INVALID;
+        if (n > HF__CEL_PATTERN_MAX) {
+                (void)snprintf(reterr_message, max_message, "expression too large");
+                return HF_E_INVALID;
         }
-        return r;
+        return hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message, &work);
 }
 
 /* For tsearch: patterns by their texts. */
@@ -101,18 +91,23 @@ static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compil
 /* Compiles a pattern in memory of its own, because the program is a small part of what it needs. */
 __attribute__((noinline)) static const struct hf__cel_regex *
 compile_regex(struct hfd_schema_compiler *compiler, const char *text) {
+        const size_t n_before = compiler->keeper.n_bytes;
         const struct hf__cel_regex *regex = NULL;
         struct hf__arena arena;
         char message[128];
 
         hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, text, &compiler->n_program_bytes, &regex,
-                                           message, sizeof message);
+        int r = hfd_custom_pattern_compile(&arena, text, &regex, message, sizeof message);
         if (r == 0)
                 regex = keep_regex(compiler, regex);
         else
                 hfd_compile_fail(compiler, r);
         hf__arena_deinit(&arena);
+        /* The sum is limited, not only each pattern: a definition may have thousands. Patterns that
+         * differ often have the same sets, which are kept once and so counted once. */
+        compiler->n_program_bytes += compiler->keeper.n_bytes - n_before;
+        if (compiler->n_program_bytes > HFD_CUSTOM_PROGRAMS_MAX)
+                hfd_compile_fail(compiler, HF_E_INVALID);
         return r == 0 ? regex : NULL;
 }
 

@@ -44,13 +44,11 @@ static void check_pattern(struct hfd_structure *structure, const struct hf__json
         const struct hf__cel_regex *regex;
         char message[200] = "", detail[300];
         struct hf__arena arena;
-        size_t n_bytes = 0;
 
         if (!*pattern)
                 return;
         hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, pattern, &n_bytes, &regex, message,
-                                           sizeof message);
+        int r = hfd_custom_pattern_compile(&arena, pattern, &regex, message, sizeof message);
         hf__arena_deinit(&arena);
         if (hfd_causes_check(structure->causes, r) || r == -ENOMEM)
                 return;
