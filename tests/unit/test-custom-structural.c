@@ -13,6 +13,7 @@
 
 #include "base/strbuf.h"
 #include "custom_schema_fixture.h"
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/structural.h"
 
 struct row {
@@ -31,8 +32,9 @@ static void check_rows(const struct row *rows, size_t n) {
                         (void)snprintf(text, sizeof text, "{'type':'object','properties':{'f':%s}}",
                                        rows[i].props);
                 struct hf__json *props = json_of(text);
+                struct hfd_schema_effort effort = {0};
                 struct hfd_causes causes = {.n = 0};
-                hfd_structural_validate(props, "s", &causes);
+                hfd_structural_validate(props, "s", &effort, &causes);
                 expect_causes(&causes, rows[i].causes);
                 hf__json_free(props);
         }
@@ -271,6 +273,7 @@ static void test_defaults(void **state) {
  * look-ups would compare up to 20000 names. */
 static void test_large_schemas_are_checked(void **state) {
         struct hf__strbuf text = {0};
+        struct hfd_schema_effort effort = {0};
         struct hfd_causes causes = {.n = 0};
         struct hf__json *props;
 
@@ -284,7 +287,7 @@ static void test_large_schemas_are_checked(void **state) {
                                   i > 0 ? "," : "", 19999 - i);
         hf__strbuf_puts(&text, "]}");
         assert_int_equal(hf__json_parse(text.data, text.n, &props, NULL), 0);
-        hfd_structural_validate(props, "s", &causes);
+        hfd_structural_validate(props, "s", &effort, &causes);
         assert_int_equal(causes.n, 0);
         hf__json_free(props);
         hf__strbuf_done(&text);

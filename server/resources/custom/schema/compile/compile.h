@@ -4,21 +4,17 @@
  * which the files of this folder share. Thread: owner only. */
 #include <stdbool.h>
 
+#include "server/resources/custom/schema/compile/effort.h"
 #include "server/resources/custom/schema/compile/keep.h"
 #include "server/resources/custom/schema/compile/node.h"
-
-/* Bytes that the programs of all different patterns of a schema may add to what is kept: a short
- * pattern may have a large program. A plain character takes 24 bytes, and some 60 more when it
- * occurs for the first time. */
-#define HFD_CUSTOM_PROGRAMS_MAX (4u << 20)
 
 struct hfd_schema_compiler {
         struct hfd_custom_schema *schema;
         struct hfd_keeper keeper;
         void *patterns; /* a tree of <search.h>: struct hfd_custom_pattern by text */
         void *values;   /* the same of the defaults and enums, by JSON text */
-        size_t n_program_bytes;
-        int error; /* the first one: -ENOMEM or HF_E_INVALID */
+        struct hfd_schema_effort *effort; /* borrowed; NULL: a stored schema, without limits */
+        int error; /* the first one: -ENOMEM, HF_E_INVALID or HF_E_TOO_LARGE */
 };
 
 /* The node of props; of a value validation it has no fields. NULL: compiler->error is set. */
@@ -29,8 +25,8 @@ const struct hfd_custom_node *hfd_compile_node(struct hfd_schema_compiler *compi
 const struct hfd_schema *hfd_compile_root_fields(struct hfd_schema_compiler *compiler,
                                                  const struct hf__json *props,
                                                  const char *definition);
-/* The compiled pattern, which is made when the schema has it for the first time. NULL:
- * compiler->error is set. */
+/* The compiled pattern, which is made when the schema has it for the first time. One of a stored
+ * schema may be without a program. NULL: compiler->error is set. */
 const struct hfd_custom_pattern *hfd_compile_pattern(struct hfd_schema_compiler *compiler,
                                                      const char *text);
 /* Sets the limits of node. */

@@ -88,39 +88,53 @@ static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compil
         return kept;
 }
 
-/* Compiles a pattern in memory of its own, because the program is a small part of what it needs. */
-__attribute__((noinline)) static const struct hf__cel_regex *
-compile_regex(struct hfd_schema_compiler *compiler, const char *text) {
+/* Counts what a pattern has added to the kept pieces. The sum is limited, not only each pattern: a
+ * definition may have thousands. Patterns that differ often have the same sets, which are kept once
+ * and so counted once. */
+static void count_bytes(struct hfd_schema_compiler *compiler, size_t n) {
+        if (!compiler->effort)
+                return;
+        compiler->effort->n_bytes += n;
+        if (hfd_schema_effort_problem(compiler->effort))
+                hfd_compile_fail(compiler, HF_E_TOO_LARGE);
+}
+
+/* Compiles a pattern in memory of its own, because the program is a small part of what it needs. A
+ * mistake in a stored pattern, or a limit that an older server did not have, is kept as an error of
+ * the pattern: as in Kubernetes, it refuses every text, and the rest of the schema stays in force.
+ */
+__attribute__((noinline)) static void compile_regex(struct hfd_schema_compiler *compiler,
+                                                    struct hfd_custom_pattern *pattern) {
         const size_t n_before = compiler->keeper.n_bytes;
         const struct hf__cel_regex *regex = NULL;
         struct hf__arena arena;
-        char message[128];
+        char message[400];
 
         hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, text, &regex, message, sizeof message);
+        int r = hfd_custom_pattern_compile(&arena, pattern->text, &regex, message, sizeof message);
         if (r == 0)
-                regex = keep_regex(compiler, regex);
+                pattern->regex = keep_regex(compiler, regex);
+        else if (r > 0 && !compiler->effort)
+                pattern->error = hfd_compile_text(compiler, message);
         else
                 hfd_compile_fail(compiler, r);
         hf__arena_deinit(&arena);
-        /* The sum is limited, not only each pattern: a definition may have thousands. Patterns that
-         * differ often have the same sets, which are kept once and so counted once. */
-        compiler->n_program_bytes += compiler->keeper.n_bytes - n_before;
-        if (compiler->n_program_bytes > HFD_CUSTOM_PROGRAMS_MAX)
-                hfd_compile_fail(compiler, HF_E_INVALID);
-        return r == 0 ? regex : NULL;
+        count_bytes(compiler, compiler->keeper.n_bytes - n_before);
 }
 
 /* Patterns often occur many times in a schema. */
 const struct hfd_custom_pattern *hfd_compile_pattern(struct hfd_schema_compiler *compiler,
                                                      const char *text) {
-        struct hfd_custom_pattern wanted = {.text = text};
-        void *found = tfind(&wanted, &compiler->patterns, compare_patterns);
+        struct hfd_custom_pattern wanted;
 
+        memset(&wanted, 0, sizeof wanted); /* the keeper compares bytes */
+        wanted.text = text;
+        void *found = tfind(&wanted, &compiler->patterns, compare_patterns);
         if (found)
                 return *(const struct hfd_custom_pattern **)found;
         wanted.text = hfd_compile_text(compiler, text);
-        wanted.regex = compile_regex(compiler, text);
+        if (compiler->error == 0)
+                compile_regex(compiler, &wanted);
         if (compiler->error != 0)
                 return NULL;
         const struct hfd_custom_pattern *pattern =
