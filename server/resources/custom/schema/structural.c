@@ -64,6 +64,7 @@ void hfd_structural_validate(const struct hf__json *props, const char *path,
         if (!props || hf__json_is_null(props))
                 return;
         hfd_structure_init(&structure, causes);
+        structure.effort = effort;
         if (!hfd_schema_props_are_formed(props)) {
                 hfd_structure_refuse_text(&structure, &root, NULL, "", "must be a JSON schema");
                 return;

@@ -46,7 +46,7 @@ void hfd_compile_patterns_done(struct hfd_schema_compiler *compiler);
 void hfd_compile_values_done(struct hfd_schema_compiler *compiler);
 
 /* Compiles a pattern into arena. 0, -ENOMEM, or HF_E_INVALID with a message: the pattern is not
- * valid or too large. */
+ * valid or too large. *ret_work is set in any case. */
 int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
-                               size_t max_message);
+                               size_t max_message, uint64_t *ret_work);

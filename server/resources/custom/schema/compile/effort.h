@@ -8,14 +8,21 @@
  * Owner: the validation of one definition. Zero at first. Thread: owner only.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes that compiled patterns may add to the memory of the schemas: a short pattern may have a
  * large program. A plain character takes 24 bytes, and some 60 more when it occurs for the first
  * time. */
 #define HFD_SCHEMA_PROGRAMS_MAX ((size_t)8 << 20)
 
+/* Steps of work that compiling may take: some 0.1 s. A definition may have thousands of patterns,
+ * each of which takes as much as one pattern may. Those of real definitions take less than a
+ * hundredth of this. */
+#define HFD_SCHEMA_WORK_MAX UINT64_C(10000000)
+
 struct hfd_schema_effort {
         size_t n_bytes; /* of compiled patterns */
+        uint64_t work;  /* of each compilation; a validation compiles a new schema twice */
 };
 
 /* Counts that there are so many schemas like those which were counted. */

@@ -19,15 +19,16 @@
 
 int hfd_custom_pattern_compile(struct hf__arena *arena, const char *text,
                                const struct hf__cel_regex **ret_regex, char *reterr_message,
-                               size_t max_message) {
+                               size_t max_message, uint64_t *ret_work) {
         size_t n = strlen(text);
-        uint64_t work;
 
+        *ret_work = 0;
         if (n > HF__CEL_PATTERN_MAX) {
                 (void)snprintf(reterr_message, max_message, "expression too large");
                 return HF_E_INVALID;
         }
-        return hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message, &work);
+        return hf__cel_regex_compile(arena, text, n, ret_regex, reterr_message, max_message,
+                                     ret_work);
 }
 
 /* For tsearch: patterns by their texts. */
@@ -88,13 +89,14 @@ static const struct hf__cel_regex *keep_regex(struct hfd_schema_compiler *compil
         return kept;
 }
 
-/* Counts what a pattern has added to the kept pieces. The sum is limited, not only each pattern: a
- * definition may have thousands. Patterns that differ often have the same sets, which are kept once
- * and so counted once. */
-static void count_bytes(struct hfd_schema_compiler *compiler, size_t n) {
+/* Counts what a pattern has taken, and the bytes that it has added to the kept pieces. The sums are
+ * limited, not only each pattern: a definition may have thousands. Patterns that differ often have
+ * the same sets, which are kept once and so counted once. */
+static void count_effort(struct hfd_schema_compiler *compiler, size_t n_bytes, uint64_t work) {
         if (!compiler->effort)
                 return;
-        compiler->effort->n_bytes += n;
+        compiler->effort->n_bytes += n_bytes;
+        compiler->effort->work += work;
         if (hfd_schema_effort_problem(compiler->effort))
                 hfd_compile_fail(compiler, HF_E_TOO_LARGE);
 }
@@ -109,9 +111,11 @@ __attribute__((noinline)) static void compile_regex(struct hfd_schema_compiler *
         const struct hf__cel_regex *regex = NULL;
         struct hf__arena arena;
         char message[400];
+        uint64_t work;
 
         hf__arena_init(&arena);
-        int r = hfd_custom_pattern_compile(&arena, pattern->text, &regex, message, sizeof message);
+        int r = hfd_custom_pattern_compile(&arena, pattern->text, &regex, message, sizeof message,
+                                           &work);
         if (r == 0)
                 pattern->regex = keep_regex(compiler, regex);
         else if (r > 0 && !compiler->effort)
@@ -119,7 +123,7 @@ __attribute__((noinline)) static void compile_regex(struct hfd_schema_compiler *
         else
                 hfd_compile_fail(compiler, r);
         hf__arena_deinit(&arena);
-        count_bytes(compiler, compiler->keeper.n_bytes - n_before);
+        count_effort(compiler, compiler->keeper.n_bytes - n_before, work);
 }
 
 /* Patterns often occur many times in a schema. */
