@@ -187,10 +187,11 @@ static void prepare_node(struct preparer *p, struct hf__cel_node *node) {
         }
 }
 
-int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues) {
+int hf__cel_prepare(struct hf__cel_node *root, struct hf__cel_issues *issues, uint64_t *work) {
         struct preparer p = {.issues = issues};
 
         prepare_node(&p, root);
+        *work += p.work;
         if (p.full)
                 hf__cel_issues_add(issues, HF__CEL_NO_PLACE, "the patterns are too large in all");
         return p.r;

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                                                     .variables = variables,
                                                     .n_variables = 3,
                                                     .mixed_literals = n % 2 == 0};
-        r = hf__cel_compile(&declarations, (const char *)data, n, &message, &program);
+        r = hf__cel_compile(&declarations, (const char *)data, n, &message, &program, NULL);
         assert(r == 0 || r == HF_E_INVALID);
         assert((r == 0) == (message.n == 0));
         if (r == 0) {

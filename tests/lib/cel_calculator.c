@@ -62,7 +62,7 @@ static struct hf__cel_program *evaluate(const char *hex, struct hf__cel_value *r
         struct hf__cel_program *program = NULL;
         size_t n;
         char *text = unhex(hex, &n);
-        int r = hf__cel_compile(&declarations, text, n, &message, &program);
+        int r = hf__cel_compile(&declarations, text, n, &message, &program, NULL);
 
         if (r > 0)
                 print_line("?", message.data, message.n);

@@ -274,6 +274,24 @@ static void test_the_time_of_literal_patterns_is_limited(void **state) {
         free(classes);
 }
 
+/* A definition has many expressions, and the steps of all of them have a limit. */
+static void test_what_a_compilation_takes_is_known(void **state) {
+        char *classes = repeat("", "!s.matches(r'(?i)1", "[\\x{0}-\\x{10ffff}]", 17);
+        char *valid = repeat("", classes, "')", 1);
+        char *wrong = repeat("", classes, "(')", 1);
+        char *types = repeat("", "[1]", ".map(v, {v: v})", 30);
+
+        assert_in_range(cel_compile_work("i + 1 > 2 && s.matches('a') && l.all(x, x > 0)"), 1, 500);
+        assert_true(cel_compile_work(valid) > 5000);
+        assert_true(cel_compile_work(wrong) > 5000);
+        assert_true(cel_compile_work(types) > 5000);
+        assert_int_equal(cel_compile_work("1 +"), 0);
+        free(classes);
+        free(valid);
+        free(wrong);
+        free(types);
+}
+
 static void test_unclosed_texts_take_linear_time(void **state) {
         assert_result("", "1", "\\\"\"\"", 24000, HF_E_INVALID);
         assert_result("", "'' ", "\"\"\" ", 24000, HF_E_INVALID);
@@ -329,6 +347,7 @@ int main(void) {
                 cmocka_unit_test(test_the_time_of_patterns_is_limited),
                 cmocka_unit_test(test_a_pattern_is_compiled_once),
                 cmocka_unit_test(test_the_time_of_literal_patterns_is_limited),
+                cmocka_unit_test(test_what_a_compilation_takes_is_known),
                 cmocka_unit_test(test_unclosed_texts_take_linear_time),
                 cmocka_unit_test(test_costs_are_those_of_kubernetes),
         };

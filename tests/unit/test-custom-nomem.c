@@ -161,7 +161,7 @@ static void test_a_shortage_breaks_no_rule(void **state) {
         (void)state;
         props = json_of("{'type':'object','properties':{'spec':{'type':'string','format':'byte',"
                         "'maxLength':9,'x-kubernetes-validations':[{'rule':'size(self) == 3'}]}}}");
-        assert_int_equal(hfd_custom_rules_new(props, "s", NULL, &rules), 0);
+        assert_int_equal(hfd_custom_rules_new(props, "s", NULL, NULL, &rules), 0);
         object = json_of("{'spec':'YWJj'}");
         failing_memory_try_all(rules_life, 1);
         hfd_custom_rules_free(rules);

@@ -330,8 +330,8 @@ static void test_the_work_of_all_patterns_is_limited(void **state) {
         assert_true(effort.work < HFD_SCHEMA_WORK_MAX + 300000);
         assert_int_equal(causes.n, 1);
         assert_string_equal(causes.items[0].text,
-                            "Forbidden: the patterns of the definition take more than 10,000,000 "
-                            "steps of work to compile in all");
+                            "Forbidden: the patterns and rules of the definition take more than "
+                            "10,000,000 steps of work to compile in all");
         hfd_causes_init(&causes);
         effort = (struct hfd_schema_effort){0};
         check_dear_patterns(4000, false, &effort, &causes);

@@ -189,7 +189,7 @@ static int make_schema(struct hfd_custom_version *version, const struct hf__json
                 r = hfd_custom_schema_new_named(NULL, name.data, &version->schema);
         hf__strbuf_done(&name);
         if (r == 0 && props)
-                r = hfd_custom_rules_new(props, "", NULL, &version->rules);
+                r = hfd_custom_rules_new(props, "", NULL, NULL, &version->rules);
         return r;
 }
 

@@ -26,7 +26,7 @@ void hfd_custom_props_check(const struct hf__json *props, const char *path,
         if (causes->n > n_before || causes->n == HFD_CAUSES_MAX)
                 return;
         /* A definition with wrong rules must not be stored: it would refuse every object. */
-        if (hfd_custom_rules_new(props, path, causes, &rules) != 0)
+        if (hfd_custom_rules_new(props, path, effort, causes, &rules) != 0)
                 hfd_causes_no_memory(causes);
         hfd_custom_rules_free(rules);
 }
@@ -34,9 +34,13 @@ void hfd_custom_props_check(const struct hf__json *props, const char *path,
 void hfd_custom_props_count(const struct hf__json *props, const char *path,
                             struct hfd_schema_effort *effort, struct hfd_causes *causes) {
         struct hfd_custom_schema *schema = NULL;
+        struct hfd_custom_rules *rules = NULL;
         int r = hfd_custom_schema_new_limited(props, effort, &schema);
 
         hfd_custom_schema_free(schema);
+        if (r == 0)
+                r = hfd_custom_rules_new(props, path, effort, NULL, &rules);
+        hfd_custom_rules_free(rules);
         if (r == -ENOMEM)
                 hfd_causes_no_memory(causes);
         else if (hfd_schema_effort_problem(effort))

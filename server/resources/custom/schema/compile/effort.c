@@ -13,7 +13,7 @@ const char *hfd_schema_effort_problem(const struct hfd_schema_effort *effort) {
         if (effort->n_bytes > HFD_SCHEMA_PROGRAMS_MAX)
                 return "the compiled patterns of the definition take more than 8 MiB in all";
         if (effort->work > HFD_SCHEMA_WORK_MAX)
-                return "the patterns of the definition take more than 10,000,000 steps of work to "
-                       "compile in all";
+                return "the patterns and rules of the definition take more than 10,000,000 steps "
+                       "of work to compile in all";
         return NULL;
 }

@@ -15,9 +15,9 @@
  * time. */
 #define HFD_SCHEMA_PROGRAMS_MAX ((size_t)8 << 20)
 
-/* Steps of work that compiling may take: some 0.1 s. A definition may have thousands of patterns,
- * each of which takes as much as one pattern may. Those of real definitions take less than a
- * hundredth of this. */
+/* Steps of work that compiling patterns and rules may take: some 0.1 s. A definition may have
+ * thousands of them, each of which takes as much as one pattern or expression may. Those of real
+ * definitions take less than a hundredth of this. */
 #define HFD_SCHEMA_WORK_MAX UINT64_C(10000000)
 
 struct hfd_schema_effort {
